@@ -1,0 +1,193 @@
+"""One shuffled round as the law of one random variable X (the privacy blanket, in general form).
+
+The differing user sends a report of type t with probability ``own[t]`` (input x) or ``other[t]``
+(input x'); each of the n - 1 others sends, independently, a report that hides type t with
+probability ``clone[t]`` (their sum may be below one: the rest hides nothing). Then
+
+    H_alpha = (1/n) E[(X_1 + ... + X_n)_+],   X = (own[t] - alpha other[t]) / clone[t] w.p. clone[t],
+
+and X = 0 with the remaining probability (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, rewritten).
+Types with clone[t] = 0 are seen by everybody and add (own - alpha other)_+ each.
+
+The law is put on a lattice that contains 0 and the largest value of X:
+
+* from above, every value is split onto its two lattice neighbours, keeping the mean: a
+  mean-preserving spread, and E[(sum)_+] increases under it;
+* from below, (s)_+ >= s 1[A] for every event A. A is "the sum of the values *rounded* to the
+  lattice exceeds a threshold": the Neyman-Pearson test with rounded scores.
+
+Both lose only the second order of the lattice spacing. See numerics.lattice_sum for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.accounting.profile import Floats, PrivacyProfile, ProfileValues
+from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.lattice_sum import Group, Own, tail_sum
+
+_LATTICES = np.unique(np.geomspace(1, 20_000, 160).round())
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class AmplificationProfile(PrivacyProfile):
+    """The pair of one law, in the direction (x, x'). Fields are tuples over types (see module).
+
+    ``gap`` is own - other, given apart so that it is accurate when the two are close. With
+    ``both_ways`` the law is known to be symmetric in x, x' (it is then also a whole profile)."""
+
+    n: int
+    own: tuple[float, ...]
+    other: tuple[float, ...]
+    gap: tuple[float, ...]
+    clone: tuple[float, ...]
+
+    @property
+    def epsilon_max(self) -> float:
+        ratios = [
+            math.inf if v == 0.0 else math.log1p(g / v)
+            for g, v in zip(self.gap, self.other, strict=True)
+            if g > 0.0
+        ]
+        return max(ratios, default=0.0) * (1.0 + 16.0 * UNIT)
+
+    @property
+    def scale(self) -> float:
+        chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
+        return math.sqrt(chi / self.n)
+
+    def reversed(self) -> AmplificationProfile:
+        """The same pair in the direction (x', x)."""
+        gap = tuple(-g for g in self.gap)
+        return AmplificationProfile(self.n, self.other, self.own, gap, self.clone)
+
+    def evaluate(self, epsilon: Floats, resolution: float) -> ProfileValues:
+        parts = [
+            self._evaluate(chunk, resolution)
+            for chunk in np.array_split(epsilon, 1 + (epsilon.size - 1) // _AT_ONCE)
+        ]
+        return ProfileValues(epsilon, *np.concatenate(parts, axis=1))
+
+    def _evaluate(self, epsilon: Floats, resolution: float) -> Floats:
+        other, gap, clone = np.array(self.other), np.array(self.gap), np.array(self.clone)
+        hidden = clone > 0.0
+        growth = np.expm1(epsilon)[:, None]
+        # A rounding error in own - alpha other is one of a few units in epsilon; step outward.
+        weight_up = gap - growth * (1.0 - 64.0 * UNIT) * other
+        weight_low = gap - growth * (1.0 + 64.0 * UNIT) * other
+        seen_up = np.maximum(weight_up[:, ~hidden], 0.0).sum(axis=1)
+        seen_low = np.maximum(weight_low[:, ~hidden], 0.0).sum(axis=1)
+        seen_event = ((weight_low[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
+        result = np.stack([seen_low, seen_event, seen_event, seen_up])
+        live = (weight_up[:, hidden] > 0.0).any(axis=1)
+        if live.any():
+            law = _Lattice.of(weight_up[live][:, hidden], clone[hidden], self.n, resolution)
+            below = _Lattice.of(weight_low[live][:, hidden], clone[hidden], self.n, resolution)
+            result[3, live] += law.upper()
+            low = below.lower(weight_low[live][:, hidden], other[hidden])
+            result[:3, live] += low
+        result[3] = result[3] * (1.0 + 1e-14) + 1e-300
+        result[1] *= 1.0 - 1e-14
+        result[2] = result[2] * (1.0 + 1e-14) + 1e-300
+        return result
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """Tilt and lattice for a batch of laws (rows) of X: values x, probabilities ``clone``."""
+
+    n: int
+    x: Floats
+    clone: Floats
+    theta: Floats
+    h: Floats
+
+    @classmethod
+    def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice:
+        x = weight / clone
+        theta = _saddle(x, clone, n)
+        return cls(n, x, clone, theta, _spacing(x, clone, theta, resolution))
+
+    def upper(self) -> Floats:
+        """(1/n) E[(sum)_+] of the law spread onto the lattice."""
+        cells = self.x / self.h[:, None]
+        floor = np.floor(cells)
+        right = cells - floor
+        z = np.concatenate([floor, floor + 1.0, np.zeros((len(floor), 1))], axis=1)
+        w = np.concatenate(
+            [self.clone * (1.0 - right), self.clone * right, self._rest(len(floor))], axis=1
+        )
+        theta = self.theta * self.h
+        group = Group(z, w, np.full(len(z), self.n - 1.0))
+        own = Own(z, (w * z * self.h[:, None])[:, :, None])
+        result = tail_sum([group], own, np.ones(len(z)), theta)
+        high = result.value[:, 0] + result.error[:, 0]
+        return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
+
+    def lower(self, weight: Floats, other: Floats) -> Floats:
+        """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
+        cells = self.x / self.h[:, None]
+        nearest = np.rint(cells)
+        z = np.concatenate([nearest, np.zeros((len(nearest), 1))], axis=1)
+        w = np.concatenate([np.broadcast_to(self.clone, nearest.shape), self._rest(len(z))], axis=1)
+        theta = self.theta * self.h
+        # The rounding errors' mean under the tilt moves the best threshold: any is valid.
+        tilted = self.clone * np.exp(self.theta[:, None] * self.x)
+        total = tilted.sum(axis=1) + self._rest(len(z))[:, 0]
+        drift = (tilted * (cells - nearest)).sum(axis=1) / total
+        threshold = np.floor(-self.n * drift) + 1.0
+        own = Own(nearest, np.stack([weight, np.broadcast_to(other, weight.shape)], axis=2))
+        group = Group(z, w, np.full(len(z), self.n - 1.0))
+        result = tail_sum([group], own, threshold, theta)
+        scale = np.exp(result.log_scale)[:, None]
+        low = scale * np.maximum(result.value - result.error, 0.0)
+        high = scale * (result.value + result.error)
+        return np.stack([low[:, 0], low[:, 1], high[:, 1]])
+
+    def _rest(self, rows: int) -> Floats:
+        return np.full((rows, 1), max(0.0, 1.0 - math.fsum(self.clone)))
+
+
+def _saddle(x: Floats, w: Floats, n: int) -> Floats:
+    """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
+    mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
+    theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)
+    top = x.max(axis=1)
+    theta = np.minimum(theta, 600.0 / top)
+    for _ in range(25):
+        with np.errstate(over="ignore"):
+            tilted = w * np.exp(theta[:, None] * x)
+            phi = 1.0 + (w * np.expm1(theta[:, None] * x)).sum(axis=1)
+        first = (tilted * x).sum(axis=1) / phi
+        second = (tilted * x * x).sum(axis=1) / phi - first * first
+        slope = n * first - 2.0 / theta
+        step = -slope / (n * np.maximum(second, 0.0) + 2.0 / theta**2)
+        moved = np.clip(theta + step, theta / 4.0, np.minimum(theta * 4.0, 600.0 / top))
+        done = np.abs(moved - theta) <= 1e-3 * theta
+        theta = moved
+        if done.all():
+            break
+    return theta
+
+
+def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> Floats:
+    """The coarsest lattice top/m whose spread adds at most ``resolution`` of relative variance."""
+    with np.errstate(over="ignore"):
+        tilted = w * np.exp(theta[:, None] * x)
+    rest = max(0.0, 1.0 - float(w.sum()))
+    tilted = tilted / (tilted.sum(axis=1, keepdims=True) + rest)
+    mean = (tilted * x).sum(axis=1)
+    variance = (tilted * x * x).sum(axis=1) - mean * mean
+    top = x.max(axis=1)
+    h = top[:, None] / _LATTICES
+    cells = x[:, :, None] / h[:, None, :]
+    fraction = cells - np.floor(cells)
+    added = (tilted[:, :, None] * fraction * (1.0 - fraction)).sum(axis=1) * h * h
+    good = added <= resolution * variance[:, None]
+    choice = np.where(good.any(axis=1), good.argmax(axis=1), _LATTICES.size - 1)
+    return np.asarray(top / _LATTICES[choice])

@@ -1,0 +1,187 @@
+"""Composition over rounds: the sum of independent lattice losses, certified.
+
+``delta(epsilon) = E_P[(1 - e^{epsilon - L})_+] + Pr[L = inf]`` for the sum L of all rounds' losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.accounting.loss_distribution import LossDistribution
+from shuffledp.accounting.profile import Floats
+from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
+
+
+@dataclass(frozen=True)
+class ComposedLoss:
+    """Independent sum of ``count`` copies of each distribution (all of one spacing)."""
+
+    parts: tuple[tuple[LossDistribution, int], ...]
+
+    @property
+    def spacing(self) -> float:
+        return self.parts[0][0].spacing
+
+    @property
+    def infinity(self) -> float:
+        """Pr[L = inf], rounded up."""
+        log_finite = sum(count * math.log1p(-law.infinity) for law, count in self.parts)
+        return -math.expm1(log_finite) * (1.0 + 1e-12)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite loss."""
+        return self.spacing * sum(float(law.index[-1]) * count for law, count in self.parts)
+
+    def delta(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclosure (lower, upper) of delta of these discrete pairs at each epsilon >= 0."""
+        out = np.zeros((2, epsilon.size))
+        live = epsilon < self.largest
+        if live.any():
+            out[:, live] = self._delta(epsilon[live])
+        infinity = self.infinity
+        out = infinity + out * (1.0 - infinity)
+        return np.maximum(out[0] * (1.0 - 1e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)
+
+    def _delta(self, epsilon: Floats) -> Floats:
+        theta = np.array([self.tilt_at(float(e)) for e in epsilon])
+        rows = epsilon.size
+        groups = [
+            Group(np.tile(law.index, (rows, 1)), np.tile(w, (rows, 1)), np.full(rows, float(c)))
+            for law, w, c in self._laws()
+        ]
+        h = np.full(rows, self.spacing)
+        k0 = np.ceil(epsilon / self.spacing)
+        slack = 8.0 * UNIT * (np.abs(epsilon) + self.spacing)
+        gap = -np.expm1(np.minimum(epsilon - self.spacing * k0, 0.0))
+        own = Own(np.zeros((rows, 1)), np.ones((rows, 1, 1)))
+        result = tail_sum(groups, own, k0, theta * self.spacing, HockeyStick(gap, h))
+        scale = np.exp(result.log_scale)
+        value, error = result.value[:, 0], result.error[:, 0]
+        # Rounding of epsilon against the lattice moves the payoff by at most slack everywhere.
+        moved = slack * (1.0 + theta) * np.exp(np.minimum(result.log_scale, 700.0))
+        return np.stack(
+            [
+                np.maximum(scale * (value - error) - moved, 0.0),
+                scale * (value + error) + moved,
+            ]
+        )
+
+    def _laws(self) -> list[tuple[LossDistribution, Floats, int]]:
+        return [(law, law.mass / (1.0 - law.infinity), count) for law, count in self.parts if count]
+
+    def cumulants(self, theta: float) -> tuple[float, float, float]:
+        """Logarithm of the moment generating function of L at theta, and two derivatives."""
+        h = self.spacing
+        total = np.zeros(3)
+        for law, w, count in self._laws():
+            loss = law.index * h
+            k = float(log_transform(loss[None, :], w[None, :], np.array([theta]))[0])
+            with np.errstate(under="ignore"):
+                tilted = w * np.exp(theta * loss - k)
+            tilted = tilted / tilted.sum()
+            mean = float((tilted * loss).sum())
+            total += count * np.array([k, mean, float((tilted * (loss - mean) ** 2).sum())])
+        return float(total[0]), float(total[1]), float(total[2])
+
+    def tilt_at(self, epsilon: float) -> float:
+        """theta near the minimum of K(theta) - theta epsilon - log(theta (1 + theta))."""
+        theta = 1.0
+        for _ in range(60):
+            _, mean, variance = self.cumulants(theta)
+            slope = mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
+            bend = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
+            moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0, self._steepest())
+            if abs(moved - theta) < 1e-3 * theta:
+                return moved
+            theta = moved
+        return theta
+
+    def tilt_for(self, delta: float) -> tuple[float, float]:
+        """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
+        low, high = math.log(1e-6 / self._reach()), math.log(self._steepest())
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            theta = math.exp(middle)
+            k, mean, variance = self.cumulants(theta)
+            epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
+            estimate = (
+                k
+                - theta * epsilon
+                - math.log(theta * (1.0 + theta))
+                - 0.5 * math.log(2.0 * math.pi * (variance + 1.0 / theta**2))
+            )
+            if estimate > math.log(delta):
+                low = middle
+            else:
+                high = middle
+            if high - low < 1e-4:
+                break
+        return theta, max(epsilon, 0.0)
+
+    def _reach(self) -> float:
+        return max(self.largest, self.spacing)
+
+    def _steepest(self) -> float:
+        """A tilt beyond which e^{theta L} of a single round would overflow."""
+        top = max(float(law.index[-1]) for law, _ in self.parts) * self.spacing
+        return 600.0 / top
+
+    def epsilon(self, delta: float, relative: float) -> tuple[float, float]:
+        """(lower, upper): delta(lower) >= ``delta`` >= delta(upper), both certified."""
+        if self.infinity >= delta:
+            return 0.0, math.inf
+        theta, guess = self.tilt_for(delta)
+        bracket = _Bracket(0.0, self.largest)
+        point = min(guess, self.largest)
+        for _ in range(40):
+            low, high = (float(v[0]) for v in self.delta(np.array([point])))
+            bracket = bracket.update(point, low, high, delta)
+            if bracket.high - bracket.low <= relative * bracket.high:
+                break
+            point = self._next(point, low, high, delta, theta, bracket, relative)
+        return bracket.low, bracket.high
+
+    def _next(
+        self,
+        point: float,
+        low: float,
+        high: float,
+        delta: float,
+        theta: float,
+        bracket: _Bracket,
+        relative: float,
+    ) -> float:
+        """Newton in log delta (slope about -theta), aimed past the root from alternate sides."""
+        middle = 0.5 * (low + high)
+        step = math.log(middle / delta) / theta if middle > 0.0 else -math.inf
+        aim = point + step
+        margin = 0.3 * relative * max(bracket.high if math.isfinite(bracket.high) else aim, 1e-300)
+        # Land on the side of the root that is not known yet to within the margin.
+        aim = aim + margin if bracket.high - aim > 2.0 * margin else aim - margin
+        if not bracket.low < aim < bracket.high:
+            aim = 0.5 * (bracket.low + bracket.high)
+        return aim
+
+
+@dataclass(frozen=True)
+class _Bracket:
+    low: float
+    high: float
+
+    def update(self, point: float, delta_low: float, delta_high: float, delta: float) -> _Bracket:
+        if delta_high <= delta:
+            return _Bracket(self.low, min(self.high, point))
+        if delta_low >= delta:
+            return _Bracket(max(self.low, point), self.high)
+        return self
+
+
+def compose(parts: Sequence[tuple[LossDistribution, int]]) -> ComposedLoss:
+    """The independent sum; every distribution must share one spacing."""
+    return ComposedLoss(tuple(parts))

@@ -1,0 +1,288 @@
+"""Binomial probabilities and tails with proved relative accuracy, vectorised, for n up to 2^53.
+
+Every function returns the logarithm or the value itself together with a bound on its error, so
+that callers can round outward. Two ideas carry the file:
+
+*Probability function* (Loader 2000): Stirling's remainder plus deviances. The deviance
+``k log(k/m) + m - k`` is computed from ``k - m`` (never as a difference of large logarithms), so
+the error of ``log pmf`` is a few units in the last place of the *deviance*, plus what a relative
+change of the odds by one unit does, ``|k - n p| u``.
+
+*Tail ratio*. With ``o = p/q`` and ``X ~ Bin(n, p)``,
+
+    Pr[X >= a] = Pr[X = a] * a * int_0^1 exp(phi(v)) dv,
+    phi(v) = (a - 1) log(1 - v) + (n - a) log(1 + o v),
+
+(substitute x = p (1 - v) in the incomplete beta integral). Beyond the mean phi is concave and
+decreasing, so the integral is cut where phi = -CUT (relative loss e^-CUT) and the rest is done by
+Gauss-Legendre. The integrand is a polynomial of degree n - 1: for n <= 2 * NODES the rule is
+exact. Otherwise on the Bernstein ellipse rho = 3 of [0, V], Re phi(x + iy) <= phi(x) -
+y^2 phi''(x) / 2, and y^2 |phi''| / 2 <= CUT (rho - 1/rho)^2 / 16 < 17.8, hence the quadrature
+error is at most about e^17.8 * CUT * 3^(-2 NODES) < 1e-16 relative for NODES = 26. All sums are
+of positive terms, and phi itself is a sum of terms of one sign, so rounding costs CUT units at most.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+UNIT = 2.0**-53
+"""Unit round-off of IEEE double precision."""
+
+MAX_COUNT = 2**53
+"""Largest integer up to which counts are exact doubles."""
+
+CUT = 40.0
+NODES = 26
+
+TAIL_RATIO_ERROR = 1e-13
+"""Relative error bound of the tail integral for p = 1/2 (quadrature, cut and rounding).
+
+CUT * 4 units for the exponent (1.8e-14), NODES units for the sum, 1e-16 for cut and quadrature."""
+
+_STIRLING_TABLE_SIZE = 20
+
+
+def _gauss_legendre(count: int) -> tuple[Floats, Floats]:
+    """Nodes and weights on [0, 1]: eigenvalues of the Jacobi matrix (Golub-Welsch), then Newton."""
+    k = np.arange(1, count)
+    off = k / np.sqrt(4.0 * k * k - 1.0)
+    x = np.linalg.eigvalsh(np.diag(off, 1) + np.diag(off, -1))
+    for _ in range(2):
+        previous, current = np.ones_like(x), x.copy()
+        for j in range(2, count + 1):
+            previous, current = current, ((2 * j - 1) * x * current - (j - 1) * previous) / j
+        slope = count * (x * current - previous) / (x * x - 1.0)
+        x = x - current / slope
+    weights = 2.0 / ((1.0 - x * x) * slope * slope)
+    return (x + 1.0) / 2.0, weights / 2.0
+
+
+_X, _W = _gauss_legendre(NODES)
+
+
+def _stirling_table() -> Floats:
+    """log(k!) - (k + 1/2) log k + k - log(2 pi)/2 for k = 1 .. size - 1 (index 0 is unused)."""
+    # 1/(12 k) - ... evaluated at k + 30 and brought down by the exact recurrence
+    # s(k) = s(k+1) + (k + 1/2) log1p(1/k) - 1, whose terms are all positive.
+    table = np.zeros(_STIRLING_TABLE_SIZE)
+    value = float(_stirling_series(np.asarray(_STIRLING_TABLE_SIZE + 30.0)))
+    for k in range(_STIRLING_TABLE_SIZE + 29, 0, -1):
+        # (k + 1/2) log((k+1)/k) - 1 = sum_{i>=1} v^(2i) / (2i+1), v = 1/(2k+1).
+        v2 = 1.0 / (2.0 * k + 1.0) ** 2
+        value += sum(v2**i / (2 * i + 1) for i in range(1, 40))
+        if k < _STIRLING_TABLE_SIZE:
+            table[k] = value
+    return table
+
+
+def _stirling_series(k: Any) -> Any:
+    """Stirling's remainder for k >= 20; the first omitted term is below 1e-19."""
+    s = 1.0 / (k * k)
+    return (
+        1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
+    ) / k
+
+
+_STIRLING = _stirling_table()
+
+
+def stirling_remainder(k: Floats) -> Floats:
+    """log(k!) - log(sqrt(2 pi k) (k/e)^k) for whole k >= 1, relative error a few units."""
+    small = k < _STIRLING_TABLE_SIZE
+    series = _stirling_series(np.where(small, float(_STIRLING_TABLE_SIZE), k))
+    table = _STIRLING[np.where(small, k, 1.0).astype(np.int64)]
+    return np.asarray(np.where(small, table, series))
+
+
+def log1p_minus(x: Floats) -> Floats:
+    """log(1 + x) - x for x > -1, to a few units (no cancellation for small x)."""
+    near = np.abs(x) < 0.3
+    xs = np.where(near, x, 0.0)
+    v = xs / (2.0 + xs)
+    v2 = v * v
+    # log1p(x) = 2 atanh(v) and 2 v - x = -x v: what remains are terms of one small size.
+    series = np.full_like(v2, 1 / 27)
+    for odd in range(25, 1, -2):
+        series = series * v2 + 1 / odd
+    with np.errstate(divide="ignore"):
+        far = np.log1p(np.where(near, 1.0, x)) - x
+    return np.asarray(np.where(near, v * (2.0 * v2 * series - xs), far))
+
+
+def _deviance(k: Floats, mean: Floats) -> Floats:
+    """k log(k/mean) + mean - k >= 0 for k > 0, mean > 0."""
+    e = (k - mean) / mean
+    near = np.abs(e) < 1.0
+    en = np.where(near, e, 0.0)
+    close = mean * ((1.0 + en) * log1p_minus(en) + en * en)
+    far = k * np.log(np.where(near, 1.0, k / mean)) + mean - k
+    return np.asarray(np.where(near, close, far))
+
+
+def log_pmf(n: float, k: Floats, p: float, q: float) -> tuple[Floats, Floats]:
+    """(log Pr[Bin(n, p) = k], absolute error bound), for whole 0 <= k <= n and p + q = 1.
+
+    p and q must each carry at most four units of relative error: the bound covers that."""
+    k = np.asarray(k, dtype=np.float64)
+    if n == 0 or p == 0.0 or q == 0.0:
+        certain = n if q == 0.0 else 0.0
+        return np.where(k == certain, 0.0, -np.inf), np.zeros(k.shape)
+    inner = (k > 0) & (k < n)
+    ki = np.where(inner, k, 1.0 if n > 1 else 0.5)
+    rest = n - ki
+    deviance = _deviance(ki, np.full_like(ki, n * p)) + _deviance(rest, np.full_like(ki, n * q))
+    log_inner = (
+        stirling_remainder(np.full_like(ki, float(n)))
+        - stirling_remainder(np.maximum(ki, 1.0))
+        - stirling_remainder(np.maximum(rest, 1.0))
+        - deviance
+        - 0.5 * np.log(2.0 * np.pi * ki * (rest / n))
+    )
+    log_p = np.log(p) if p < 0.5 else np.log1p(-q)
+    log_q = np.log(q) if q < 0.5 else np.log1p(-p)
+    value = np.where(inner, log_inner, np.where(k == 0, n * log_q, n * log_p))
+    # 16 units of the value and of the deviance, and the effect of 8 units on the odds.
+    error = UNIT * (16.0 * np.abs(value) + 8.0 * np.abs(k - n * p) + 64.0)
+    return value, error
+
+
+def _integral(exponent: Any, cut: Floats) -> tuple[Floats, Floats]:
+    """(int_0^1 e^exponent, relative truncation) by Gauss-Legendre on [0, cut]."""
+    total = np.zeros_like(cut)
+    for x, w in zip(_X, _W, strict=True):
+        total += w * np.exp(exponent(cut * x))
+    with np.errstate(divide="ignore"):
+        end = np.where(cut >= 1.0, -np.inf, exponent(np.minimum(cut, 1.0 - 2.0**-53)))
+    lost = np.exp(end)
+    return total * cut, lost / (1.0 - np.minimum(lost, 0.5))
+
+
+def tail_ratio(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]:
+    """(Pr[X >= a] / Pr[X = a], relative error bound) for X ~ Bin(n, p), a >= (n-1) p + 1."""
+    a = np.asarray(a, dtype=np.float64)
+    odds = p / q
+    slope = np.maximum((a - 1.0 - (n - 1.0) * p) / q, 0.0)
+    curvature = (a - 1.0) + (n - a) * odds * odds
+
+    def phi(v: Floats) -> Floats:
+        return np.asarray(
+            (a - 1.0) * log1p_minus(-v) + (n - a) * log1p_minus(odds * v) - slope * v
+        )
+
+    cut = _cut(slope, curvature)
+    for _ in range(3):  # Newton on phi(cut) = -CUT; accuracy does not matter, the loss is computed
+        inside = np.minimum(cut, 0.999)
+        derivative = (n - a) * odds / (1.0 + odds * inside) - (a - 1.0) / (1.0 - inside)
+        step = (phi(inside) + CUT) / np.minimum(derivative, -1e-300)
+        cut = np.clip(inside - step, inside / 4.0, inside * 4.0)
+    cut = np.minimum(cut * 1.02, 1.0)
+    value, lost = _integral(phi, cut)
+    # slope v carries the cancellation in a - 1 - (n-1) p: one unit of n p times v <= cut.
+    error = TAIL_RATIO_ERROR + lost + 8.0 * UNIT * (np.abs(a) + n * p) * cut / q
+    return np.where(a >= n, 1.0, a * value), error
+
+
+def _cut(slope: Floats, curvature: Floats) -> Floats:
+    """Where slope v + curvature v^2 / 2 = CUT, at most 1."""
+    root = slope + np.sqrt(slope * slope + 2.0 * CUT * curvature)
+    return np.minimum(2.0 * CUT / np.maximum(root, 1e-300), 1.0)
+
+
+def log_upper_tail(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]:
+    """(log Pr[Bin(n, p) >= a], absolute error bound) for whole a beyond the mean, a <= n + 1."""
+    a = np.asarray(a, dtype=np.float64)
+    beyond = a > n
+    inside = np.where(beyond, float(n), a)
+    log_f, error = log_pmf(n, inside, p, q)
+    if n == 0 or p == 0.0 or q == 0.0:
+        return np.where(beyond, -np.inf, log_f), error
+    ratio, relative = tail_ratio(n, inside, p, q)
+    return np.where(beyond, -np.inf, log_f + np.log(ratio)), error + 2.0 * relative
+
+
+def mean_of_signs_excess(count: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """For the mean Y of ``count`` fair signs and 0 <= y: (E[(Y - y)_+], error, Pr[Y > y], jump).
+
+    With B ~ Bin(N, 1/2), a = floor(N (1 + y) / 2) + 1, f = Pr[B = a], S = Pr[B >= a] the sum
+    telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
+    absolute and covers rounding of y by a few units; the tail carries relative error 1e-12."""
+    count, y = np.broadcast_arrays(np.asarray(count, np.float64), np.asarray(y, np.float64))
+    a = np.floor(0.5 * count * (1.0 + y)) + 1.0
+    none = a > count
+    a = np.where(none, count, np.maximum(a, np.floor(0.5 * count) + 1.0))
+    log_f, log_error = _log_half_pmf(count, a)
+    ratio = _half_tail_ratio(count, a)
+    f = np.where(none, 0.0, np.exp(log_f))
+    jump = a * f / count
+    tail = f * ratio
+    value = np.maximum(jump - y * tail, 0.0)
+    # The difference is exact up to the errors of f and of the ratio, times the two terms.
+    error = (jump + y * tail) * (log_error + 2.0 * TAIL_RATIO_ERROR)
+    return value, error, tail, jump
+
+
+def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
+    """(log Pr[Bin(n, 1/2) = a], error) for arrays of n; n/2 < a <= n."""
+    top = a >= n
+    ai = np.where(top, np.maximum(0.75 * n, 1.0), a)
+    rest = np.where(top, np.maximum(n - ai, 1.0), n - a)
+    y = np.minimum((2.0 * ai - n) / n, 0.999999999999)
+    # Deviance (1+y) log(1+y) + (1-y) log(1-y), times n/2, with the linear parts cancelled by hand.
+    deviance = 0.5 * n * ((1.0 + y) * log1p_minus(y) + (1.0 - y) * log1p_minus(-y) + 2.0 * y * y)
+    inner = (
+        stirling_remainder(n)
+        - stirling_remainder(np.maximum(np.floor(ai), 1.0))
+        - stirling_remainder(np.maximum(np.floor(rest), 1.0))
+        - deviance
+        - 0.5 * np.log(2.0 * np.pi * ai * (rest / n))
+    )
+    value = np.where(top, -n * np.log(2.0), inner)
+    return value, UNIT * (32.0 * np.abs(value) + 64.0)
+
+
+def _half_tail_ratio(n: Floats, a: Floats) -> Floats:
+    """Pr[Bin(n, 1/2) >= a] / Pr[Bin(n, 1/2) = a] for a > n/2, relative TAIL_RATIO_ERROR."""
+    # (1-v)^(a-1) (1+v)^(n-a) = (1-v^2)^(n-a) (1-v)^(2a-1-n): both exponents are >= 0.
+    square, line = n - a, 2.0 * a - 1.0 - n
+
+    def phi(v: Floats) -> Floats:
+        return np.asarray(square * np.log1p(-v * v) + line * np.log1p(-v))
+
+    value, _ = _integral(phi, _cut(line, 2.0 * square))
+    return np.where(a >= n, 1.0, a * value)
+
+
+def interval_probabilities(
+    n: float, p: float, q: float, edges: Floats
+) -> tuple[Floats, Floats]:
+    """Enclosures (lower, upper) of Pr[e_i <= Bin(n, p) < e_{i+1}] for increasing whole edges.
+
+    Differences are taken between tails on the same side of the mean, single values by the
+    probability function, so the relative error stays small far out. The upper ends carry 1e-300
+    for what underflows."""
+    edges = np.asarray(edges, dtype=np.float64)
+    first, last = edges[:-1], edges[1:]
+    left = edges <= n * p + q
+    below, below_error = log_upper_tail(n, np.where(left, n - edges + 1.0, float(n)), q, p)
+    above, above_error = log_upper_tail(n, np.where(left, float(n), edges), p, q)
+    tail = np.exp(np.where(left, below, above))
+    slack = tail * 2.0 * np.where(left, below_error, above_error)
+    in_left, in_right = left[1:], ~left[:-1]
+    sign_first = np.where(in_right, 1.0, -1.0)
+    sign_last = np.where(in_left, 1.0, -1.0)
+    whole = np.where(in_left | in_right, 0.0, 1.0)
+    middle = whole + sign_first * tail[:-1] + sign_last * tail[1:]
+    error = slack[:-1] + slack[1:] + 4.0 * UNIT * (whole + tail[:-1] + tail[1:])
+    lower, upper = middle - error, middle + error
+    single = last - first == 1.0
+    if single.any():
+        log_f, log_error = log_pmf(n, first[single], p, q)
+        lower[single] = np.exp(log_f - 2.0 * log_error)
+        upper[single] = np.exp(log_f + 2.0 * log_error)
+    return np.maximum(lower, 0.0), upper + 1e-300

@@ -1,0 +1,356 @@
+"""Tails of sums of independent lattice variables, certified, at a cost independent of the count.
+
+For independent integer variables in groups g (``count`` iid copies each, values z, probabilities
+w), their sum K, and one more signed measure "own" (weights c at integers), the quantity is
+
+    V = sum_k payoff(k) G(k),      G = law of K convolved with own,  payoff(k) = 0 for k < k0.
+
+Everything is done under an exponential tilt theta > 0 (Esscher), so that tiny V keep their
+relative accuracy, and by the M-point trapezoidal rule on the transform,
+
+    V ~ (1/M) sum_r own(s_r) prod_g phi_g(s_r)^count  kernel(s_r),   s_r = theta + 2 pi i r / M,
+
+which costs one evaluation per frequency whatever the count. The error is bounded, not estimated:
+
+1. *Aliasing*. The rule returns sum_j G(j) w_j with w_j = payoff(j) for j in [k0, k0 + M) and, with
+   A = the tilted total of |G|, everything else is at most A (e^{-theta (M - J)} + Pr[tilted < k0 - J]
+   + Pr[tilted >= k0 + M]); J and M are chosen by Chernoff so that each term is below e^-DEPTH.
+2. *Dropped frequencies*. A cell of frequencies is dropped only if the product of the |phi_g| is
+   proved small all over it: |phi|^2 has a second derivative of at most 2 variance, so value and
+   slope at the centre bound it on the cell. What cannot be dropped is split and finally summed.
+3. *Rounding*. phi is computed as 1 + sum w (e^{sz} - 1), whose error (of w, of z by relative units
+   and of the evaluation) is at most ERROR_UNITS * |s| sum w |z| (1 + e^{theta z}); this is carried
+   through the powers frequency by frequency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp.numerics.binomial import UNIT
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Complexes = npt.NDArray[np.complex128]
+
+ERROR_UNITS = 64.0 * UNIT
+DEPTH = 46.0
+"""Every truncation is below e^-DEPTH of the tilted total (1.1e-20)."""
+
+MAX_POINTS = (1 << 31) - 1
+"""Trapezoidal points allowed in one problem; beyond it no certificate is attempted."""
+
+MAX_TERMS = 1 << 25
+"""Frequencies times atoms summed for one problem at most."""
+
+_SPLIT = 4
+_CELLS_AT_ONCE = 1 << 19
+_CHERNOFF = np.array([2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0])
+
+
+@dataclass(frozen=True)
+class Group:
+    """``count`` (I,) iid copies of a law: values ``z`` (I, m), whole numbers; weights ``w`` (I, m).
+
+    The weights of one row sum to one (a row may be padded by weight 0)."""
+
+    z: Floats
+    w: Floats
+    count: Floats
+
+
+@dataclass(frozen=True)
+class Own:
+    """The extra measures: weights ``c`` (I, m, outputs) at whole numbers ``z`` (I, m)."""
+
+    z: Floats
+    c: Floats
+
+
+@dataclass(frozen=True)
+class HockeyStick:
+    """payoff(k) = 1 - decay * step^(k - k0), for k >= k0: decay = e^(epsilon - h k0) <= 1, step = e^-h.
+
+    With decay = 0 the payoff is the indicator of k >= k0."""
+
+    gap: Floats
+    """1 - decay, accurate when small."""
+    h: Floats
+
+
+@dataclass(frozen=True)
+class Result:
+    """Value and error share the factor e^log_scale: V in e^log_scale (value +- error)."""
+
+    value: Floats
+    error: Floats
+    log_scale: Floats
+
+
+class NoCertificateError(ArithmeticError):
+    """The certified evaluation would need more work or precision than is allowed."""
+
+
+@dataclass(frozen=True)
+class _Tilted:
+    z: Floats
+    w: Floats  # tilted and normalised
+    count: Floats
+    deviation: Floats  # standard deviation per copy
+    mean: Floats
+    roughness: Floats  # sum w |z| (1 + e^{theta z}) / phi(theta)
+
+
+def log_transform(z: Floats, w: Floats, theta: Floats) -> Floats:
+    """log sum w e^{theta z} for laws with total one, accurate when it is near zero."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.log1p((w * np.expm1(theta[:, None] * z)).sum(axis=1)))
+
+
+def _tilt(group: Group, theta: Floats) -> tuple[_Tilted, Floats]:
+    log_phi = log_transform(group.z, group.w, theta)
+    with np.errstate(over="ignore"):
+        w = group.w * np.exp(theta[:, None] * group.z - log_phi[:, None])
+    w = w / w.sum(axis=1, keepdims=True)
+    mean = (w * group.z).sum(axis=1)
+    deviation = np.sqrt((w * (group.z - mean[:, None]) ** 2).sum(axis=1))
+    rough = (np.abs(group.z) * (w + group.w * np.exp(-log_phi)[:, None])).sum(axis=1)
+    return _Tilted(group.z, w, group.count, deviation, mean, rough), log_phi
+
+
+def tail_sum(
+    groups: list[Group], own: Own, k0: Floats, theta: Floats, payoff: HockeyStick | None = None
+) -> Result:
+    """Enclose V for a batch of I problems (rows), for each output of ``own``.
+
+    Raises NoCertificateError where the work would exceed the limits."""
+    tilted, log_total = [], np.zeros_like(theta)
+    rounding = np.zeros_like(theta)
+    for group in groups:
+        t, log_phi = _tilt(group, theta)
+        tilted.append(t)
+        log_total += group.count * log_phi
+        rounding += group.count * ERROR_UNITS * theta * t.roughness
+    own_w = own.c * np.exp(theta[:, None] * own.z)[:, :, None]
+    own_abs = np.abs(own_w)
+    largest = own_abs.max(axis=2)
+    points = _window(groups, tilted, own.z, largest, k0, theta, log_total)
+    rows, r = _frequencies(tilted, points, theta)
+    value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff)
+    damping = 1.0 / -np.expm1(-theta)
+    truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
+    relative = rounding + UNIT * (8.0 + 4.0 * np.abs(log_total) + 4.0 * np.abs(theta * k0))
+    # e^rounding - 1 of the prefactor, on the value and on its own uncertainty.
+    error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(
+        2.0 * relative
+    )[:, None]
+    return Result(value, error, log_total - theta * k0)
+
+
+def _window(
+    groups: list[Group],
+    tilted: list[_Tilted],
+    own_z: Floats,
+    own_w: Floats,
+    k0: Floats,
+    theta: Floats,
+    log_total: Floats,
+) -> Ints:
+    """The number M of trapezoidal points (odd) that keeps every alias below e^-DEPTH."""
+    variance = sum(t.count * t.deviation**2 for t in tilted)
+    spread = np.sqrt(variance + (own_z.max(axis=1) - own_z.min(axis=1)) ** 2 + 1.0)
+    log_own = np.log(own_w.sum(axis=1))
+    # The support is a bound of its own.
+    left = own_z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
+    right = own_z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
+    for multiple in _CHERNOFF:
+        eta = multiple / spread
+        for sign in (-1.0, 1.0):
+            moment = -log_total - log_own
+            shift = theta + sign * eta
+            with np.errstate(over="ignore", invalid="ignore"):
+                for group in groups:
+                    moment = moment + group.count * log_transform(group.z, group.w, shift)
+                relative = own_w * np.exp(sign * eta[:, None] * own_z)
+                moment = moment + np.log(relative.sum(axis=1))
+                reach = (DEPTH + np.where(np.isfinite(moment), moment, np.inf)) / eta
+            if sign < 0:
+                left = np.maximum(left, -reach)
+            else:
+                right = np.minimum(right, reach)
+    behind = np.maximum(k0 - left, 1.0)
+    needed = np.maximum(behind + DEPTH / theta, right - k0) + 2.0
+    if not np.all(needed < MAX_POINTS):
+        raise NoCertificateError(f"the sum spreads over more than {MAX_POINTS} lattice points")
+    return (2 * np.ceil(0.5 * needed) + 1).astype(np.int64)
+
+
+def _frequencies(tilted: list[_Tilted], points: Ints, theta: Floats) -> tuple[Ints, Ints]:
+    """(row, r) of every frequency 0 <= r <= M/2 that cannot be proved negligible."""
+    half = (points - 1) // 2
+    unit = 2.0 * np.pi / points
+    deepest = -(DEPTH + 2.0)
+    total = np.sqrt(sum(t.count * t.deviation**2 for t in tilted))
+    widest = np.max(np.stack([t.deviation for t in tilted]), axis=0)
+    # Cells so wide that the quadratic bound is informative, but at least a few of them.
+    cells = np.clip(np.ceil(np.pi * 2.0 * widest), 4, 4096).astype(np.int64)
+    cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))
+    rows = np.repeat(np.arange(points.size), cells)
+    index = np.arange(rows.size) - np.repeat(np.cumsum(cells) - cells, cells)
+    width = ((half + 1) / cells)[rows]
+    low, high = index * width, (index + 1) * width
+    kept_rows, kept_low, kept_high = [], [], []
+    while rows.size:
+        bound = np.concatenate(
+            [
+                _log_bound(tilted, rows[part], low[part], high[part], unit)
+                for part in np.array_split(
+                    np.arange(rows.size), 1 + rows.size * tilted[0].z.shape[1] // _CELLS_AT_ONCE
+                )
+            ]
+        )
+        alive = bound > deepest
+        rows, low, high = rows[alive], low[alive], high[alive]
+        small = high - low <= 8.0
+        kept_rows.append(rows[small])
+        kept_low.append(low[small])
+        kept_high.append(high[small])
+        rows, low, high = rows[~small], low[~small], high[~small]
+        step = np.repeat((high - low) / _SPLIT, _SPLIT)
+        part = np.tile(np.arange(_SPLIT), rows.size)
+        rows, low = np.repeat(rows, _SPLIT), np.repeat(low, _SPLIT) + part * step
+        high = low + step
+        if rows.size > MAX_TERMS // 8:
+            raise NoCertificateError("too many frequencies carry mass")
+    return _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
+
+
+def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:
+    """The whole r in [low, high) of every kept cell, each once, at most half; always r = 0."""
+    first = np.ceil(low - 1e-9).astype(np.int64)
+    last = np.minimum(np.ceil(high + 1e-9).astype(np.int64), half[rows] + 1)
+    count = np.maximum(last - first, 0)
+    r = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    rows = np.repeat(rows, count)
+    key = np.unique(
+        np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
+    )
+    return key // (MAX_POINTS + 1), key % (MAX_POINTS + 1)
+
+
+def _log_bound(
+    tilted: list[_Tilted], rows: Ints, low: Floats, high: Floats, unit: Floats
+) -> Floats:
+    """Upper bound of log prod |phi_g|^count over the cell, from value and slope at its centre."""
+    centre = 0.5 * (low + high) * unit[rows]
+    reach = (0.5 * (high - low) + 1e-6) * unit[rows]
+    bound = np.zeros(rows.size)
+    for t in tilted:
+        z = t.z[rows] - t.mean[rows, None]
+        angle = centre[:, None] * z
+        w = t.w[rows]
+        cosine, sine = w * np.cos(angle), w * np.sin(angle)
+        re, im = cosine.sum(axis=1), sine.sum(axis=1)
+        d_re, d_im = -(z * sine).sum(axis=1), (z * cosine).sum(axis=1)
+        slope = 2.0 * np.abs(re * d_re + im * d_im)
+        square = re * re + im * im + slope * reach + (t.deviation[rows] * reach) ** 2
+        square = square + 16.0 * UNIT * (1.0 + centre * t.roughness[rows])
+        bound += 0.5 * t.count[rows] * np.log(np.minimum(square, 1.0))
+    return bound
+
+
+def _sum(
+    tilted: list[_Tilted],
+    own_z: Floats,
+    own_w: Floats,
+    own_abs: Floats,
+    k0: Floats,
+    theta: Floats,
+    points: Ints,
+    rows: Ints,
+    r: Ints,
+    payoff: HockeyStick | None,
+) -> tuple[Floats, Floats]:
+    atoms = max(t.z.shape[1] for t in tilted)
+    if rows.size * atoms > 64 * MAX_TERMS:
+        raise NoCertificateError("too many frequencies carry mass")
+    value = np.zeros(own_w.shape[::2])
+    error = np.zeros(own_w.shape[::2])
+    for part in np.array_split(np.arange(rows.size), 1 + rows.size * atoms // _CELLS_AT_ONCE):
+        i, m = rows[part], points[rows[part]]
+        omega = 2.0 * np.pi * r[part] / m
+        size = np.hypot(theta[i], omega)
+        log_power, log_size, loss = _powers(tilted, i, r[part], m, size)
+        phase = np.exp(1j * _angles(own_z[i], r[part], m))
+        numerator = (own_w[i] * phase[:, :, None]).sum(axis=1)
+        numerator_abs = own_abs[i].sum(axis=1)
+        turn = np.exp(-1j * _angles(k0[i][:, None], r[part], m)[:, 0])
+        kernel = _kernel(theta[i], omega, payoff, i)
+        share = np.where(r[part] == 0, 1.0, 2.0) / m
+        term = (share * np.exp(log_power) * turn * kernel)[:, None] * numerator
+        np.add.at(value, i, term.real)
+        weight = share * np.abs(kernel)
+        own_error = ERROR_UNITS * (1.0 + size * np.abs(own_z[i]).max(axis=1))
+        spill = weight * (np.exp(log_size) * loss + np.exp(log_power.real) * 64.0 * UNIT)
+        np.add.at(error, i, spill[:, None] * np.abs(numerator))
+        np.add.at(
+            error, i, (weight * np.exp(log_size) * np.minimum(own_error, 1.0))[:, None] * numerator_abs
+        )
+    return value, error
+
+
+def _angles(z: Floats, r: Ints, m: Ints) -> Floats:
+    """2 pi z r / M reduced to (-pi, pi] in exact integer arithmetic."""
+    turns = (np.mod(z, m[:, None].astype(np.float64)).astype(np.int64) * r[:, None]) % m[:, None]
+    turns = np.where(2 * turns > m[:, None], turns - m[:, None], turns)
+    return 2.0 * np.pi * turns / m[:, None]
+
+
+def _powers(
+    tilted: list[_Tilted], i: Ints, r: Ints, m: Ints, size: Floats
+) -> tuple[Complexes, Floats, Floats]:
+    """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss."""
+    log_power = np.zeros(i.size, dtype=np.complex128)
+    log_size = np.zeros(i.size)
+    loss = np.zeros(i.size)
+    for t in tilted:
+        angle = _angles(t.z[i], r, m)
+        half_sine = np.sin(0.5 * angle)
+        w = t.w[i]
+        re = -2.0 * (w * half_sine * half_sine).sum(axis=1)
+        im = (w * np.sin(angle)).sum(axis=1)
+        square = np.maximum(1.0 + (2.0 * re + re * re + im * im), 1e-300)
+        log_modulus = 0.5 * np.where(
+            square > 0.25, np.log1p(np.maximum(2.0 * re + re * re + im * im, -0.9)), np.log(square)
+        )
+        log_power += t.count[i] * (log_modulus + 1j * np.arctan2(im, 1.0 + re))
+        slack = ERROR_UNITS * size * t.roughness[i]
+        modulus = np.exp(log_modulus)
+        log_size += t.count[i] * np.where(
+            modulus > 1e3 * slack, log_modulus + np.log1p(slack / modulus), np.log(modulus + slack)
+        )
+        loss += 2.0 * t.count[i] * slack / (modulus + slack)
+    return log_power, log_size, loss
+
+
+def _kernel(theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints) -> Complexes:
+    """sum over k >= k0 of payoff(k) e^{-s (k - k0)}, without cancellation."""
+    first = _one_minus_exp(theta, omega)
+    if payoff is None:
+        return 1.0 / first
+    gap, h = payoff.gap[i], payoff.h[i]
+    second = _one_minus_exp(theta + h, omega)
+    z1 = np.exp(-(theta + 1j * omega))
+    # (1 - d) + z1 (d - e^-h) with d = 1 - gap: both parts are >= 0 at real s.
+    return np.asarray((gap + z1 * (-np.expm1(-h) - gap)) / (first * second))
+
+
+def _one_minus_exp(theta: Floats, omega: Floats) -> Complexes:
+    """1 - e^{-(theta + i omega)}."""
+    decay = np.expm1(-theta)
+    half = np.sin(0.5 * omega)
+    re = 2.0 * half * half - decay * np.cos(omega)
+    return np.asarray(re + 1j * np.exp(-theta) * np.sin(omega))
