@@ -25,21 +25,22 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, ProfileValues
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
-from shuffledp.numerics.lattice_sum import Group, Own, tail_sum
+from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, tail_sum
 
 _LATTICES = np.unique(np.geomspace(1, 20_000, 160).round())
 _AT_ONCE = 64
+_NUDGE = 64.0 * UNIT
 
 
 @dataclass(frozen=True)
 class AmplificationProfile(PrivacyProfile):
     """The pair of one law, in the direction (x, x'). Fields are tuples over types (see module).
 
-    ``gap`` is own - other, given apart so that it is accurate when the two are close. With
-    ``both_ways`` the law is known to be symmetric in x, x' (it is then also a whole profile)."""
+    ``gap`` is own - other, given apart so that it is accurate when the two are close."""
 
     n: int
     own: tuple[float, ...]
@@ -61,40 +62,85 @@ class AmplificationProfile(PrivacyProfile):
         chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
         return math.sqrt(chi / self.n)
 
+    def without_empty_types(self) -> AmplificationProfile:
+        """Types that nobody reports, dropped."""
+        rows = [
+            row
+            for row in zip(self.own, self.other, self.gap, self.clone, strict=True)
+            if row[0] > 0.0 or row[1] > 0.0
+        ]
+        own, other, gap, clone = zip(*rows, strict=True)
+        return AmplificationProfile(self.n, own, other, gap, clone)
+
+    def subsampled(self, fraction: float) -> AmplificationProfile:
+        """The differing user takes part with probability ``fraction``, else one of the others.
+
+        For concrete datasets only: ``clone`` must be the whole law of one other user's report."""
+
+        def mix(own: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(
+                fraction * u + (1.0 - fraction) * c for u, c in zip(own, self.clone, strict=True)
+            )
+
+        gap = tuple(fraction * g for g in self.gap)
+        return AmplificationProfile(self.n, mix(self.own), mix(self.other), gap, self.clone)
+
     def reversed(self) -> AmplificationProfile:
         """The same pair in the direction (x', x)."""
         gap = tuple(-g for g in self.gap)
         return AmplificationProfile(self.n, self.other, self.own, gap, self.clone)
 
-    def evaluate(self, epsilon: Floats, resolution: float) -> ProfileValues:
-        parts = [
-            self._evaluate(chunk, resolution)
-            for chunk in np.array_split(epsilon, 1 + (epsilon.size - 1) // _AT_ONCE)
-        ]
-        return ProfileValues(epsilon, *np.concatenate(parts, axis=1))
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return np.concatenate([self._upper(part, resolution) for part in _chunks(epsilon)])
 
-    def _evaluate(self, epsilon: Floats, resolution: float) -> Floats:
-        other, gap, clone = np.array(self.other), np.array(self.gap), np.array(self.clone)
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        parts = [self._support(part, resolution) for part in _chunks(epsilon)]
+        return SupportingLines.join(epsilon, parts)
+
+    def _upper(self, epsilon: Floats, resolution: float) -> Floats:
+        weight = self._weights(epsilon, 1.0 - _NUDGE)
+        clone = np.array(self.clone)
         hidden = clone > 0.0
-        growth = np.expm1(epsilon)[:, None]
-        # A rounding error in own - alpha other is one of a few units in epsilon; step outward.
-        weight_up = gap - growth * (1.0 - 64.0 * UNIT) * other
-        weight_low = gap - growth * (1.0 + 64.0 * UNIT) * other
-        seen_up = np.maximum(weight_up[:, ~hidden], 0.0).sum(axis=1)
-        seen_low = np.maximum(weight_low[:, ~hidden], 0.0).sum(axis=1)
-        seen_event = ((weight_low[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
-        result = np.stack([seen_low, seen_event, seen_event, seen_up])
-        live = (weight_up[:, hidden] > 0.0).any(axis=1)
+        # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
+        result = np.maximum(weight, 0.0).sum(axis=1)
+        weight, live = _live(weight[:, hidden], clone[hidden])
         if live.any():
-            law = _Lattice.of(weight_up[live][:, hidden], clone[hidden], self.n, resolution)
-            below = _Lattice.of(weight_low[live][:, hidden], clone[hidden], self.n, resolution)
-            result[3, live] += law.upper()
-            low = below.lower(weight_low[live][:, hidden], other[hidden])
-            result[:3, live] += low
-        result[3] = result[3] * (1.0 + 1e-14) + 1e-300
-        result[1] *= 1.0 - 1e-14
-        result[2] = result[2] * (1.0 + 1e-14) + 1e-300
-        return result
+            seen = result[live] - np.maximum(weight, 0.0).sum(axis=1)
+            lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
+            result[live] = np.minimum(result[live], np.maximum(seen, 0.0) + lattice.upper())
+        return np.asarray(result * (1.0 + 1e-14) + 1e-300)
+
+    def _support(self, epsilon: Floats, resolution: float) -> Floats:
+        weight = self._weights(epsilon, 1.0 + _NUDGE)
+        other, clone = np.array(self.other), np.array(self.clone)
+        hidden = clone > 0.0
+        seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
+        event = ((weight[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
+        result = np.stack([seen, event, event])
+        weight, live = _live(weight[:, hidden], clone[hidden])
+        if live.any():
+            lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
+            result[:, live] += lattice.lower(weight, other[hidden])
+        inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
+        return result * np.array([[inward], [inward], [outward]])
+
+    def _weights(self, epsilon: Floats, nudge: float) -> Floats:
+        """own - alpha other per epsilon and type.
+
+        Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
+        growth = np.expm1(epsilon)[:, None] * nudge
+        return np.array(self.gap) - growth * np.array(self.other)
+
+
+def _chunks(epsilon: Floats) -> list[Floats]:
+    return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _AT_ONCE)
+
+
+def _live(weight: Floats, clone: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Rows whose X has a positive part worth a lattice."""
+    x = weight / clone
+    live = x.max(axis=1, initial=0.0) > 1e-9 * np.abs(x).max(axis=1, initial=0.0)
+    return weight[live], live
 
 
 @dataclass(frozen=True)
@@ -110,7 +156,7 @@ class _Lattice:
     @classmethod
     def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice:
         x = weight / clone
-        theta = _saddle(x, clone, n)
+        theta = saddle(x, clone, n)
         return cls(n, x, clone, theta, _spacing(x, clone, theta, resolution))
 
     def upper(self) -> Floats:
@@ -122,12 +168,7 @@ class _Lattice:
         w = np.concatenate(
             [self.clone * (1.0 - right), self.clone * right, self._rest(len(floor))], axis=1
         )
-        theta = self.theta * self.h
-        group = Group(z, w, np.full(len(z), self.n - 1.0))
-        own = Own(z, (w * z * self.h[:, None])[:, :, None])
-        result = tail_sum([group], own, np.ones(len(z)), theta)
-        high = result.value[:, 0] + result.error[:, 0]
-        return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
+        return positive_part(z, w, self.h, self.theta * self.h, self.n)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
@@ -153,7 +194,18 @@ class _Lattice:
         return np.full((rows, 1), max(0.0, 1.0 - math.fsum(self.clone)))
 
 
-def _saddle(x: Floats, w: Floats, n: int) -> Floats:
+def positive_part(
+    z: Floats, w: Floats, h: Floats, theta: Floats, n: int, units: float = ERROR_UNITS
+) -> Floats:
+    """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+] for laws on lattices h z, weights w (rows)."""
+    group = Group(z, w, np.full(len(z), n - 1.0))
+    own = Own(z, (w * z * h[:, None])[:, :, None])
+    result = tail_sum([group], own, np.ones(len(z)), theta, units=units)
+    high = result.value[:, 0] + result.error[:, 0]
+    return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
+
+
+def saddle(x: Floats, w: Floats, n: int) -> Floats:
     """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
     mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
     theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)

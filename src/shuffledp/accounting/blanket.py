@@ -1,4 +1,13 @@
-"""The laws of X for k-ary randomized response and for randomizers of known total variation."""
+"""The privacy blanket of k-ary randomized response and of randomizers of known total variation.
+
+Balle, Bell, Gascon, Nissim 2019; for k-ary randomized response this is exactly the weak adversary
+of Koskela et al. 2023 (who does not learn which reports are random). Upper bounds for substitution
+neighbours; the adversary knows everybody else's data. All laws here are symmetric in x, x', so
+each is a whole profile. With p = 1/(e^epsilon0 + k - 1), E = e^epsilon0, the law of X is
+
+    k-ary:  E - a (p),  1 - a E (p),  1 - a ((k - 2) p),  0 (1 - k p);
+    total variation (E - 1) p, p <= 1/(E + 1):  E - a (p),  1 - a E (p),  E (1 - a) ((1 - (E+1) p)/E).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +16,35 @@ import math
 from shuffledp.accounting.amplification import AmplificationProfile
 
 
+def krr_probabilities(k: int, epsilon0: float) -> tuple[float, float, float]:
+    """(p, E p, (E - 1) p), each to a few units, without overflow."""
+    decay = math.exp(-epsilon0)
+    total = 1.0 + (k - 1) * decay
+    return decay / total, 1.0 / total, -math.expm1(-epsilon0) / total
+
+
 def krr_blanket(k: int, epsilon0: float, n: int) -> AmplificationProfile:
-    d = math.exp(-epsilon0)
-    total = 1.0 + (k - 1) * d
-    small, large, gap = d / total, 1.0 / total, -math.expm1(-epsilon0) / total
-    rest = (k - 2) * small
-    own=[large, small]; other=[small, large]; g=[gap,-gap]; c=[small,small]
-    if k>2:
-        own.append(rest);other.append(rest);g.append(0.0);c.append(rest)
-    return AmplificationProfile(n, tuple(own),tuple(other),tuple(g),tuple(c))
+    """k-ary randomized response against the weak adversary."""
+    p, ep, gap = krr_probabilities(k, epsilon0)
+    rest = (k - 2) * p
+    return AmplificationProfile(
+        n, own=(ep, p, rest), other=(p, ep, rest), gap=(gap, -gap, 0.0), clone=(p, p, rest)
+    ).without_empty_types()
+
+
+def tv_universal(epsilon0: float, total_variation: float, n: int) -> AmplificationProfile:
+    """Any epsilon0-LDP randomizer whose reports differ by at most this total variation."""
+    if epsilon0 == 0.0:
+        return AmplificationProfile(n, own=(1.0,), other=(1.0,), gap=(0.0,), clone=(1.0,))
+    # total_variation = (E - 1) p, rounded up: the pair is monotone in p.
+    gap = min(total_variation * (1.0 + 4e-16), math.tanh(0.5 * epsilon0))
+    ep = gap / -math.expm1(-epsilon0)
+    p = ep * math.exp(-epsilon0)
+    rest = max(0.0, 1.0 - p - ep)
+    return AmplificationProfile(
+        n,
+        own=(ep, p, rest),
+        other=(p, ep, rest),
+        gap=(gap, -gap, 0.0),
+        clone=(p, p, rest * math.exp(-epsilon0)),
+    ).without_empty_types()

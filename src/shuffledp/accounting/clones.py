@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, ProfileValues
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT, interval_probabilities, mean_of_signs_excess
 
 _CELLS_AT_ONCE = 1 << 17
@@ -59,46 +60,70 @@ class CloneProfile(PrivacyProfile):
     def scale(self) -> float:
         return 2.0 * self.kappa / math.sqrt(1.0 + (self.n - 1) * self.rate)
 
-    def evaluate(self, epsilon: Floats, resolution: float) -> ProfileValues:
-        first, low, high, single = _buckets(self.n - 1, self.rate, self.rest, resolution)
-        parts = [
-            self._evaluate(chunk, first, low, high, single)
-            for chunk in np.array_split(epsilon, 1 + epsilon.size * first.size // _CELLS_AT_ONCE)
-        ]
-        return ProfileValues(epsilon, *np.concatenate(parts, axis=1))
-
-    def _evaluate(
-        self, epsilon: Floats, first: Floats, low: Floats, high: Floats, single: Floats
-    ) -> Floats:
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
         if self.kappa == 0.0 or self.weight == 0.0:
-            return np.zeros((4, epsilon.size))
-        y = (np.tanh(0.5 * epsilon) / self.kappa)[:, None]
-        excess, error, tail, jump = mean_of_signs_excess(first + 1.0, y)
-        factor = self.weight * (1.0 + np.exp(epsilon)) * self.kappa
-        sums_error = 8.0 * UNIT * math.log2(8.0 + first.size)
-        upper = factor * ((excess + error) @ high) * (1.0 + sums_error)
-        # From below a bucket takes its last element; a wider bucket the next one's first instead.
-        lower_excess = _last(np.maximum(excess - error, 0.0), single)
-        lower = factor * (lower_excess @ low) * (1.0 - sums_error)
-        event = _last(np.maximum(tail - self.kappa * jump, 0.0), single)
-        event_error = _last(4e-12 * (tail + jump), single)
-        slope_low = self.weight * (np.maximum(event - event_error, 0.0) @ low)
-        slope_high = self.weight * ((event + event_error) @ high)
-        return np.stack([lower, slope_low, slope_high, upper])
+            return np.zeros(epsilon.size)
+        buckets = _buckets(self.n - 1, self.rate, self.rest, resolution)
+        return np.concatenate([self._upper(part, buckets) for part in _chunks(epsilon, buckets)])
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        if self.kappa == 0.0 or self.weight == 0.0:
+            return SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
+        buckets = _buckets(self.n - 1, self.rate, self.rest, resolution)
+        parts = [self._support(part, buckets) for part in _chunks(epsilon, buckets)]
+        return SupportingLines.join(epsilon, parts)
+
+    def _upper(self, epsilon: Floats, buckets: _Buckets) -> Floats:
+        excess, error, _, _ = self._excess(epsilon, buckets)
+        outward = 1.0 + 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
+        return np.asarray(self._factor(epsilon) * ((excess + error) @ buckets.high) * outward)
+
+    def _support(self, epsilon: Floats, buckets: _Buckets) -> Floats:
+        excess, error, tail, jump = self._excess(epsilon, buckets)
+        inward = 1.0 - 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
+        low = buckets.last_of(np.maximum(excess - error, 0.0))
+        event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
+        doubt = buckets.last_of(4e-12 * (tail + jump))
+        return np.stack(
+            [
+                self._factor(epsilon) * (low @ buckets.low) * inward,
+                self.weight * (np.maximum(event - doubt, 0.0) @ buckets.low),
+                self.weight * ((event + doubt) @ buckets.high),
+            ]
+        )
+
+    def _excess(self, epsilon: Floats, buckets: _Buckets) -> tuple[Floats, Floats, Floats, Floats]:
+        y = np.tanh(0.5 * epsilon) / self.kappa
+        return mean_of_signs_excess(buckets.first + 1.0, y[:, None])
+
+    def _factor(self, epsilon: Floats) -> Floats:
+        return np.asarray(self.weight * (1.0 + np.exp(epsilon)) * self.kappa)
 
 
-def _last(values: Floats, single: Floats) -> Floats:
-    following = np.concatenate([values[:, 1:], np.zeros((values.shape[0], 1))], axis=1)
-    return np.asarray(np.where(single, values, following))
+@dataclass(frozen=True)
+class _Buckets:
+    """Buckets of C: first element, enclosure of the probability, and whether it is one element."""
+
+    first: Floats
+    low: Floats
+    high: Floats
+    single: npt.NDArray[np.bool_]
+
+    def last_of(self, values: Floats) -> Floats:
+        """Values (per epsilon and bucket) at each bucket's last element, or one beyond it."""
+        following = np.concatenate([values[:, 1:], np.zeros((values.shape[0], 1))], axis=1)
+        return np.asarray(np.where(self.single, values, following))
+
+
+def _chunks(epsilon: Floats, buckets: _Buckets) -> list[Floats]:
+    return np.array_split(epsilon, 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE)
 
 
 @lru_cache(maxsize=32)
 def _buckets(
     trials: int, rate: float, rest: float, resolution: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """(first element, lower weight, upper weight, is one element) of each bucket of C.
-
-    Uniform in the bulk, with a width of ``resolution`` times the mean (a bucket of relative width
+) -> _Buckets:
+    """Uniform in the bulk, with a width of ``resolution`` times the mean (a bucket of relative width
     w loosens epsilon by about w/2); beyond it towards zero, widths double."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
     width = max(1, math.floor(min(resolution * mean, 0.5 * spread)))
@@ -114,7 +139,7 @@ def _buckets(
         [np.asarray(left[::-1], np.float64), np.arange(low, high + 1, width), [trials + 1.0]]
     )
     weight_low, weight_high = interval_probabilities(trials, rate, rest, edges)
-    return edges[:-1], weight_low, weight_high, np.diff(edges) == 1.0
+    return _Buckets(edges[:-1], weight_low, weight_high, np.diff(edges) == 1.0)
 
 
 def strong_clones(epsilon0: float, n: int) -> CloneProfile:

@@ -136,7 +136,7 @@ def _upper_samples(
     start, size = 0, dense
     while start < index.size:
         part = index[start : start + size]
-        upper = profile.evaluate(part * spacing, resolution).upper
+        upper = profile.upper(part * spacing, resolution)
         upper = np.where(part * spacing >= profile.epsilon_max, 0.0, upper)
         values.append(upper)
         start, size = start + part.size, _CHUNK
@@ -161,12 +161,12 @@ def _lower_polygon(
         low, high = index[start : start + size], index[start + 1 : start + 1 + size]
         low = low[: high.size]
         middle = 0.5 * (low + high) * spacing
-        line = profile.evaluate(middle, resolution)
+        line = profile.support(middle, resolution)
         here = np.exp(middle)
-        at_left.append(line.lower + line.slope_low * here * -np.expm1(low * spacing - middle))
-        at_right.append(line.lower - line.slope_high * here * np.expm1(high * spacing - middle))
+        at_left.append(line.value + line.slope_low * here * -np.expm1(low * spacing - middle))
+        at_right.append(line.value - line.slope_high * here * np.expm1(high * spacing - middle))
         start, size = start + low.size, _CHUNK
-        if line.lower[-1] <= floor:
+        if line.value[-1] <= floor:
             break
     left, right = np.concatenate(at_left), np.concatenate(at_right)
     value = np.append(np.minimum(left, np.append(left[0], right[:-1])), 0.0) * (1.0 - OUTWARD)

@@ -9,6 +9,7 @@ profile is evaluated at epsilon >= 0 only.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,22 +19,28 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ProfileValues:
-    """What one evaluation knows of the curve h at alpha = e^epsilon, elementwise.
+class SupportingLines:
+    """Certified lines below a curve h, one per epsilon.
 
-    ``upper`` >= h. ``lower`` is the value there of a test: an event (set of outcomes) A with
-    P(A) - alpha Q(A) >= lower; ``slope`` encloses Q(A). So for every other alpha' the curve lies
-    above the line ``lower - Q(A) (alpha' - alpha)``: a supporting line from below."""
+    At alpha = e^epsilon some event A (a test) has P(A) - alpha Q(A) >= ``value``, and Q(A) lies in
+    [slope_low, slope_high]. So for every alpha' the curve lies above value - Q(A) (alpha' - alpha)."""
 
     epsilon: Floats
-    lower: Floats
+    value: Floats
     slope_low: Floats
     slope_high: Floats
-    upper: Floats
+
+    @classmethod
+    def join(cls, epsilon: Floats, parts: Sequence[Floats]) -> SupportingLines:
+        """From pieces whose rows are value, slope_low, slope_high."""
+        return cls(epsilon, *np.concatenate(list(parts), axis=1))
 
 
 class PrivacyProfile(ABC):
-    """A curve with certified evaluations. Subclasses are frozen descriptions of one analysis."""
+    """A curve with certified evaluations. Subclasses are frozen descriptions of one analysis.
+
+    ``resolution`` is the relative looseness in epsilon to aim at. It is never a promise: the
+    promise is that ``upper`` is above the curve and the lines of ``support`` below it."""
 
     @property
     @abstractmethod
@@ -46,8 +53,9 @@ class PrivacyProfile(ABC):
         """Rough standard deviation of the privacy loss: where to start looking. Not certified."""
 
     @abstractmethod
-    def evaluate(self, epsilon: Floats, resolution: float) -> ProfileValues:
-        """Enclose the curve at every epsilon >= 0 (a 1-d array).
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        """Upper bounds of the curve at every epsilon >= 0 (a 1-d array)."""
 
-        ``resolution`` is the relative looseness in epsilon to aim at; it is never a promise:
-        the promise is in the values."""
+    @abstractmethod
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        """Supporting lines of the curve at every epsilon >= 0."""

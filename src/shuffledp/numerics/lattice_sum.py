@@ -25,6 +25,7 @@ which costs one evaluation per frequency whatever the count. The error is bounde
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,26 +123,37 @@ def _tilt(group: Group, theta: Floats) -> tuple[_Tilted, Floats]:
 
 
 def tail_sum(
-    groups: list[Group], own: Own, k0: Floats, theta: Floats, payoff: HockeyStick | None = None
+    groups: list[Group],
+    own: Own,
+    k0: Floats,
+    theta: Floats,
+    payoff: HockeyStick | None = None,
+    shifts: Sequence[int] = (0,),
+    units: float = ERROR_UNITS,
 ) -> Result:
     """Enclose V for a batch of I problems (rows), for each output of ``own``.
 
-    Raises NoCertificateError where the work would exceed the limits."""
+    With ``shifts`` (small whole numbers) and a single output, the columns of the result are the
+    values at k0 + shift instead. ``units`` bounds the relative error of the given weights and of
+    the arithmetic together. Raises NoCertificateError where the work would exceed the limits."""
     tilted, log_total = [], np.zeros_like(theta)
     rounding = np.zeros_like(theta)
     for group in groups:
         t, log_phi = _tilt(group, theta)
         tilted.append(t)
         log_total += group.count * log_phi
-        rounding += group.count * ERROR_UNITS * theta * t.roughness
+        rounding += group.count * units * theta * t.roughness
     own_w = own.c * np.exp(theta[:, None] * own.z)[:, :, None]
     own_abs = np.abs(own_w)
     largest = own_abs.max(axis=2)
     points = _window(groups, tilted, own.z, largest, k0, theta, log_total)
+    points = points + 2 * int(np.abs(shifts).max())
     rows, r = _frequencies(tilted, points, theta)
-    value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff)
+    moves = np.asarray(shifts, dtype=np.float64)
+    value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units)
     damping = 1.0 / -np.expm1(-theta)
     truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
+    truncation = truncation * np.exp(-theta[:, None] * moves)
     relative = rounding + UNIT * (8.0 + 4.0 * np.abs(log_total) + 4.0 * np.abs(theta * k0))
     # e^rounding - 1 of the prefactor, on the value and on its own uncertainty.
     error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(
@@ -273,32 +285,38 @@ def _sum(
     rows: Ints,
     r: Ints,
     payoff: HockeyStick | None,
+    moves: Floats,
+    units: float,
 ) -> tuple[Floats, Floats]:
     atoms = max(t.z.shape[1] for t in tilted)
     if rows.size * atoms > 64 * MAX_TERMS:
         raise NoCertificateError("too many frequencies carry mass")
-    value = np.zeros(own_w.shape[::2])
-    error = np.zeros(own_w.shape[::2])
+    outputs = max(own_w.shape[2], moves.size)
+    value = np.zeros((theta.size, outputs))
+    error = np.zeros((theta.size, outputs))
     for part in np.array_split(np.arange(rows.size), 1 + rows.size * atoms // _CELLS_AT_ONCE):
         i, m = rows[part], points[rows[part]]
         omega = 2.0 * np.pi * r[part] / m
         size = np.hypot(theta[i], omega)
-        log_power, log_size, loss = _powers(tilted, i, r[part], m, size)
+        log_power, log_size, loss = _powers(tilted, i, r[part], m, size * units)
         phase = np.exp(1j * _angles(own_z[i], r[part], m))
         numerator = (own_w[i] * phase[:, :, None]).sum(axis=1)
         numerator_abs = own_abs[i].sum(axis=1)
+        if moves.size > 1:
+            numerator = numerator * np.exp(-(theta[i] + 1j * omega)[:, None] * moves)
+            numerator_abs = numerator_abs * np.exp(-theta[i][:, None] * moves)
         turn = np.exp(-1j * _angles(k0[i][:, None], r[part], m)[:, 0])
         kernel = _kernel(theta[i], omega, payoff, i)
         share = np.where(r[part] == 0, 1.0, 2.0) / m
         term = (share * np.exp(log_power) * turn * kernel)[:, None] * numerator
-        np.add.at(value, i, term.real)
+        starts = np.flatnonzero(np.append(True, i[1:] != i[:-1]))
+        value[i[starts]] += np.add.reduceat(term.real, starts, axis=0)
         weight = share * np.abs(kernel)
-        own_error = ERROR_UNITS * (1.0 + size * np.abs(own_z[i]).max(axis=1))
+        own_error = units * (1.0 + size * np.abs(own_z[i]).max(axis=1))
         spill = weight * (np.exp(log_size) * loss + np.exp(log_power.real) * 64.0 * UNIT)
-        np.add.at(error, i, spill[:, None] * np.abs(numerator))
-        np.add.at(
-            error, i, (weight * np.exp(log_size) * np.minimum(own_error, 1.0))[:, None] * numerator_abs
-        )
+        doubt = spill[:, None] * np.abs(numerator)
+        doubt += (weight * np.exp(log_size) * np.minimum(own_error, 1.0))[:, None] * numerator_abs
+        error[i[starts]] += np.add.reduceat(doubt, starts, axis=0)
     return value, error
 
 
@@ -310,7 +328,7 @@ def _angles(z: Floats, r: Ints, m: Ints) -> Floats:
 
 
 def _powers(
-    tilted: list[_Tilted], i: Ints, r: Ints, m: Ints, size: Floats
+    tilted: list[_Tilted], i: Ints, r: Ints, m: Ints, doubt: Floats
 ) -> tuple[Complexes, Floats, Floats]:
     """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss."""
     log_power = np.zeros(i.size, dtype=np.complex128)
@@ -327,7 +345,7 @@ def _powers(
             square > 0.25, np.log1p(np.maximum(2.0 * re + re * re + im * im, -0.9)), np.log(square)
         )
         log_power += t.count[i] * (log_modulus + 1j * np.arctan2(im, 1.0 + re))
-        slack = ERROR_UNITS * size * t.roughness[i]
+        slack = doubt * t.roughness[i]
         modulus = np.exp(log_modulus)
         log_size += t.count[i] * np.where(
             modulus > 1e3 * slack, log_modulus + np.log1p(slack / modulus), np.log(modulus + slack)

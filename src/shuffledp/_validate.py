@@ -1,0 +1,110 @@
+"""Checks at the public border. Every error names the parameter, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_COUNT = 2**53
+MAX_EPSILON0 = 500.0
+
+
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    return float(value)
+
+
+def count(name: str, value: Any, *, least: int = 1, most: int = MAX_COUNT) -> int:
+    """A whole number in [least, most]; floats such as 1e6 are accepted when they are whole."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Integral, Real)):
+        raise TypeError(f"{name} must be a whole number in [{least}, {most}], got {value!r}")
+    if not isinstance(value, Integral) and not float(value).is_integer():
+        raise ValueError(f"{name} must be a whole number in [{least}, {most}], got {value!r}")
+    whole = int(value)
+    if not least <= whole <= most:
+        reason = "; no certificate can be given beyond" if whole > most else ""
+        raise ValueError(f"{name} must be in [{least}, {most}], got {value!r}{reason}")
+    return whole
+
+
+def epsilon0(value: Any, name: str = "epsilon0") -> float:
+    """A local epsilon in [0, MAX_EPSILON0]."""
+    number = _real(name, value)
+    if not 0.0 <= number <= MAX_EPSILON0:
+        reason = "; no certificate can be given beyond" if number > MAX_EPSILON0 else ""
+        raise ValueError(f"{name} must be in [0, {MAX_EPSILON0:g}], got {value!r}{reason}")
+    return number
+
+
+def probability(name: str, value: Any, *, positive: bool = False) -> float:
+    """A number in [0, 1], or in (0, 1] if ``positive``."""
+    number = _real(name, value)
+    if not (0.0 < number if positive else 0.0 <= number) or not number <= 1.0:
+        raise ValueError(f"{name} must be in {'(' if positive else '['}0, 1], got {value!r}")
+    return number
+
+
+def tolerance(value: Any) -> float:
+    """The relative numerical looseness allowed, in [1e-7, 0.5]."""
+    number = _real("tolerance", value)
+    if not 1e-7 <= number <= 0.5:
+        raise ValueError(f"tolerance must be in [1e-07, 0.5], got {value!r}")
+    return number
+
+
+def non_negative(name: str, value: Any) -> npt.NDArray[np.float64]:
+    """A number or array of numbers in [0, inf)."""
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}")
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}") from None
+    bad = ~((array >= 0.0) & np.isfinite(array))
+    if bad.any():
+        raise ValueError(f"{name} must be in [0, inf), got {float(array[bad][0])!r}")
+    return array
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    number = _real(name, value)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be in (0, inf), got {value!r}")
+    return number
+
+
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """One of some words."""
+    words = list(allowed)
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {value!r}")
+    return str(value)
+
+
+def row_stochastic(name: str, value: Any) -> npt.NDArray[np.float64]:
+    """A matrix of at least one row and column, entries >= 0, rows that sum to one (within 1e-9)."""
+    try:
+        matrix = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a two-dimensional array of numbers") from None
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(f"{name} must have two dimensions, each >= 1, got shape {matrix.shape}")
+    bad = np.argwhere(~((matrix >= 0.0) & np.isfinite(matrix)))
+    if bad.size:
+        row, column = map(int, bad[0])
+        entry = float(matrix[row, column])
+        raise ValueError(f"{name} entries must be in [0, 1], got {name}[{row}][{column}] = {entry!r}")
+    total = matrix.sum(axis=1)
+    worst = int(np.argmax(np.abs(total - 1.0)))
+    if abs(total[worst] - 1.0) > 1e-9:
+        raise ValueError(
+            f"{name} rows must sum to 1 (within 1e-9), row {worst} sums to {float(total[worst])!r}"
+        )
+    return np.asarray(matrix / total[:, None])

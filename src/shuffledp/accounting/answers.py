@@ -1,0 +1,255 @@
+"""Answers: certified epsilon and delta of rounds, from their profiles.
+
+``Round`` is one shuffled round as the accountant sees it: the profile of the analysis (an upper bound
+and, from below, supporting lines that certify how loose the numbers are) and the witnesses (pairs of
+datasets, lower bounds on the truth). A mechanism is a list of rounds with counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting.composition import ComposedLoss, compose
+from shuffledp.accounting.loss_distribution import dominated, dominating
+from shuffledp.accounting.profile import Floats, PrivacyProfile
+from shuffledp.accounting.search import crossing
+from shuffledp.numerics.lattice_sum import NoCertificateError
+
+_REFINEMENTS = 7
+_SMALLEST_DELTA = 1e-280
+"""Below this, numbers under- or overflow: the pure bound is given instead."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: its profile, its witnesses and its pure epsilon (delta = 0 from there on)."""
+
+    profile: PrivacyProfile
+    witnesses: tuple[AmplificationProfile, ...]
+    pure: float
+
+
+Rounds = Sequence[tuple[Round, int]]
+
+
+def epsilon_of(rounds: Rounds, delta: float, tolerance: float) -> tuple[float, float]:
+    """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP."""
+    upper = upper_epsilon(rounds, delta, tolerance)
+    if delta == 0.0:
+        # Some outcome of some pair of datasets attains the pure bound.
+        return (upper if all(part.witnesses for part, _ in rounds) else 0.0), upper
+    return min(_lower_epsilon(rounds, max(delta, _SMALLEST_DELTA), upper), upper), upper
+
+
+def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
+    """The certified upper end alone."""
+    pure = sum(count * part.pure for part, count in rounds)
+    if delta >= 1.0 or pure == 0.0:
+        return 0.0
+    if delta < _SMALLEST_DELTA:
+        return pure
+    if _is_single(rounds):
+        upper = _single_epsilon(rounds[0][0].profile, delta, tolerance)
+    else:
+        upper = _composed_epsilon(rounds, delta, tolerance, pure)
+    return min(upper, pure)
+
+
+def delta_of(rounds: Rounds, epsilon: Floats, tolerance: float) -> tuple[Floats, Floats]:
+    """(lower, upper) on delta at every epsilon >= 0 (a 1-d array)."""
+    pure = sum(count * part.pure for part, count in rounds)
+    low, high = np.zeros(epsilon.size), np.zeros(epsilon.size)
+    live = epsilon < pure
+    if live.any():
+        if _is_single(rounds):
+            high[live] = _single_delta(rounds[0][0].profile, epsilon[live], tolerance)
+        else:
+            high[live] = _composed_delta(rounds, epsilon[live], tolerance)
+        high = np.minimum(high, 1.0)
+        low[live] = _lower_delta(rounds, epsilon[live], high[live])
+    return np.minimum(low, high), high
+
+
+def _is_single(rounds: Rounds) -> bool:
+    return len(rounds) == 1 and rounds[0][1] == 1
+
+
+def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) -> float:
+    """Try finer and finer resolutions until the looseness is certified."""
+    resolution = 0.5 * tolerance
+    for _ in range(_REFINEMENTS):
+        value, certified = attempt(resolution)
+        if certified:
+            return value
+        resolution *= 0.4
+    raise NoCertificateError(
+        f"tolerance {tolerance:g} could not be certified for these parameters: ask for a larger one"
+    )
+
+
+def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> float:
+    guess = _gaussian_guess(profile.scale, delta)
+
+    def attempt(resolution: float) -> tuple[float, bool]:
+        def upper(epsilon: Floats) -> Floats:
+            return profile.upper(epsilon, resolution)
+
+        high = crossing(upper, delta, guess, profile.epsilon_max, 0.2 * tolerance)[1]
+        if high == 0.0:
+            return 0.0, True
+        # The analysis itself still exceeds delta a tolerance below: no looser than that.
+        below = np.array([high * (1.0 - tolerance)])
+        return high, float(profile.support(below, resolution).value[0]) >= delta
+
+    return _refine(attempt, tolerance)
+
+
+def _gaussian_guess(scale: float, delta: float) -> float:
+    """Start of the search: where a Gaussian loss of this standard deviation has this delta."""
+    if scale == 0.0:
+        return 1e-6
+    return scale * math.sqrt(2.0 * math.log1p(0.2 * scale / delta)) + 0.1 * scale
+
+
+def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:
+    result = np.zeros(epsilon.size)
+    todo = np.arange(epsilon.size)
+    resolution = 0.5 * tolerance
+    for _ in range(_REFINEMENTS):
+        at = epsilon[todo]
+        high = profile.upper(at, resolution)
+        here = profile.support(at, resolution).value
+        below = profile.support(at * (1.0 - tolerance), resolution).value
+        done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < _SMALLEST_DELTA)
+        result[todo[done]] = high[done]
+        todo = todo[~done]
+        if not todo.size:
+            return result
+        resolution *= 0.4
+    raise NoCertificateError(
+        f"tolerance {tolerance:g} could not be certified for these parameters: ask for a larger one"
+    )
+
+
+def _spacing(rounds: Rounds, resolution: float) -> float:
+    """One lattice for all rounds.
+
+    A spacing h adds about h^2/8 to the variance of a round's loss (h times its deviation if that is
+    smaller): keep the sum below a share of the total. The largest loss is put on the lattice."""
+    scales = np.array([part.profile.scale for part, _ in rounds])
+    counts = np.array([count for _, count in rounds], dtype=np.float64)
+    total = float((counts * scales * scales).sum())
+    h = float(scales.max())
+    for _ in range(200):
+        added = float((counts * np.minimum(h * h, 8.0 * scales * h)).sum())
+        if added <= 5.0 * resolution * total:
+            break
+        h *= 0.9
+    top = max(part.profile.epsilon_max for part, _ in rounds)
+    return top / math.ceil(top / h) if math.isfinite(top) and top / h < 1e6 else h
+
+
+def loss_above(rounds: Rounds, delta: float, resolution: float) -> ComposedLoss:
+    """The composed discrete pair that dominates the rounds, for questions about ``delta``."""
+    h = _spacing(rounds, resolution)
+    total = sum(count for _, count in rounds)
+    floor = min(1e-5, resolution) * 1e-1 * delta / total
+    return compose([(dominating(part.profile, h, floor, resolution), c) for part, c in rounds])
+
+
+def loss_below(rounds: Rounds, delta: float, resolution: float) -> ComposedLoss:
+    """The composed discrete pair that the rounds' own analyses dominate."""
+    h = _spacing(rounds, resolution)
+    floor = 1e-6 * delta / sum(count for _, count in rounds)
+    return compose(
+        [(dominated(part.profile, part.profile, h, floor, resolution), c) for part, c in rounds]
+    )
+
+
+def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
+    def attempt(resolution: float) -> tuple[float, bool]:
+        high = loss_above(rounds, delta, resolution).epsilon(delta, 0.05 * tolerance)[1]
+        if high == 0.0:
+            return 0.0, True
+        high = min(high, pure)
+        below = np.array([high * (1.0 - tolerance)])
+        reached = float(loss_below(rounds, delta, resolution).delta(below)[0][0])
+        return high, reached >= delta
+
+    return _refine(attempt, tolerance)
+
+
+def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
+    result = np.zeros(epsilon.size)
+    for i, at in enumerate(epsilon):
+        result[i] = _one_composed_delta(rounds, float(at), tolerance)
+    return result
+
+
+def _one_composed_delta(rounds: Rounds, epsilon: float, tolerance: float) -> float:
+    scale = 1e-20  # what lies at infinity must be small against the answer: first guess, then it
+
+    def attempt(resolution: float) -> tuple[float, bool]:
+        nonlocal scale
+        at = np.array([epsilon])
+        for _ in range(12):
+            above = loss_above(rounds, scale, resolution)
+            high = float(above.delta(at)[1][0])
+            if above.infinity <= 1e-3 * tolerance * high or scale <= _SMALLEST_DELTA:
+                break
+            scale = max(scale * 1e-12, _SMALLEST_DELTA)
+        if high < _SMALLEST_DELTA:
+            return high, True
+        points = epsilon * np.array([1.0, 1.0 - tolerance])
+        reached = loss_below(rounds, high, resolution).delta(points)[0]
+        return high, bool(high <= reached[0] * (1.0 + tolerance) or high <= reached[1])
+
+    return _refine(attempt, tolerance)
+
+
+def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
+    """An epsilon at which the witnesses still exceed ``delta``."""
+    if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
+        return 0.0
+    if _is_single(rounds):
+        curves = [d for w in rounds[0][0].witnesses for d in (w, w.reversed())]
+
+        def value(epsilon: Floats) -> Floats:
+            return np.max([c.support(epsilon, 2e-4).value for c in curves], axis=0)
+
+        ceiling = upper * (1.0 + 1e-9)
+        return crossing(value, delta, 0.95 * upper, ceiling, 5e-4)[0]
+    return max(
+        loss.epsilon(delta, 5e-4)[0] for loss in _witness_losses(rounds, delta)
+    )
+
+
+def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
+    if not all(part.witnesses for part, _ in rounds):
+        return np.zeros(epsilon.size)
+    if _is_single(rounds):
+        curves = [d for w in rounds[0][0].witnesses for d in (w, w.reversed())]
+        return np.max([c.support(epsilon, 2e-4).value for c in curves], axis=0)
+    smallest = max(float(upper.min()), _SMALLEST_DELTA)
+    losses = _witness_losses(rounds, smallest)
+    return np.max([loss.delta(epsilon)[0] for loss in losses], axis=0)
+
+
+def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:
+    """Composed losses of one witness per round, in both directions."""
+    resolution = 5e-4
+    h = _spacing(rounds, resolution)
+    floor = 1e-6 * delta / sum(count for _, count in rounds)
+    chosen = [(max(part.witnesses, key=lambda w: w.scale), count) for part, count in rounds]
+    return [
+        compose([(dominated(a, b, h, floor, resolution), count) for a, b, count in direction])
+        for direction in (
+            [(w, w.reversed(), count) for w, count in chosen],
+            [(w.reversed(), w, count) for w, count in chosen],
+        )
+    ]

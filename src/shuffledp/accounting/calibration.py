@@ -1,0 +1,224 @@
+"""The inverse problem: which parameter meets a central (epsilon, delta)?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shuffledp import _validate
+from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
+from shuffledp.bound import Bound
+
+_LOCAL = ("epsilon0", "gamma")
+_SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
+_MAX_ROUNDS = 2**40
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The answer: ``value`` of ``parameter``, the mechanism it gives and its re-checked epsilon.
+
+    ``epsilon.upper`` never exceeds the target. ``float(calibration)`` is the value."""
+
+    parameter: str
+    value: float
+    mechanism: Mechanism
+    epsilon: Bound
+    delta: float
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+def calibrate(
+    randomizer: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    n: int | None = None,
+    rounds: int = 1,
+    population: int | None = None,
+    cohort: int | None = None,
+    solve_for: str | None = None,
+    analysis: str = "best",
+    tolerance: float = DEFAULT_TOLERANCE,
+    **parameters: Any,
+) -> Calibration:
+    """Solve for one parameter so that the mechanism is (epsilon, delta)-DP, on the safe side.
+
+    * ``calibrate(KaryRandomizedResponse, k=16, n=10**6, rounds=30, epsilon=1, delta=1e-8)`` finds the
+      largest epsilon0 (``solve_for="gamma"``: the smallest gamma); give the randomizer's class and its
+      other parameters.
+    * ``calibrate(answer, solve_for="n", ...)`` finds the smallest n, ``"rounds"`` the most rounds,
+      ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then).
+
+    The answer is re-checked by evaluating it; a local epsilon is within ``tolerance`` of the best one,
+    a count is exact up to the looseness ``tolerance`` of the evaluation. ValueError if nothing meets
+    the target.
+
+    >>> from shuffledp import KaryRandomizedResponse
+    >>> found = calibrate(KaryRandomizedResponse, k=4, n=10_000, epsilon=0.5, delta=1e-6)
+    >>> found.parameter, float(found.epsilon) <= 0.5
+    ('epsilon0', True)
+    """
+    is_class = isinstance(randomizer, type)
+    unknown = _validate.one_of("solve_for", solve_for or ("epsilon0" if is_class else None), _SOLVABLE)
+    if is_class != (unknown in _LOCAL):
+        kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
+        raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
+    if parameters and not is_class:
+        raise TypeError(f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}")
+    target = _Target(
+        _validate.positive("epsilon", epsilon),
+        _validate.probability("delta", delta),
+        _validate.tolerance(tolerance),
+    )
+    if unknown != "rounds":
+        _validate.count("rounds", rounds)
+    size = _size(n, population, cohort, unknown)
+
+    def build(value: float) -> Mechanism:
+        described = randomizer(**parameters, **{unknown: value}) if is_class else randomizer
+        users = int(value) if unknown in ("n", "cohort") else size
+        one = Shuffled(described, n=users, analysis=analysis)
+        if population is not None:
+            one = one.sampled_from(population)
+        return one * (int(value) if unknown == "rounds" else rounds)
+
+    value = _SOLVERS[unknown](target.meets(build), target, population)
+    mechanism = build(value)
+    checked = mechanism.epsilon(delta=target.delta, tolerance=target.tolerance)
+    if not checked.upper <= target.epsilon:
+        raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
+    return Calibration(unknown, value, mechanism, checked, target.delta)
+
+
+@dataclass(frozen=True)
+class _Target:
+    epsilon: float
+    delta: float
+    tolerance: float
+
+    def meets(self, build: Callable[[float], Mechanism]) -> Callable[[float], float]:
+        """value -> certified epsilon / target: at most 1 where the target is met."""
+
+        def ratio(value: float) -> float:
+            bound = build(value).upper_epsilon(delta=self.delta, tolerance=self.tolerance)
+            return bound / self.epsilon
+
+        return ratio
+
+
+def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
+    """The users of one round, where that is not the unknown."""
+    if cohort is not None and population is None:
+        raise ValueError(f"cohort={cohort!r} needs population")
+    if unknown == "cohort" and population is None:
+        raise ValueError("solve_for='cohort' needs population")
+    if unknown in ("n", "cohort"):
+        if n is not None or cohort is not None:
+            raise ValueError(f"{unknown} is to be found: n and cohort must be left out")
+        return 0
+    given = [value for value in (n, cohort) if value is not None]
+    if len(given) != 1:
+        raise ValueError(f"give one of n and cohort, got {n=} and {cohort=}")
+    return _validate.count("n" if cohort is None else "cohort", given[0])
+
+
+Ratio = Callable[[float], float]
+
+
+def _largest_epsilon0(ratio: Ratio, target: _Target, population: int | None) -> float:
+    low, high = 0.0, min(max(1.0, target.epsilon), _validate.MAX_EPSILON0)
+    while ratio(high) <= 1.0:
+        if high == _validate.MAX_EPSILON0:
+            return high
+        low, high = high, min(2.0 * high, _validate.MAX_EPSILON0)
+    return _bisect(ratio, low, high, target.tolerance)
+
+
+def _smallest_gamma(ratio: Ratio, target: _Target, population: int | None) -> float:
+    """Larger gamma is more private; gamma = 1 is independent of the input."""
+    return 1.0 - _bisect(lambda share: ratio(1.0 - share), 0.0, 1.0 - 1e-12, target.tolerance)
+
+
+def _bisect(ratio: Ratio, low: float, high: float, tolerance: float) -> float:
+    """The largest value that meets the target: secant steps in the ratio, kept in the bracket."""
+    low_ratio, high_ratio = 0.0, ratio(high)
+    if high_ratio <= 1.0:
+        return high
+    for step in range(60):
+        if high - low <= 0.25 * tolerance * high:
+            break
+        middle = 0.5 * (low + high)
+        if low_ratio > 0.0 and math.isfinite(high_ratio) and step % 3 < 2:
+            share = -math.log(low_ratio) / (math.log(high_ratio) - math.log(low_ratio))
+            margin = 0.1 * tolerance * high / (high - low)
+            share = min(max(share + (margin if step % 3 else -margin), 0.02), 0.98)
+            middle = low + share * (high - low)
+        value = ratio(middle)
+        if value <= 1.0:
+            low, low_ratio = middle, value
+        else:
+            high, high_ratio = middle, value
+    if low == 0.0:
+        raise ValueError("no local parameter above zero meets the target")
+    return low
+
+
+def _least_n(ratio: Ratio, target: _Target, population: int | None) -> float:
+    """Doubling, then secant in log n: epsilon falls about like n^(-1/2)."""
+    most = population if population is not None else 2**53
+    if ratio(1) <= 1.0:
+        return 1
+    low, high = 1, min(1024, most)
+    while (value := ratio(high)) > 1.0:
+        if high >= most:
+            raise ValueError(f"no n up to {most} meets the target epsilon")
+        low, high = high, min(math.ceil(high * min(max(value * value, 1.5), 64.0)), most)
+    return _integer_bisect(lambda v: ratio(v) <= 1.0, low, high)[1]
+
+
+def _most_rounds(ratio: Ratio, target: _Target, population: int | None) -> float:
+    return _largest_count(ratio, "rounds", _MAX_ROUNDS)
+
+
+def _largest_cohort(ratio: Ratio, target: _Target, population: int | None) -> float:
+    assert population is not None
+    return _largest_count(ratio, "cohort", population)
+
+
+def _largest_count(ratio: Ratio, name: str, most: int) -> float:
+    if ratio(1) > 1.0:
+        raise ValueError(f"not even {name} = 1 meets the target epsilon")
+    low, high = 1, min(16, most)
+    while (value := ratio(high)) <= 1.0:
+        if high == most:
+            return most
+        growth = min(max(1.0 / max(value, 1e-3) ** 2, 1.5), 64.0)
+        low, high = high, min(math.ceil(high * growth), most)
+    return _integer_bisect(lambda v: ratio(v) > 1.0, low, high)[0]
+
+
+def _integer_bisect(test: Callable[[int], bool], low: int, high: int) -> tuple[int, int]:
+    """(a, a + 1) with test false at a and true at a + 1, given that so at low and high."""
+    while high - low > 1:
+        # In the logarithm while the bracket is wide.
+        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+        middle = min(max(middle, low + 1), high - 1)
+        if test(middle):
+            high = middle
+        else:
+            low = middle
+    return low, high
+
+
+_SOLVERS: dict[str, Callable[[Ratio, _Target, int | None], float]] = {
+    "epsilon0": _largest_epsilon0,
+    "gamma": _smallest_gamma,
+    "n": _least_n,
+    "rounds": _most_rounds,
+    "cohort": _largest_cohort,
+}

@@ -1,0 +1,180 @@
+"""What a user composes: shuffled rounds, cohorts, sums and multiples of them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp.accounting.analyses import NAMES, BestProfile, analyses, profile_of
+from shuffledp.accounting.answers import Round, delta_of, epsilon_of, upper_epsilon
+from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
+from shuffledp.accounting.witnesses import witnesses
+from shuffledp.bound import Bound
+
+DEFAULT_TOLERANCE = 1e-3
+
+
+class Mechanism(ABC):
+    """Something run on the same users: one round or an adaptive composition of rounds."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[tuple[Shuffled, int], ...]:
+        """The different rounds, each with the number of times it is run."""
+
+    def _rounds(self) -> list[tuple[Round, int]]:
+        return [(part.round, count) for part, count in self.parts if count]
+
+    def epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """The smallest epsilon of the mechanism's (epsilon, delta)-DP, enclosed.
+
+        ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative);
+        ``lower`` is attained by a concrete pair of neighbouring datasets."""
+        level = _validate.probability("delta", delta)
+        rounds = self._rounds()
+        allowed = _validate.tolerance(tolerance)
+        return Bound(*epsilon_of(rounds, level, allowed)) if rounds else Bound(0.0, 0.0)
+
+    def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
+        """``epsilon(...).upper`` alone, for searches: the lower end is not computed."""
+        level = _validate.probability("delta", delta)
+        return upper_epsilon(self._rounds(), level, _validate.tolerance(tolerance))
+
+    def delta(self, *, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """delta at epsilon (a number or an array), enclosed.
+
+        ``upper`` is at most the analysis' exact delta at epsilon (1 - tolerance), or within
+        ``tolerance`` of its exact delta at epsilon."""
+        points = _validate.non_negative("epsilon", epsilon)
+        allowed = _validate.tolerance(tolerance)
+        rounds = self._rounds()
+        if not rounds:
+            return Bound.of(np.zeros(points.size), np.zeros(points.size), epsilon)
+        return Bound.of(*delta_of(rounds, points.ravel(), allowed), epsilon)
+
+    def profile(self, alpha: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """H_alpha, the hockey-stick divergence, at alpha >= 0 (a number or an array), enclosed."""
+        points = _validate.non_negative("alpha", alpha)
+        flat = points.ravel()
+        inner = np.where(flat >= 1.0, flat, 1.0 / np.where((flat > 0.0) & (flat < 1.0), flat, 1.0))
+        at = self.delta(epsilon=np.log(inner), tolerance=tolerance)
+        left = flat < 1.0
+        low = np.where(left, np.maximum((1.0 - flat) + flat * at.lower, 0.0), at.lower)
+        high = np.where(left, np.minimum((1.0 - flat) + flat * at.upper, 1.0), at.upper)
+        outward = 4.0 * np.finfo(float).eps * left
+        low, high = low * (1.0 - outward), np.minimum(high * (1.0 + outward), 1.0)
+        low[flat == 0.0] = high[flat == 0.0] = 1.0
+        return Bound.of(low, high, alpha)
+
+    def curve(self, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """delta on a grid of epsilon: the privacy curve."""
+        return self.delta(epsilon=epsilon, tolerance=tolerance)
+
+    def __mul__(self, rounds: Any) -> Mechanism:
+        times = _validate.count("rounds", rounds, least=0)
+        if times == 1:
+            return self
+        return Composition(tuple((part, count * times) for part, count in self.parts))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Any) -> Mechanism:
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        total: dict[Shuffled, int] = {}
+        for part, count in self.parts + other.parts:
+            total[part] = total.get(part, 0) + count
+        return Composition(tuple(total.items()))
+
+
+@dataclass(frozen=True)
+class Shuffled(Mechanism):
+    """One round: n users randomize, a shuffler forgets who sent what, the adversary sees the rest.
+
+    ``n`` counts the honest reports in one shuffle. With ``population`` the n users are a fresh
+    uniformly random cohort of it (see ``sampled_from``). ``analysis`` is "best" (the smallest of all
+    that apply), or one of "clones", "clones-2021", "blanket", "strong", "exact".
+
+    >>> from shuffledp import KaryRandomizedResponse
+    >>> daily = Shuffled(KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
+    >>> daily.epsilon(delta=1e-8)  # doctest: +ELLIPSIS
+    Bound(lower=0.04..., upper=0.04...)
+    """
+
+    randomizer: Any
+    n: int
+    analysis: str = "best"
+    population: int | None = None
+
+    def __post_init__(self) -> None:
+        analyses(self.randomizer)
+        object.__setattr__(self, "n", _validate.count("n", self.n))
+        _validate.one_of("analysis", self.analysis, NAMES)
+        if self.population is not None:
+            size = _validate.count("population", self.population)
+            if size < self.n:
+                raise ValueError(
+                    f"population must be at least the cohort n = {self.n}, got {self.population!r}"
+                )
+            object.__setattr__(self, "population", size)
+        if self.analysis != "best" and self.analysis not in analyses(self.randomizer):
+            profile_of(self.randomizer, self.n, self.analysis)
+
+    @property
+    def parts(self) -> tuple[tuple[Shuffled, int], ...]:
+        return ((self, 1),)
+
+    @property
+    def fraction(self) -> float:
+        """The share of the population that takes part in a round."""
+        return 1.0 if self.population is None else self.n / self.population
+
+    def sampled_from(self, population: int) -> Shuffled:
+        """The same round on a fresh uniformly random cohort of n users of ``population``."""
+        if self.population is not None:
+            raise ValueError(f"the cohort is already sampled from {self.population} users")
+        return replace(self, population=population)
+
+    def analysis_at(self, epsilon: float) -> str:
+        """The name of the analysis that gives the smallest delta at epsilon."""
+        at = float(_validate.non_negative("epsilon", epsilon).reshape(()))
+        inner = math.log1p(math.expm1(min(at, 700.0)) / self.fraction)
+        return self._base.winner(inner, DEFAULT_TOLERANCE)
+
+    @cached_property
+    def _base(self) -> BestProfile:
+        return profile_of(self.randomizer, self.n, self.analysis)
+
+    @cached_property
+    def round(self) -> Round:
+        """This round as the accountant sees it."""
+        pairs = witnesses(self.randomizer, self.n)
+        profile: PrivacyProfile = self._base
+        if self.fraction < 1.0:
+            profile = SubsampledProfile(profile, self.fraction)
+            pairs = [pair.subsampled(self.fraction) for pair in pairs]
+        pure = self.randomizer.epsilon0 if self.analysis != "strong" else math.inf
+        if pure == 0.0:
+            return Round(profile, tuple(pairs), 0.0)
+        return Round(profile, tuple(pairs), subsampled_epsilon(pure, self.fraction))
+
+
+@dataclass(frozen=True)
+class Composition(Mechanism):
+    """Adaptive composition: each round may be chosen by looking at the results of earlier ones."""
+
+    rounds: tuple[tuple[Shuffled, int], ...]
+
+    @property
+    def parts(self) -> tuple[tuple[Shuffled, int], ...]:
+        return self.rounds
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{count} * {part!r}" for part, count in self.rounds) or "0 rounds"

@@ -1,0 +1,56 @@
+"""A fresh random cohort of fixed size in every round.
+
+n of ``population`` users, a uniformly random subset, are asked; g = n / population. For
+substitution neighbours and a curve h of the n-user round (Koskela et al. 2023, Lemma 7):
+
+    alpha >= 1:  g h(1 + (alpha - 1)/g),
+    alpha <  1:  1 - alpha + alpha g h(1 + (1/alpha - 1)/g),
+
+neither form alone for all alpha. The second is the first, reversed, so the symmetric curve that a
+PrivacyProfile is covers both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.numerics.binomial import UNIT
+
+
+@dataclass(frozen=True)
+class SubsampledProfile(PrivacyProfile):
+    """The curve of ``base`` (a symmetric profile of the cohort's size) at sampling ``fraction``."""
+
+    base: PrivacyProfile
+    fraction: float
+
+    @property
+    def epsilon_max(self) -> float:
+        return subsampled_epsilon(self.base.epsilon_max, self.fraction) * (1.0 + 8.0 * UNIT)
+
+    @property
+    def scale(self) -> float:
+        return self.fraction * self.base.scale
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        inner = self._inner(epsilon) * (1.0 - 8.0 * UNIT)
+        return np.asarray(self.fraction * self.base.upper(inner, resolution) * (1.0 + 4.0 * UNIT))
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        lines = self.base.support(self._inner(epsilon) * (1.0 + 8.0 * UNIT), resolution)
+        value = self.fraction * lines.value * (1.0 - 4.0 * UNIT)
+        return SupportingLines(epsilon, value, lines.slope_low, lines.slope_high)
+
+    def _inner(self, epsilon: Floats) -> Floats:
+        return np.asarray(np.log1p(np.expm1(epsilon) / self.fraction))
+
+
+def subsampled_epsilon(epsilon: float, fraction: float) -> float:
+    """log(1 + fraction (e^epsilon - 1)): pure epsilon-DP under subsampling."""
+    if fraction == 1.0 or math.isinf(epsilon):
+        return epsilon
+    return math.log1p(fraction * math.expm1(epsilon))

@@ -1,0 +1,94 @@
+"""Concrete neighbouring datasets: lower bounds on the truth.
+
+All n - 1 other users hold one and the same value. Their reports are then iid, so the round is an
+AmplificationProfile whose ``clone`` is the whole law of one report, and its curve is exactly that of
+one pair of datasets of the real mechanism: below the mechanism's own profile.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting.blanket import krr_probabilities
+from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse, LocalRandomizer
+
+_MOST_WITNESSES = 4
+
+
+def krr_witnesses(k: int, epsilon0: float, n: int) -> list[AmplificationProfile]:
+    """Others hold x, or a third symbol (k >= 3). Others holding x' is the first one, reversed."""
+    p, ep, gap = krr_probabilities(k, epsilon0)
+    rest = (k - 2) * p
+    same = AmplificationProfile(
+        n, own=(ep, p, rest), other=(p, ep, rest), gap=(gap, -gap, 0.0), clone=(ep, p, rest)
+    )
+    if k == 2:
+        return [same.without_empty_types()]
+    rest = (k - 3) * p
+    third = AmplificationProfile(
+        n,
+        own=(ep, p, p, rest),
+        other=(p, ep, p, rest),
+        gap=(gap, -gap, 0.0, 0.0),
+        clone=(p, p, ep, rest),
+    )
+    return [third.without_empty_types(), same.without_empty_types()]
+
+
+def local_witnesses(randomizer: LocalRandomizer, n: int) -> list[AmplificationProfile]:
+    """A member of the class: k-ary randomized response, k the least (from 3) that its facts allow."""
+    epsilon0 = randomizer.epsilon0
+    known = randomizer.total_variation
+    if known is None:
+        return krr_witnesses(3, epsilon0, n) + krr_witnesses(2, epsilon0, n)
+    if known == 0.0 or epsilon0 == 0.0:
+        return []
+    # (E - 1)/(E + k - 1) <= total variation.
+    k = math.expm1(epsilon0) * (1.0 / known - 1.0) * (1.0 + 1e-12) + 1e-9
+    if k > 1e12:
+        return []
+    return krr_witnesses(max(3, math.ceil(k)), epsilon0, n)
+
+
+def finite_witnesses(randomizer: FiniteRandomizer, n: int) -> list[AmplificationProfile]:
+    """The pairs of inputs and the third inputs with the largest chi-square, all others at the third."""
+    rows = randomizer.matrix
+    if rows.shape[0] < 2:
+        return []
+    found: list[tuple[float, int, int, int]] = []
+    for z in range(rows.shape[0]):
+        seen = rows[z] > 0.0
+        scaled = np.where(seen, rows / np.where(seen, np.sqrt(np.maximum(rows[z], 1e-300)), 1.0), 0.0)
+        hidden = np.where(seen, 0.0, rows)
+        square = (scaled**2).sum(axis=1)
+        chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T
+        # What the others can never send is seen at once: it outweighs everything.
+        chi = chi + 1e6 * n * np.abs(hidden[:, None, :] - hidden[None, :, :]).sum(axis=2)
+        x, y = np.unravel_index(int(np.argmax(chi)), chi.shape)
+        found.append((float(chi[x, y]), int(x), int(y), z))
+    found.sort(reverse=True)
+    return [finite_pair(rows[x], rows[y], rows[z], n) for _, x, y, z in found[:_MOST_WITNESSES]]
+
+
+def finite_pair(
+    own: np.ndarray, other: np.ndarray, clone: np.ndarray, n: int
+) -> AmplificationProfile:
+    """Input x against x', with the given law of one other user's (or one blanket) report."""
+    gap = own - other
+    return AmplificationProfile(
+        n, *(tuple(map(float, part)) for part in (own, other, gap, clone))
+    ).without_empty_types()
+
+
+def witnesses(randomizer: object, n: int) -> list[AmplificationProfile]:
+    """Pairs of datasets of the randomizer's n-user round."""
+    if isinstance(randomizer, KaryRandomizedResponse):
+        return krr_witnesses(randomizer.k, randomizer.epsilon0, n)
+    if isinstance(randomizer, FiniteRandomizer):
+        return finite_witnesses(randomizer, n)
+    if isinstance(randomizer, LocalRandomizer):
+        return local_witnesses(randomizer, n)
+    raise TypeError(f"no witnesses are known for {randomizer!r}")
