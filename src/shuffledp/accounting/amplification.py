@@ -23,15 +23,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
-from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, tail_sum
+from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 
-_LATTICES = np.unique(np.geomspace(1, 20_000, 160).round())
+_LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
+_HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _AT_ONCE = 64
 _NUDGE = 64.0 * UNIT
 
@@ -84,6 +86,17 @@ class AmplificationProfile(PrivacyProfile):
 
         gap = tuple(fraction * g for g in self.gap)
         return AmplificationProfile(self.n, mix(self.own), mix(self.other), gap, self.clone)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether x and x' can be exchanged without changing the law of X."""
+        forward = sorted(zip(self.own, self.other, self.clone, strict=True))
+        return forward == sorted(zip(self.other, self.own, self.clone, strict=True))
+
+    @property
+    def directions(self) -> tuple[AmplificationProfile, ...]:
+        """The pair as it is and reversed, or once if that is the same."""
+        return (self,) if self.symmetric else (self, self.reversed())
 
     def reversed(self) -> AmplificationProfile:
         """The same pair in the direction (x', x)."""
@@ -145,63 +158,73 @@ def _live(weight: Floats, clone: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class _Lattice:
-    """Tilt and lattice for a batch of laws (rows) of X: values x, probabilities ``clone``."""
+    """Tilt and lattice for a batch of laws (rows) of X: values x, probabilities ``clone``.
+
+    The value 0 with the remaining probability is the last column. Lattice points are
+    ``origin + h z``, z whole; the origin is the most probable value."""
 
     n: int
     x: Floats
-    clone: Floats
+    w: Floats
     theta: Floats
+    origin: Floats
     h: Floats
 
     @classmethod
     def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice:
-        x = weight / clone
-        theta = saddle(x, clone, n)
-        return cls(n, x, clone, theta, _spacing(x, clone, theta, resolution))
+        rows = len(weight)
+        x = np.concatenate([weight / clone, np.zeros((rows, 1))], axis=1)
+        rest = max(0.0, 1.0 - math.fsum(clone))
+        w = np.broadcast_to(np.append(clone, rest), x.shape)
+        if rest <= 1e-12:  # a law that is complete: what rounding leaves is no atom
+            x, w = x[:, :-1], w[:, :-1]
+        theta = saddle(x, w, n)
+        return cls(n, x, w, theta, *_spacing(x, w, theta, resolution))
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
-        cells = self.x / self.h[:, None]
+        cells = (self.x - self.origin[:, None]) / self.h[:, None]
         floor = np.floor(cells)
         right = cells - floor
-        z = np.concatenate([floor, floor + 1.0, np.zeros((len(floor), 1))], axis=1)
-        w = np.concatenate(
-            [self.clone * (1.0 - right), self.clone * right, self._rest(len(floor))], axis=1
-        )
-        return positive_part(z, w, self.h, self.theta * self.h, self.n)
+        z = np.concatenate([floor, floor + 1.0], axis=1)
+        w = np.concatenate([self.w * (1.0 - right), self.w * right], axis=1)
+        return positive_part(z, w, self.origin, self.h, self.theta * self.h, self.n)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
-        cells = self.x / self.h[:, None]
-        nearest = np.rint(cells)
-        z = np.concatenate([nearest, np.zeros((len(nearest), 1))], axis=1)
-        w = np.concatenate([np.broadcast_to(self.clone, nearest.shape), self._rest(len(z))], axis=1)
-        theta = self.theta * self.h
+        cells = (self.x - self.origin[:, None]) / self.h[:, None]
+        z = np.rint(cells)
         # The rounding errors' mean under the tilt moves the best threshold: any is valid.
-        tilted = self.clone * np.exp(self.theta[:, None] * self.x)
-        total = tilted.sum(axis=1) + self._rest(len(z))[:, 0]
-        drift = (tilted * (cells - nearest)).sum(axis=1) / total
-        threshold = np.floor(-self.n * drift) + 1.0
-        own = Own(nearest, np.stack([weight, np.broadcast_to(other, weight.shape)], axis=2))
-        group = Group(z, w, np.full(len(z), self.n - 1.0))
-        result = tail_sum([group], own, threshold, theta)
+        tilted = self.w * np.exp(self.theta[:, None] * self.x)
+        drift = (tilted * (cells - z)).sum(axis=1) / tilted.sum(axis=1)
+        threshold = np.floor(-self.n * (drift + self.origin / self.h)) + 1.0
+        types = weight.shape[1]
+        own = Own(z[:, :types], np.stack([weight, np.broadcast_to(other, weight.shape)], axis=2))
+        group = Group(z, self.w, np.full(len(z), self.n - 1.0))
+        result = tail_sum([group], own, threshold, self.theta * self.h)
         scale = np.exp(result.log_scale)[:, None]
         low = scale * np.maximum(result.value - result.error, 0.0)
         high = scale * (result.value + result.error)
         return np.stack([low[:, 0], low[:, 1], high[:, 1]])
 
-    def _rest(self, rows: int) -> Floats:
-        return np.full((rows, 1), max(0.0, 1.0 - math.fsum(self.clone)))
-
 
 def positive_part(
-    z: Floats, w: Floats, h: Floats, theta: Floats, n: int, units: float = ERROR_UNITS
+    z: Floats,
+    w: Floats,
+    origin: Floats,
+    h: Floats,
+    theta: Floats,
+    n: int,
+    units: float = ERROR_UNITS,
 ) -> Floats:
-    """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+] for laws on lattices h z, weights w (rows)."""
+    """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+], X = origin + h z with weights w (rows)."""
     group = Group(z, w, np.full(len(z), n - 1.0))
-    own = Own(z, (w * z * h[:, None])[:, :, None])
-    result = tail_sum([group], own, np.ones(len(z)), theta, units=units)
-    high = result.value[:, 0] + result.error[:, 0]
+    own = Own(z, (w * (origin[:, None] + z * h[:, None]))[:, :, None])
+    threshold = np.floor(-n * origin / h) + 1.0
+    result = tail_sum([group], own, threshold, theta, units=units)
+    # The threshold may be one off by rounding: then the sum there is within units of n origin.
+    slip = 32.0 * UNIT * np.abs(origin) * np.exp(log_transform(z, w, theta))
+    high = result.value[:, 0] + result.error[:, 0] + slip
     return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
 
 
@@ -209,37 +232,45 @@ def saddle(x: Floats, w: Floats, n: int) -> Floats:
     """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
     mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
     theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)
-    top = x.max(axis=1)
-    theta = np.minimum(theta, 600.0 / top)
+    steepest = 600.0 / x.max(axis=1)
+    theta = np.minimum(theta, steepest)
     for _ in range(25):
-        with np.errstate(over="ignore"):
-            tilted = w * np.exp(theta[:, None] * x)
-            phi = 1.0 + (w * np.expm1(theta[:, None] * x)).sum(axis=1)
-        first = (tilted * x).sum(axis=1) / phi
-        second = (tilted * x * x).sum(axis=1) / phi - first * first
+        growth = w * np.expm1(theta[:, None] * x)
+        phi = 1.0 + growth.sum(axis=1)
+        tilted = (growth + w) * x
+        first = tilted.sum(axis=1) / phi
+        second = np.einsum("ij,ij->i", tilted, x) / phi - first * first
         slope = n * first - 2.0 / theta
         step = -slope / (n * np.maximum(second, 0.0) + 2.0 / theta**2)
-        moved = np.clip(theta + step, theta / 4.0, np.minimum(theta * 4.0, 600.0 / top))
-        done = np.abs(moved - theta) <= 1e-3 * theta
+        moved = np.clip(theta + step, theta / 4.0, np.minimum(theta * 4.0, steepest))
+        done = np.abs(moved - theta) <= 1e-2 * theta
         theta = moved
         if done.all():
             break
     return theta
 
 
-def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> Floats:
-    """The coarsest lattice top/m whose spread adds at most ``resolution`` of relative variance."""
-    with np.errstate(over="ignore"):
-        tilted = w * np.exp(theta[:, None] * x)
-    rest = max(0.0, 1.0 - float(w.sum()))
-    tilted = tilted / (tilted.sum(axis=1, keepdims=True) + rest)
+def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> tuple[Floats, Floats]:
+    """(origin, h): the coarsest lattice whose spread adds at most ``resolution`` of variance.
+
+    The candidates put the largest value, or the second most probable one, on the lattice."""
+    tilted = w * np.exp(theta[:, None] * x)
+    tilted = tilted / tilted.sum(axis=1, keepdims=True)
     mean = (tilted * x).sum(axis=1)
-    variance = (tilted * x * x).sum(axis=1) - mean * mean
-    top = x.max(axis=1)
-    h = top[:, None] / _LATTICES
-    cells = x[:, :, None] / h[:, None, :]
+    variance = (tilted * (x - mean[:, None]) ** 2).sum(axis=1)
+    rows = np.arange(len(x))
+    order = np.argsort(tilted, axis=1)
+    origin = x[rows, order[:, -1]]
+    second = x[rows, order[:, max(-2, -x.shape[1])]] - origin
+    top = x.max(axis=1) - origin
+    top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
+    second = np.where(second != 0.0, np.abs(second), top)
+    h = np.concatenate([top[:, None] / _LATTICES, second[:, None] / _HALVES], axis=1)
+    h = np.where(np.abs(x - origin[:, None]).max(axis=1)[:, None] / h < 1e14, h, top[:, None])
+    cells = (x - origin[:, None])[:, :, None] / h[:, None, :]
     fraction = cells - np.floor(cells)
-    added = (tilted[:, :, None] * fraction * (1.0 - fraction)).sum(axis=1) * h * h
+    added = np.einsum("ij,ijk->ik", tilted, fraction * (1.0 - fraction)) * h * h
     good = added <= resolution * variance[:, None]
-    choice = np.where(good.any(axis=1), good.argmax(axis=1), _LATTICES.size - 1)
-    return np.asarray(top / _LATTICES[choice])
+    finest = top / _LATTICES[-1]
+    choice = np.where(good, h, 0.0).max(axis=1)
+    return origin, np.where(choice > 0.0, choice, finest)

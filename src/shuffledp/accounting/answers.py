@@ -8,7 +8,7 @@ datasets, lower bounds on the truth). A mechanism is a list of rounds with count
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,12 @@ import numpy as np
 from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import dominated, dominating
-from shuffledp.accounting.profile import Floats, PrivacyProfile
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.accounting.search import crossing
 from shuffledp.numerics.lattice_sum import NoCertificateError
 
 _REFINEMENTS = 7
+_CANDIDATES = np.array([0.25, 0.5, 0.95])
 _SMALLEST_DELTA = 1e-280
 """Below this, numbers under- or overflow: the pure bound is given instead."""
 
@@ -93,18 +94,24 @@ def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) ->
 
 
 def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> float:
+    """Find where the analysis' own curve passes delta from below, then certify just above it."""
     guess = _gaussian_guess(profile.scale, delta)
+    ceiling = profile.epsilon_max
 
     def attempt(resolution: float) -> tuple[float, bool]:
-        def upper(epsilon: Floats) -> Floats:
-            return profile.upper(epsilon, resolution)
+        nonlocal guess
 
-        high = crossing(upper, delta, guess, profile.epsilon_max, 0.2 * tolerance)[1]
-        if high == 0.0:
+        def lines(epsilon: Floats) -> SupportingLines:
+            return profile.support(epsilon, resolution)
+
+        low, _ = crossing(lines, delta, guess, ceiling, 0.15 * tolerance)
+        if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
-        # The analysis itself still exceeds delta a tolerance below: no looser than that.
-        below = np.array([high * (1.0 - tolerance)])
-        return high, float(profile.support(below, resolution).value[0]) >= delta
+        guess = max(low, 1e-300)
+        # A few candidates within the tolerance above it; take the first that is certified.
+        points = np.minimum(low * (1.0 + tolerance * _CANDIDATES), ceiling)
+        certified = (profile.upper(points, resolution) <= delta) | (points == ceiling)
+        return float(points[np.argmax(certified)]), bool(certified.any())
 
     return _refine(attempt, tolerance)
 
@@ -217,23 +224,35 @@ def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
     if _is_single(rounds):
-        curves = [d for w in rounds[0][0].witnesses for d in (w, w.reversed())]
-
-        def value(epsilon: Floats) -> Floats:
-            return np.max([c.support(epsilon, 2e-4).value for c in curves], axis=0)
-
-        ceiling = upper * (1.0 + 1e-9)
-        return crossing(value, delta, 0.95 * upper, ceiling, 5e-4)[0]
+        return max(_witness_epsilons(rounds[0][0].witnesses, delta, upper))
     return max(
         loss.epsilon(delta, 5e-4)[0] for loss in _witness_losses(rounds, delta)
     )
+
+
+def _witness_epsilons(
+    witnesses: Sequence[AmplificationProfile], delta: float, upper: float
+) -> Iterator[float]:
+    """For each witness that beats the ones before it, how far it stays above ``delta``."""
+    best = 0.0
+    for witness in sorted(witnesses, key=lambda w: -w.scale):
+        for curve in witness.directions:
+
+            def lines(epsilon: Floats, curve: PrivacyProfile = curve) -> SupportingLines:
+                return curve.support(epsilon, 2e-4)
+
+            if best == 0.0 or float(lines(np.array([best])).value[0]) > delta:
+                guess = best or 0.98 * upper
+                ceiling = upper * (1.0 + 1e-9)
+                best = max(best, crossing(lines, delta, guess, ceiling, 5e-4)[0])
+            yield best
 
 
 def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
     if not all(part.witnesses for part, _ in rounds):
         return np.zeros(epsilon.size)
     if _is_single(rounds):
-        curves = [d for w in rounds[0][0].witnesses for d in (w, w.reversed())]
+        curves = [d for w in rounds[0][0].witnesses for d in w.directions]
         return np.max([c.support(epsilon, 2e-4).value for c in curves], axis=0)
     smallest = max(float(upper.min()), _SMALLEST_DELTA)
     losses = _witness_losses(rounds, smallest)
@@ -246,10 +265,8 @@ def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:
     h = _spacing(rounds, resolution)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
     chosen = [(max(part.witnesses, key=lambda w: w.scale), count) for part, count in rounds]
-    return [
-        compose([(dominated(a, b, h, floor, resolution), count) for a, b, count in direction])
-        for direction in (
-            [(w, w.reversed(), count) for w, count in chosen],
-            [(w.reversed(), w, count) for w, count in chosen],
-        )
-    ]
+    sides = [(w, w if w.symmetric else w.reversed(), count) for w, count in chosen]
+    losses = [compose([(dominated(a, b, h, floor, resolution), c) for a, b, c in sides])]
+    if not all(a is b for a, b, _ in sides):
+        losses.append(compose([(dominated(b, a, h, floor, resolution), c) for a, b, c in sides]))
+    return losses

@@ -24,12 +24,13 @@ import numpy as np
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
-from shuffledp.numerics.lattice_sum import Group, Ints, NoCertificateError, Own, tail_sum
+from shuffledp.numerics.lattice_sum import Group, Ints, Own, tail_sum
 
 _FIRST_INTERVALS = 16
 _SPLIT = 4
 _ROWS_AT_ONCE = 2048
 _SAMPLE = 12
+_STEEPEST = 100.0
 
 EXACT_LIMIT = 10**8
 """Up to this n the best threshold can be told from its neighbours in double precision."""
@@ -79,16 +80,20 @@ class ExactBinaryProfile(PrivacyProfile):
         m, many = np.tile(sample, epsilon.size), np.repeat(epsilon, sample.size)
         theta, threshold = self._threshold(many, m, self.n - 1.0 - m)
         c1, c2 = self._coefficients(many, 1.0 + 64.0 * UNIT)
-        value, _ = self._objective(m, self.n - 1.0 - m, theta, threshold, c1, c2)
+        value, _, log_scale = self._objective(m, self.n - 1.0 - m, theta, threshold, c1, c2)
         threshold = threshold + value.argmax(axis=1) - 2.0
-        best = value.max(axis=1).reshape(epsilon.size, sample.size).argmax(axis=1)
+        height = log_scale + np.log(np.maximum(value.max(axis=1), 1e-300))
+        best = height.reshape(epsilon.size, sample.size).argmax(axis=1)
         best += np.arange(epsilon.size) * sample.size
         return self._test(m[best], theta[best], threshold[best], c1[best], c2[best])
 
     def _maximum(self, epsilon: Floats, resolution: float) -> Floats:
         """Upper bound of the maximum over m, for each epsilon."""
         # Good enough is what the true curve reaches at a slightly smaller epsilon.
-        enough = self._best_test(epsilon * (1.0 - 0.5 * resolution))[0]
+        enough = np.maximum(
+            self._best_test(epsilon * (1.0 - 0.5 * resolution))[0],
+            self._best_test(epsilon)[0] * (1.0 + resolution),
+        )
         narrow = max(1, math.floor(0.25 * resolution * self.n))
         edges = np.unique(np.linspace(0, self.n, _FIRST_INTERVALS + 1).astype(np.int64))
         rows = np.repeat(np.arange(epsilon.size), edges.size - 1)
@@ -115,28 +120,30 @@ class ExactBinaryProfile(PrivacyProfile):
         low, high = np.zeros(m.size), np.zeros(m.size)
         todo = np.arange(m.size)
         for _ in range(100):
-            value, error = self._objective(
+            value, error, log_scale = self._objective(
                 m[todo], others[todo], theta[todo], threshold[todo], c1[todo], c2[todo]
             )
             top, bottom = value + error, value - error
             best = bottom.max(axis=1)
             found = (top[:, 0] < best) & (top[:, -1] < best)
             here = todo[found]
-            low[here], high[here] = best[found], top[found].max(axis=1)
+            scale = np.exp(log_scale[found])
+            low[here], high[here] = scale * best[found], scale * top[found].max(axis=1)
             threshold[todo] += value.argmax(axis=1) - 2.0
             todo = todo[~found]
             if not todo.size:
                 return np.maximum(low, 0.0), np.maximum(high, 0.0)
-        raise NoCertificateError("the best threshold of the binary count could not be certified")
+        # Not told apart from its neighbours: H <= c1 always, since c2 < 0.
+        high[todo] = c1[todo]
+        return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
     def _objective(
         self, m: Floats, others: Floats, theta: Floats, threshold: Floats, c1: Floats, c2: Floats
-    ) -> tuple[Floats, Floats]:
-        """Values (rows, 5) of the objective at threshold - 2, ..., threshold + 2."""
+    ) -> tuple[Floats, Floats, Floats]:
+        """(values, errors, log scale) of the objective at threshold - 2, ..., threshold + 2."""
         own = Own(np.tile([1.0, 0.0], (m.size, 1)), np.stack([c1, c2], axis=1)[:, :, None])
         result = tail_sum(self._groups(m, others), own, threshold, theta, shifts=(-2, -1, 0, 1, 2))
-        scale = np.exp(result.log_scale)[:, None]
-        return scale * result.value, scale * result.error
+        return result.value, result.error, result.log_scale
 
     def _test(
         self, m: Floats, theta: Floats, threshold: Floats, c1: Floats, c2: Floats
@@ -170,10 +177,10 @@ class ExactBinaryProfile(PrivacyProfile):
         lie = keep * math.exp(-self.epsilon0)
         ratio = np.log(-c2 / np.maximum(c1, 1e-280))
         spread = np.sqrt(1.0 + (m + others) * keep * lie)
-        theta = np.clip(ratio, 0.3 / spread, 500.0)
-        grown = keep * np.exp(np.minimum(ratio, 500.0))
+        theta = np.clip(ratio, 0.3 / spread, _STEEPEST)
+        grown = keep * np.exp(np.minimum(ratio, _STEEPEST))
         mean = m * grown / (grown + lie)
-        grown = lie * np.exp(np.minimum(ratio, 500.0))
+        grown = lie * np.exp(np.minimum(ratio, _STEEPEST))
         mean = mean + others * grown / (grown + keep)
         # The count itself lies in [0, m + l]; a threshold t uses F >= t - 1 and F >= t.
         return theta, np.clip(np.rint(mean + 0.5), 0.0, m + others + 1.0)

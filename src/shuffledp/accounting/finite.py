@@ -153,8 +153,9 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float) -> float
     masses = np.maximum(masses, 0.0)
     masses[split] = max(0.0, 1.0 - masses.sum())
     z, w = lattice[None, :], masses[None, :]
-    theta = saddle(z, w[0], n)
-    return seen + float(positive_part(z, w, np.array([h]), theta, n, _ENVELOPE_UNITS)[0])
+    theta = saddle(z, w, n)
+    step = np.array([h])
+    return seen + float(positive_part(z, w, 0.0 * step, step, theta, n, _ENVELOPE_UNITS)[0])
 
 
 def _spread(cell: Floats, weight: Floats, size: int, zero: int) -> Floats:

@@ -82,12 +82,13 @@ def dominated(
     resolution: float,
 ) -> LossDistribution:
     """A discrete pair below the pair whose curve is ``forward`` and, reversed, ``backward``."""
-    sides = [_lower_polygon(profile, spacing, floor, resolution) for profile in (forward, backward)]
+    profiles = (forward,) if forward is backward else (forward, backward)
+    sides = [_lower_polygon(profile, spacing, floor, resolution) for profile in profiles]
     start = min(side.value[0] for side in sides)
     lowered = [
         _hull(Polygon(side.index, np.append(start, side.value[1:])), spacing) for side in sides
     ]
-    return _assemble(lowered[0], lowered[1], spacing)
+    return _assemble(lowered[0], lowered[-1], spacing)
 
 
 def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution:

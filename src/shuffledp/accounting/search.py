@@ -7,54 +7,63 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats
+from shuffledp.accounting.profile import Floats, SupportingLines
 
-Curve = Callable[[Floats], Floats]
+Lines = Callable[[Floats], SupportingLines]
 
-_STEPS = 80
+_STEPS = 60
+_FIRST = np.array([0.6, 1.0, 1.6])
 
 
 def crossing(
-    curve: Curve, level: float, guess: float, ceiling: float, relative: float
+    lines: Lines, level: float, guess: float, ceiling: float, relative: float
 ) -> tuple[float, float]:
-    """(low, high) with curve(low) > level >= curve(high) and high <= low (1 + relative).
+    """(low, high): the value at low is >= ``level``, it is not at high, high <= low (1 + relative).
 
-    The curve need not be exactly monotone: both ends are points where it was evaluated, except
-    low = 0 if the curve starts at or below the level (then high = 0), and high = ``ceiling``, where
-    it is known to be at most the level. A batch costs little more than one evaluation."""
-    if float(curve(np.zeros(1))[0]) <= level:
+    low is 0 if even there the value is below the level (then high is 0 too); high may be
+    ``ceiling``, beyond which the curve is known to be at most the level.
+
+    The logarithm of a hockey-stick curve is nearly concave in epsilon, so Newton's method from the
+    lines' own slopes comes in from the right: aim at its root and a little to the left of it."""
+    start = lines(np.zeros(1))
+    if float(start.value[0]) < level:
         return 0.0, 0.0
     low, high = 0.0, ceiling
-    low_value, high_value = math.inf, 0.0
-    points = guess * np.array([0.25, 0.5, 0.8, 1.0, 1.25, 2.0])
-    for _ in range(_STEPS):
-        points = np.unique(points[(points > low) & (points < high)])
-        if points.size == 0:
+    points = np.unique(np.minimum(guess, 0.98 * ceiling) * _FIRST)
+    for step in range(_STEPS):
+        points = points[(points > low) & (points < high)]
+        if not points.size:
+            points = np.array([_between(low, high)])
+        found = lines(points)
+        above = np.flatnonzero(found.value >= level)
+        last = int(above[-1]) if above.size else -1
+        if last >= 0:
+            low = float(points[last])
+        if last + 1 < points.size:
+            high = float(points[last + 1])
+        if high <= low * (1.0 + relative) or not low < _between(low, high) < high:
             break
-        values = curve(points)
-        above = np.flatnonzero(values > level)
-        first = int(above[-1]) if above.size else -1
-        if first >= 0:
-            low, low_value = float(points[first]), float(values[first])
-        if first + 1 < points.size:
-            high, high_value = float(points[first + 1]), float(values[first + 1])
-        if high <= low * (1.0 + relative) or high <= 1e-300:
-            break
-        points = _next_points(low, high, low_value, high_value, level, relative)
+        aim = _newton(found, level, high) if step % 6 < 5 else _between(low, high)
+        points = aim * np.array([1.0 - 0.7 * relative, 1.0])
     return low, high
 
 
-def _next_points(
-    low: float, high: float, low_value: float, high_value: float, level: float, relative: float
-) -> Floats:
+def _newton(found: SupportingLines, level: float, high: float) -> float:
+    """Root of the tangent in log value, from the evaluated point whose value is nearest the level."""
+    usable = np.flatnonzero((found.value > 0.0) & (found.slope_high > 0.0))
+    if not usable.size:
+        return 0.0
+    gap = np.log(found.value[usable] / level)
+    best = int(np.argmin(np.abs(gap)))
+    i = int(usable[best])
+    epsilon = float(found.epsilon[i])
+    rate = math.exp(min(epsilon, 700.0)) * float(found.slope_high[i] / found.value[i])
+    return epsilon + float(gap[best]) / rate
+
+
+def _between(low: float, high: float) -> float:
     if low == 0.0:
-        return high * np.array([0.03, 0.1, 0.3, 0.6])
+        return 0.1 * high if math.isfinite(high) else 1e-3
     if math.isinf(high):
-        return low * np.array([1.5, 2.5, 5.0, 12.0])
-    if high_value <= 0.0 or not math.isfinite(low_value) or high > 1.5 * low:
-        return low * (high / low) ** np.array([0.2, 0.4, 0.6, 0.8])
-    # Secant in log value against log epsilon, and two points that close in on it.
-    top, bottom = math.log(low_value / level), math.log(max(high_value, 1e-307) / level)
-    share = top / (top - bottom)
-    root = low * (high / low) ** min(max(share, 0.01), 0.99)
-    return root * (1.0 + relative * np.array([-8.0, -0.4, 0.4, 8.0]))
+        return 4.0 * low
+    return math.sqrt(low * high)

@@ -147,7 +147,7 @@ def tail_sum(
     own_abs = np.abs(own_w)
     largest = own_abs.max(axis=2)
     points = _window(groups, tilted, own.z, largest, k0, theta, log_total)
-    points = points + 2 * int(np.abs(shifts).max())
+    points = _smooth(points + 2 * int(np.abs(shifts).max()))
     rows, r = _frequencies(tilted, points, theta)
     moves = np.asarray(shifts, dtype=np.float64)
     value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units)
@@ -200,6 +200,28 @@ def _window(
     return (2 * np.ceil(0.5 * needed) + 1).astype(np.int64)
 
 
+def _smooth_numbers() -> Ints:
+    """Odd numbers without prime factors above 7: sizes that a Fourier transform likes."""
+    found = [
+        3**a * 5**b * 7**c
+        for a in range(14)
+        for b in range(10)
+        for c in range(8)
+        if 3**a * 5**b * 7**c <= _MAX_SMOOTH
+    ]
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _smooth(points: Ints) -> Ints:
+    """The next odd smooth number, where one is in reach."""
+    sizes = _SMOOTH[np.minimum(np.searchsorted(_SMOOTH, points), _SMOOTH.size - 1)]
+    return np.where(sizes >= points, sizes, points | 1)
+
+
+_MAX_SMOOTH = 1 << 20
+_SMOOTH = _smooth_numbers()
+
+
 def _frequencies(tilted: list[_Tilted], points: Ints, theta: Floats) -> tuple[Ints, Ints]:
     """(row, r) of every frequency 0 <= r <= M/2 that cannot be proved negligible."""
     half = (points - 1) // 2
@@ -247,9 +269,9 @@ def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Int
     count = np.maximum(last - first, 0)
     r = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
     rows = np.repeat(rows, count)
-    key = np.unique(
-        np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
-    )
+    key = np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
+    key.sort()
+    key = key[np.append(True, key[1:] != key[:-1])]
     return key // (MAX_POINTS + 1), key % (MAX_POINTS + 1)
 
 
@@ -298,9 +320,9 @@ def _sum(
         i, m = rows[part], points[rows[part]]
         omega = 2.0 * np.pi * r[part] / m
         size = np.hypot(theta[i], omega)
-        log_power, log_size, loss = _powers(tilted, i, r[part], m, size * units)
+        log_power, log_size, loss = _powers(tilted, i, r[part], m, size, units)
         phase = np.exp(1j * _angles(own_z[i], r[part], m))
-        numerator = (own_w[i] * phase[:, :, None]).sum(axis=1)
+        numerator = np.einsum("rmo,rm->ro", own_w[i], phase)
         numerator_abs = own_abs[i].sum(axis=1)
         if moves.size > 1:
             numerator = numerator * np.exp(-(theta[i] + 1j * omega)[:, None] * moves)
@@ -328,30 +350,44 @@ def _angles(z: Floats, r: Ints, m: Ints) -> Floats:
 
 
 def _powers(
-    tilted: list[_Tilted], i: Ints, r: Ints, m: Ints, doubt: Floats
+    tilted: list[_Tilted], i: Ints, r: Ints, m: Ints, size: Floats, units: float
 ) -> tuple[Complexes, Floats, Floats]:
     """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss."""
     log_power = np.zeros(i.size, dtype=np.complex128)
     log_size = np.zeros(i.size)
     loss = np.zeros(i.size)
     for t in tilted:
-        angle = _angles(t.z[i], r, m)
-        half_sine = np.sin(0.5 * angle)
-        w = t.w[i]
-        re = -2.0 * (w * half_sine * half_sine).sum(axis=1)
-        im = (w * np.sin(angle)).sum(axis=1)
-        square = np.maximum(1.0 + (2.0 * re + re * re + im * im), 1e-300)
+        if t.z.shape[1] * i.size > 16 * m[0] * np.log2(m[0]) and i[0] == i[-1] and t.count.size == 1:
+            re, im, slack = _by_fft(t, r, int(m[0]), units)
+        else:
+            angle = _angles(t.z[i], r, m)
+            half_sine = np.sin(0.5 * angle)
+            w = t.w[i]
+            re = -2.0 * np.einsum("ij,ij->i", w, half_sine * half_sine)
+            im = np.einsum("ij,ij->i", w, np.sin(angle))
+            slack = units * size * t.roughness[i]
+        shrink = 2.0 * re + re * re + im * im
         log_modulus = 0.5 * np.where(
-            square > 0.25, np.log1p(np.maximum(2.0 * re + re * re + im * im, -0.9)), np.log(square)
+            shrink > -0.75, np.log1p(np.maximum(shrink, -0.9)), np.log(np.maximum(1.0 + shrink, 1e-300))
         )
         log_power += t.count[i] * (log_modulus + 1j * np.arctan2(im, 1.0 + re))
-        slack = doubt * t.roughness[i]
         modulus = np.exp(log_modulus)
         log_size += t.count[i] * np.where(
             modulus > 1e3 * slack, log_modulus + np.log1p(slack / modulus), np.log(modulus + slack)
         )
         loss += 2.0 * t.count[i] * slack / (modulus + slack)
     return log_power, log_size, loss
+
+
+def _by_fft(t: _Tilted, r: Ints, m: int, units: float) -> tuple[Floats, Floats, Floats]:
+    """phi - 1 of a single problem at many frequencies, by one transform of its m-periodised law.
+
+    Every intermediate of a Fourier transform of w is a partial sum of its terms, at most
+    sum |w| = 1: with log2 m stages of a few roundings each, the error is absolute and small."""
+    table = np.bincount(np.mod(t.z[0], m).astype(np.int64), t.w[0], m)
+    phi = np.fft.rfft(table)[r].conj()
+    slack = np.full(r.size, 16.0 * UNIT * np.log2(m) + 16.0 * units)
+    return phi.real - 1.0, phi.imag, slack
 
 
 def _kernel(theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints) -> Complexes:
