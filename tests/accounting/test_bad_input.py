@@ -15,7 +15,7 @@ EIGHT = sdp.KaryRandomizedResponse(k=8, epsilon0=2.0)
 COIN = sdp.BinaryRandomizedResponse(epsilon0=1.0)
 DAILY = sdp.Shuffled(EIGHT, n=1000)
 
-RANGE = re.compile(r"[<>=]|between|at least|at most|positive|non-negative|\[|whole|one of|finite")
+RANGE = re.compile(r"[<>=]|between|at least|at most|in [\[(]|sum to|whole|one of|finite")
 
 
 def refuses(call: Callable[[], object], parameter: str, shown: str) -> None:

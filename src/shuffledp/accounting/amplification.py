@@ -116,7 +116,7 @@ class AmplificationProfile(PrivacyProfile):
         hidden = clone > 0.0
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
         result = np.maximum(weight, 0.0).sum(axis=1)
-        weight, live = _live(weight[:, hidden], clone[hidden])
+        weight, live = _live(weight[:, hidden], clone[hidden], self.n)
         if live.any():
             seen = result[live] - np.maximum(weight, 0.0).sum(axis=1)
             lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
@@ -126,11 +126,11 @@ class AmplificationProfile(PrivacyProfile):
     def _support(self, epsilon: Floats, resolution: float) -> Floats:
         weight = self._weights(epsilon, 1.0 + _NUDGE)
         other, clone = np.array(self.other), np.array(self.clone)
-        hidden = clone > 0.0
+        hidden = (clone > 0.0) & (self.n > 1)  # alone, everything is seen
         seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
         event = ((weight[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
         result = np.stack([seen, event, event])
-        weight, live = _live(weight[:, hidden], clone[hidden])
+        weight, live = _live(weight[:, hidden], clone[hidden], self.n)
         if live.any():
             lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
@@ -149,10 +149,11 @@ def _chunks(epsilon: Floats) -> list[Floats]:
     return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _AT_ONCE)
 
 
-def _live(weight: Floats, clone: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Rows whose X has a positive part worth a lattice."""
+def _live(weight: Floats, clone: Floats, n: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Rows whose X has a positive part worth a lattice (none for a single user)."""
     x = weight / clone
     live = x.max(axis=1, initial=0.0) > 1e-9 * np.abs(x).max(axis=1, initial=0.0)
+    live &= n > 1
     return weight[live], live
 
 

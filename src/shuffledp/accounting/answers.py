@@ -15,7 +15,7 @@ import numpy as np
 
 from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.composition import ComposedLoss, compose
-from shuffledp.accounting.loss_distribution import dominated, dominating
+from shuffledp.accounting.loss_distribution import Lattice, dominated, dominating, sample
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.accounting.search import crossing
 from shuffledp.numerics.lattice_sum import NoCertificateError
@@ -88,7 +88,11 @@ def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) ->
         if certified:
             return value
         resolution *= 0.4
-    raise NoCertificateError(
+    raise _not_certified(tolerance)
+
+
+def _not_certified(tolerance: float) -> NoCertificateError:
+    return NoCertificateError(
         f"tolerance {tolerance:g} could not be certified for these parameters: ask for a larger one"
     )
 
@@ -138,85 +142,90 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
         if not todo.size:
             return result
         resolution *= 0.4
-    raise NoCertificateError(
-        f"tolerance {tolerance:g} could not be certified for these parameters: ask for a larger one"
-    )
+    raise _not_certified(tolerance)
 
 
-def _spacing(rounds: Rounds, resolution: float) -> float:
+def _lattice(rounds: Rounds, resolution: float, stride: int) -> Lattice:
     """One lattice for all rounds.
 
-    A spacing h adds about h^2/8 to the variance of a round's loss (h times its deviation if that is
-    smaller): keep the sum below a share of the total. The largest loss is put on the lattice."""
+    Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
+    if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
     scales = np.array([part.profile.scale for part, _ in rounds])
     counts = np.array([count for _, count in rounds], dtype=np.float64)
     total = float((counts * scales * scales).sum())
     h = float(scales.max())
     for _ in range(200):
         added = float((counts * np.minimum(h * h, 8.0 * scales * h)).sum())
-        if added <= 5.0 * resolution * total:
+        if added <= 6.0 * resolution * total:
             break
         h *= 0.9
+    h /= stride
     top = max(part.profile.epsilon_max for part, _ in rounds)
-    return top / math.ceil(top / h) if math.isfinite(top) and top / h < 1e6 else h
+    on = math.isfinite(top) and top / h < 1e7
+    return Lattice(top / (stride * math.ceil(top / (h * stride))) if on else h, stride)
 
 
-def loss_above(rounds: Rounds, delta: float, resolution: float) -> ComposedLoss:
-    """The composed discrete pair that dominates the rounds, for questions about ``delta``."""
-    h = _spacing(rounds, resolution)
-    total = sum(count for _, count in rounds)
-    floor = min(1e-5, resolution) * 1e-1 * delta / total
-    return compose([(dominating(part.profile, h, floor, resolution), c) for part, c in rounds])
+@dataclass(frozen=True)
+class Discretised:
+    """The composed discrete pairs above and below the rounds' analyses."""
+
+    above: ComposedLoss
+    below: ComposedLoss
 
 
-def loss_below(rounds: Rounds, delta: float, resolution: float) -> ComposedLoss:
-    """The composed discrete pair that the rounds' own analyses dominate."""
-    h = _spacing(rounds, resolution)
-    floor = 1e-6 * delta / sum(count for _, count in rounds)
-    return compose(
-        [(dominated(part.profile, part.profile, h, floor, resolution), c) for part, c in rounds]
-    )
+def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> Discretised:
+    """Sample every round for questions about ``delta``: infinite losses stay far below it."""
+    lattice = _lattice(rounds, resolution, stride)
+    floor = min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
+    h = lattice.spacing
+    above, below = [], []
+    for part, count in rounds:
+        samples = sample(part.profile, lattice, floor, resolution)
+        above.append((dominating(samples, h), count))
+        below.append((dominated(samples, samples, h), count))
+    return Discretised(compose(above), compose(below))
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
-    def attempt(resolution: float) -> tuple[float, bool]:
-        high = loss_above(rounds, delta, resolution).epsilon(delta, 0.05 * tolerance)[1]
+    for resolution, stride in _attempts(tolerance):
+        pairs = discretise(rounds, delta, resolution, stride)
+        high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
         if high == 0.0:
-            return 0.0, True
-        high = min(high, pure)
-        below = np.array([high * (1.0 - tolerance)])
-        reached = float(loss_below(rounds, delta, resolution).delta(below)[0][0])
-        return high, reached >= delta
+            return 0.0
+        # The analysis itself still exceeds delta a tolerance below: no looser than that.
+        if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
+            return high
+    raise _not_certified(tolerance)
 
-    return _refine(attempt, tolerance)
+
+def _attempts(tolerance: float) -> Iterator[tuple[float, int]]:
+    """Resolutions and strides to try: a finer lattice first helps curves with corners."""
+    resolution, stride = 0.5 * tolerance, 4
+    for _ in range(_REFINEMENTS):
+        yield resolution, stride
+        resolution, stride = 0.5 * resolution, min(8 * stride, 4096)
 
 
 def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
+    """One discretisation serves the whole array; what is not certified yet is refined."""
     result = np.zeros(epsilon.size)
-    for i, at in enumerate(epsilon):
-        result[i] = _one_composed_delta(rounds, float(at), tolerance)
-    return result
-
-
-def _one_composed_delta(rounds: Rounds, epsilon: float, tolerance: float) -> float:
-    scale = 1e-20  # what lies at infinity must be small against the answer: first guess, then it
-
-    def attempt(resolution: float) -> tuple[float, bool]:
-        nonlocal scale
-        at = np.array([epsilon])
-        for _ in range(12):
-            above = loss_above(rounds, scale, resolution)
-            high = float(above.delta(at)[1][0])
-            if above.infinity <= 1e-3 * tolerance * high or scale <= _SMALLEST_DELTA:
-                break
-            scale = max(scale * 1e-12, _SMALLEST_DELTA)
-        if high < _SMALLEST_DELTA:
-            return high, True
-        points = epsilon * np.array([1.0, 1.0 - tolerance])
-        reached = loss_below(rounds, high, resolution).delta(points)[0]
-        return high, bool(high <= reached[0] * (1.0 + tolerance) or high <= reached[1])
-
-    return _refine(attempt, tolerance)
+    todo = np.arange(epsilon.size)
+    scale = 1e-15  # what lies at infinity must be small against the answers: a first guess
+    for resolution, stride in _attempts(tolerance):
+        pairs = discretise(rounds, scale, resolution, stride)
+        high = pairs.above.delta(epsilon[todo])[1]
+        while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > _SMALLEST_DELTA:
+            scale = max(min(1e-2 * high.min(), 1e-10 * scale), _SMALLEST_DELTA)
+            pairs = discretise(rounds, scale, resolution, stride)
+            high = pairs.above.delta(epsilon[todo])[1]
+        here = pairs.below.delta(epsilon[todo])[0]
+        lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
+        done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)
+        result[todo[done]] = high[done]
+        todo = todo[~done]
+        if not todo.size:
+            return result
+    raise _not_certified(tolerance)
 
 
 def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
@@ -226,7 +235,7 @@ def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
     if _is_single(rounds):
         return max(_witness_epsilons(rounds[0][0].witnesses, delta, upper))
     return max(
-        loss.epsilon(delta, 5e-4)[0] for loss in _witness_losses(rounds, delta)
+        loss.lower_epsilon(delta, 2e-4) for loss in _witness_losses(rounds, delta)
     )
 
 
@@ -260,13 +269,17 @@ def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
 
 
 def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:
-    """Composed losses of one witness per round, in both directions."""
+    """Composed losses of one witness per round, in both directions where they differ."""
     resolution = 5e-4
-    h = _spacing(rounds, resolution)
+    lattice = _lattice(rounds, resolution, 4)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
-    chosen = [(max(part.witnesses, key=lambda w: w.scale), count) for part, count in rounds]
-    sides = [(w, w if w.symmetric else w.reversed(), count) for w, count in chosen]
-    losses = [compose([(dominated(a, b, h, floor, resolution), c) for a, b, c in sides])]
+    sides = []
+    for part, count in rounds:
+        witness = max(part.witnesses, key=lambda w: w.scale)
+        found = [sample(curve, lattice, floor, resolution, both_sides=False) for curve in witness.directions]
+        sides.append((found[0], found[-1], count))
+    h = lattice.spacing
+    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides])]
     if not all(a is b for a, b, _ in sides):
-        losses.append(compose([(dominated(b, a, h, floor, resolution), c) for a, b, c in sides]))
+        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides]))
     return losses

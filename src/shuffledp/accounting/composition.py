@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,9 @@ from shuffledp.accounting.loss_distribution import LossDistribution
 from shuffledp.accounting.profile import Floats
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
+
+
+_SEARCH_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -132,56 +135,54 @@ class ComposedLoss:
         top = max(float(law.index[-1]) for law, _ in self.parts) * self.spacing
         return 600.0 / top
 
-    def epsilon(self, delta: float, relative: float) -> tuple[float, float]:
-        """(lower, upper): delta(lower) >= ``delta`` >= delta(upper), both certified."""
+    def upper_epsilon(self, delta: float, relative: float) -> float:
+        """An epsilon with delta(epsilon) <= ``delta``, certified, aimed ``relative`` above the root."""
         if self.infinity >= delta:
-            return 0.0, math.inf
-        theta, guess = self.tilt_for(delta)
-        bracket = _Bracket(0.0, self.largest)
-        point = min(guess, self.largest)
-        for _ in range(40):
+            return math.inf
+        return self._search(delta, relative, lambda low, high: high <= delta)
+
+    def lower_epsilon(self, delta: float, relative: float) -> float:
+        """An epsilon with delta(epsilon) >= ``delta``, certified (0 if there is none)."""
+        if float(self.delta(np.zeros(1))[0][0]) <= delta:
+            return 0.0
+        return self._search(delta, -relative, lambda low, high: low >= delta)
+
+    def _search(self, delta: float, relative: float, good: Callable[[float, float], bool]) -> float:
+        """Newton in log delta against epsilon (slope -theta), aimed past the root by ``relative``.
+
+        Returns the good point nearest the root among those evaluated; the end of the range of
+        losses on the good side is one."""
+        theta, point = self.tilt_for(delta)
+        outside = self.largest if relative > 0.0 else 0.0
+        best, miss = outside, self.largest - outside
+        for _ in range(_SEARCH_STEPS):
+            point = min(max(point, 0.0), self.largest)
             low, high = (float(v[0]) for v in self.delta(np.array([point])))
-            bracket = bracket.update(point, low, high, delta)
-            if bracket.high - bracket.low <= relative * bracket.high:
+            if good(low, high):
+                best = min(best, point) if relative > 0.0 else max(best, point)
+            else:
+                miss = max(miss, point) if relative > 0.0 else min(miss, point)
+            if abs(best - miss) <= 2.0 * abs(relative) * best:
                 break
-            point = self._next(point, low, high, delta, theta, bracket, relative)
-        return bracket.low, bracket.high
-
-    def _next(
-        self,
-        point: float,
-        low: float,
-        high: float,
-        delta: float,
-        theta: float,
-        bracket: _Bracket,
-        relative: float,
-    ) -> float:
-        """Newton in log delta (slope about -theta), aimed past the root from alternate sides."""
-        middle = 0.5 * (low + high)
-        step = math.log(middle / delta) / theta if middle > 0.0 else -math.inf
-        aim = point + step
-        margin = 0.3 * relative * max(bracket.high if math.isfinite(bracket.high) else aim, 1e-300)
-        # Land on the side of the root that is not known yet to within the margin.
-        aim = aim + margin if bracket.high - aim > 2.0 * margin else aim - margin
-        if not bracket.low < aim < bracket.high:
-            aim = 0.5 * (bracket.low + bracket.high)
-        return aim
-
-
-@dataclass(frozen=True)
-class _Bracket:
-    low: float
-    high: float
-
-    def update(self, point: float, delta_low: float, delta_high: float, delta: float) -> _Bracket:
-        if delta_high <= delta:
-            return _Bracket(self.low, min(self.high, point))
-        if delta_low >= delta:
-            return _Bracket(max(self.low, point), self.high)
-        return self
+            estimate = 0.5 * (low + high)
+            root = point + math.log(estimate / delta) / theta if estimate > 0.0 else -1.0
+            point = root + relative * max(abs(root), 1e-12)
+            if good(low, high) and abs(root - best) <= 1.5 * abs(relative) * best:
+                break  # as near as it was aimed at
+            if not min(best, miss) < point < max(best, miss):
+                point = 0.5 * (best + miss)
+        return best
 
 
 def compose(parts: Sequence[tuple[LossDistribution, int]]) -> ComposedLoss:
-    """The independent sum; every distribution must share one spacing."""
-    return ComposedLoss(tuple(parts))
+    """The independent sum; every distribution must share one spacing.
+
+    The lattice is thinned to the multiples that are used."""
+    used = np.concatenate([law.index for law, _ in parts]).astype(np.int64)
+    step = int(np.gcd.reduce(used)) or 1
+    return ComposedLoss(
+        tuple(
+            (LossDistribution(law.spacing * step, law.index / step, law.mass, law.infinity), count)
+            for law, count in parts
+        )
+    )

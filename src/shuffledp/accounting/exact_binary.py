@@ -117,6 +117,8 @@ class ExactBinaryProfile(PrivacyProfile):
         The ends must be certainly below the best, which then lies strictly between them."""
         theta, threshold = self._threshold(epsilon, m, others)
         c1, c2 = self._coefficients(epsilon, 1.0 - 64.0 * UNIT)
+        if self.n == 1:
+            return np.maximum(c1, 0.0), np.maximum(c1, 0.0)
         low, high = np.zeros(m.size), np.zeros(m.size)
         todo = np.arange(m.size)
         for _ in range(100):

@@ -2,13 +2,14 @@
 
 A convex curve that is linear between the points alpha_j = e^{j h} is the profile of a discrete
 pair whose privacy loss lives on the lattice h Z: Q has mass (change of slope) at alpha_j, P has
-alpha_j times that. So
+alpha_j times that. The profile is sampled at some lattice points (upper values and supporting lines):
 
-* *from above* (connect the dots, Doroshenko et al. 2022): the polygon through upper values at
-  some lattice points lies above the convex curve: the discrete pair dominates. What is left at the
-  last point becomes P-mass at an infinite loss;
-* *from below*: supporting lines at points inside the cells; at every lattice point take the lower
-  of the two neighbouring lines. The polygon through these lies below: the pair is dominated.
+* *from above* (connect the dots, Doroshenko et al. 2022): the polygon through the upper values
+  lies above the convex curve, so the discrete pair dominates. What is left at the last point
+  becomes P-mass at an infinite loss;
+* *from below*: follow the supporting line of one sample to the first lattice point beyond its
+  crossing with the next sample's line, then go straight to the next sample. That lies below the
+  higher of the two lines everywhere, so the pair is dominated.
 
 Domination survives adaptive composition (Blackwell; Zhu, Dong, Wang 2022), so sums of independent
 losses of these pairs bound the composed mechanism. Left of alpha = 1 the curve is that of the
@@ -31,7 +32,15 @@ OUTWARD = 1e-12
 _DENSE_SCALES = 7.0
 _TAIL_GROWTH = 0.03
 _CHUNK = 48
-_MAX_GRID = 20_000
+_MAX_GRID = 4000
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Losses ``spacing * j``; samples are taken every ``stride`` (a power of two) points or finer."""
+
+    spacing: float
+    stride: int
 
 
 @dataclass(frozen=True)
@@ -65,30 +74,155 @@ class Polygon:
         return np.asarray(-np.diff(self.value) / run)
 
 
-def dominating(
-    profile: PrivacyProfile, spacing: float, floor: float, resolution: float
-) -> LossDistribution:
-    """A discrete pair above ``profile`` (a symmetric curve); at most about ``floor`` at infinity."""
-    index, value = _upper_samples(profile, spacing, floor, resolution)
-    side = _hull(Polygon(index, value * (1.0 + OUTWARD)), spacing)
+@dataclass(frozen=True)
+class Samples:
+    """Upper values and supporting lines of one curve at lattice points index[0] = 0 < ..."""
+
+    index: Floats
+    upper: Floats
+    value: Floats
+    slope_low: Floats
+    slope_high: Floats
+
+    @classmethod
+    def at(
+        cls,
+        profile: PrivacyProfile,
+        index: Floats,
+        spacing: float,
+        resolution: float,
+        both_sides: bool,
+    ) -> Samples:
+        epsilon = index * spacing
+        lines = profile.support(epsilon, resolution)
+        upper = lines.value
+        if both_sides:
+            upper = np.minimum(profile.upper(epsilon, resolution), 1.0)
+            upper = np.where(epsilon >= profile.epsilon_max, 0.0, upper)
+        value = np.minimum(lines.value, upper)
+        return cls(index, upper, value, lines.slope_low, lines.slope_high)
+
+    def merge(self, other: Samples) -> Samples:
+        order = np.argsort(np.concatenate([self.index, other.index]))
+        names = ("index", "upper", "value", "slope_low", "slope_high")
+        both = (np.concatenate([getattr(self, n), getattr(other, n)])[order] for n in names)
+        return Samples(*both)
+
+    def upto(self, stop: int) -> Samples:
+        return Samples(
+            *(v[:stop] for v in (self.index, self.upper, self.value, self.slope_low, self.slope_high))
+        )
+
+
+def sample(
+    profile: PrivacyProfile,
+    lattice: Lattice,
+    floor: float,
+    resolution: float,
+    both_sides: bool = True,
+) -> Samples:
+    """Sample a curve until it falls to ``floor``: dense in the bulk, thinner in the tail, and down
+    to single lattice points where it has a corner.
+
+    Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
+    h, stride = lattice.spacing, lattice.stride
+    index = _base_grid(profile, h, stride)
+    dense = int(min(math.ceil(_DENSE_SCALES * profile.scale / (h * stride)) + 1, index.size))
+    found = Samples.at(profile, index[:dense], h, resolution, both_sides)
+    while found.index.size < index.size and found.upper[-1] > floor:
+        start = found.index.size
+        more = index[start : start + _CHUNK]
+        found = found.merge(Samples.at(profile, more, h, resolution, both_sides))
+    enough = np.flatnonzero(found.upper <= floor)
+    if enough.size:
+        found = found.upto(max(int(enough[0]) + 1, 2))
+    while (inner := _corners(found, h, profile.scale)).size:
+        found = found.merge(Samples.at(profile, inner, h, resolution, both_sides))
+    return found
+
+
+def _base_grid(profile: PrivacyProfile, h: float, stride: int) -> Floats:
+    last = profile.epsilon_max / h
+    dense = min(math.ceil(_DENSE_SCALES * profile.scale / (h * stride)), _MAX_GRID)
+    index = [stride * i for i in range(max(dense, 1) + 1)]
+    while index[-1] < last and len(index) < 2 * _MAX_GRID:
+        index.append(index[-1] + stride * max(1, math.floor(_TAIL_GROWTH * index[-1] / stride)))
+    points = np.asarray(index, dtype=np.float64)
+    if not math.isfinite(last):
+        return points
+    end = stride * max(1.0, math.ceil(last / stride))
+    return np.append(points[points < end], end)
+
+
+def _corners(found: Samples, h: float, scale: float) -> Floats:
+    """Middles of the cells whose curve bends more than a smooth curve's of this scale would."""
+    gap, width = _bend(found, h), np.diff(found.index)
+    relative = width * h / scale
+    smooth = relative**2 * (1.0 + (found.index[:-1] * h / scale) ** 2) / 8.0
+    bent = (gap > 3.0 * smooth * found.value[:-1]) & (width > 1.0) & (found.value[:-1] > 0.0)
+    return np.asarray(np.floor(0.5 * (found.index[:-1] + found.index[1:]))[bent])
+
+
+def _bend(found: Samples, h: float) -> Floats:
+    """Height of the chord between neighbouring line values above the lines' crossing."""
+    run = np.expm1(h * np.diff(found.index)) * np.exp(h * found.index[:-1])
+    fall = found.value[:-1] - found.value[1:]
+    steep = np.maximum(found.slope_high[:-1], fall / run)
+    flat = np.minimum(found.slope_low[1:], fall / run)
+    # Crossing at a share of the run: v0 - steep x = v1 + flat (run - x).
+    across = np.clip((fall - flat * run) / np.maximum(steep - flat, 1e-300), 0.0, run)
+    return np.asarray((steep - fall / run) * across)
+
+
+def dominating(samples: Samples, spacing: float) -> LossDistribution:
+    """The discrete pair above a symmetric curve."""
+    side = _hull(Polygon(samples.index, samples.upper * (1.0 + OUTWARD)), spacing)
     return _assemble(side, side, spacing)
 
 
-def dominated(
-    forward: PrivacyProfile,
-    backward: PrivacyProfile,
-    spacing: float,
-    floor: float,
-    resolution: float,
-) -> LossDistribution:
-    """A discrete pair below the pair whose curve is ``forward`` and, reversed, ``backward``."""
-    profiles = (forward,) if forward is backward else (forward, backward)
-    sides = [_lower_polygon(profile, spacing, floor, resolution) for profile in profiles]
+def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistribution:
+    """The discrete pair below the pair whose curve is ``forward`` and, reversed, ``backward``."""
+    sides = [_below(samples, spacing) for samples in (forward, backward)]
     start = min(side.value[0] for side in sides)
-    lowered = [
+    right, left = (
         _hull(Polygon(side.index, np.append(start, side.value[1:])), spacing) for side in sides
-    ]
-    return _assemble(lowered[0], lowered[-1], spacing)
+    )
+    return _assemble(right, left, spacing)
+
+
+def _below(found: Samples, h: float) -> Polygon:
+    """The lower polygon (see the module); it ends where the last useful line reaches zero."""
+    dead = np.flatnonzero(found.value <= 0.0)
+    count = int(dead[0]) if dead.size else found.index.size
+    if count == 0:
+        return Polygon(np.array([0.0, 1.0]), np.zeros(2))
+    index, value = found.index[:count], found.value[:count]
+    steep, flat = found.slope_high[:count], found.slope_low[:count]
+    alpha = np.exp(h * index)
+    run = np.diff(alpha)
+    across = (value[:-1] - value[1:] - flat[1:] * run) / np.maximum(steep[:-1] - flat[1:], 1e-300)
+    across = np.clip(across, 0.0, run)
+    beyond = np.ceil(np.log1p(across / alpha[:-1]) / h + index[:-1] + 1e-9)
+    beyond = np.clip(beyond, index[:-1] + 1.0, index[1:])
+    reached = value[:-1] - steep[:-1] * alpha[:-1] * np.expm1(h * (beyond - index[:-1]))
+    # Where the crossing is rounded up to the next sample itself, that sample is lowered.
+    at_next = beyond == index[1:]
+    value = value.copy()
+    value[1:] = np.where(at_next, np.minimum(value[1:], reached), value[1:])
+    inside = ~at_next
+    points = np.concatenate([index, beyond[inside]])
+    heights = np.concatenate([value, reached[inside]])
+    # The last line, down to the last lattice point where it is still positive.
+    last = math.floor(math.log1p(value[-1] / (max(steep[-1], 1e-300) * alpha[-1])) / h - 1e-9)
+    if last >= 1:
+        points, heights = np.append(points, index[-1] + last), np.append(heights, 0.0)
+    else:
+        heights = np.where(points >= index[-1], 0.0, heights)
+    order = np.argsort(points, kind="stable")
+    points, heights = points[order], np.maximum(heights[order] * (1.0 - OUTWARD), 0.0)
+    if points.size < 2:
+        return Polygon(np.array([0.0, 1.0]), np.zeros(2))
+    return Polygon(points, heights)
 
 
 def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution:
@@ -114,68 +248,3 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
 def _hull(polygon: Polygon, spacing: float) -> Polygon:
     keep = lower_hull(np.expm1(spacing * polygon.index), polygon.value)
     return Polygon(polygon.index[keep], polygon.value[keep])
-
-
-def grid(profile: PrivacyProfile, spacing: float) -> Floats:
-    """Lattice indices worth sampling: dense in the bulk, thinner in the tail, up to epsilon_max."""
-    last = profile.epsilon_max / spacing
-    dense = min(math.ceil(_DENSE_SCALES * profile.scale / spacing), 4000)
-    index = list(range(dense + 1))
-    while index[-1] < last and len(index) < _MAX_GRID:
-        index.append(index[-1] + max(1, math.floor(_TAIL_GROWTH * index[-1])))
-    points = np.asarray(index, dtype=np.float64)
-    end = max(1.0, math.ceil(last)) if math.isfinite(last) else math.inf
-    return np.append(points[points < end], end) if math.isfinite(end) else points
-
-
-def _upper_samples(
-    profile: PrivacyProfile, spacing: float, floor: float, resolution: float
-) -> tuple[Floats, Floats]:
-    index = grid(profile, spacing)
-    dense = int(min(math.ceil(_DENSE_SCALES * profile.scale / spacing) + 1, index.size))
-    values: list[Floats] = []
-    start, size = 0, dense
-    while start < index.size:
-        part = index[start : start + size]
-        upper = profile.upper(part * spacing, resolution)
-        upper = np.where(part * spacing >= profile.epsilon_max, 0.0, upper)
-        values.append(upper)
-        start, size = start + part.size, _CHUNK
-        if upper[-1] <= floor:
-            break
-    value = np.concatenate(values)
-    enough = np.flatnonzero(value <= floor)
-    stop = int(enough[0]) + 1 if enough.size else value.size
-    stop = max(stop, 2)
-    return index[:stop], np.minimum(value[:stop], 1.0)
-
-
-def _lower_polygon(
-    profile: PrivacyProfile, spacing: float, floor: float, resolution: float
-) -> Polygon:
-    index = grid(profile, spacing)
-    dense = int(min(math.ceil(_DENSE_SCALES * profile.scale / spacing) + 1, index.size))
-    at_left: list[Floats] = []
-    at_right: list[Floats] = []
-    start, size = 0, max(dense - 1, 1)
-    while start < index.size - 1:
-        low, high = index[start : start + size], index[start + 1 : start + 1 + size]
-        low = low[: high.size]
-        middle = 0.5 * (low + high) * spacing
-        line = profile.support(middle, resolution)
-        here = np.exp(middle)
-        at_left.append(line.value + line.slope_low * here * -np.expm1(low * spacing - middle))
-        at_right.append(line.value - line.slope_high * here * np.expm1(high * spacing - middle))
-        start, size = start + low.size, _CHUNK
-        if line.value[-1] <= floor:
-            break
-    left, right = np.concatenate(at_left), np.concatenate(at_right)
-    value = np.append(np.minimum(left, np.append(left[0], right[:-1])), 0.0) * (1.0 - OUTWARD)
-    # From the first cell whose line has left the positive side the polygon is zero.
-    dead = np.flatnonzero(right <= 0.0)
-    end = int(dead[0]) if dead.size else left.size
-    value[end:] = 0.0
-    count = min(end, left.size) + 1
-    if count < 2:
-        return Polygon(np.array([0.0, 1.0]), np.zeros(2))
-    return Polygon(index[:count], np.maximum(value[:count], 0.0))

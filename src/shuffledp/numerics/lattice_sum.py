@@ -48,6 +48,8 @@ MAX_TERMS = 1 << 25
 """Frequencies times atoms summed for one problem at most."""
 
 _SPLIT = 4
+_WIDE = 24
+_MAX_FFT = 1 << 17
 _CELLS_AT_ONCE = 1 << 19
 _CHERNOFF = np.array([2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0])
 
@@ -107,7 +109,7 @@ class _Tilted:
 
 def log_transform(z: Floats, w: Floats, theta: Floats) -> Floats:
     """log sum w e^{theta z} for laws with total one, accurate when it is near zero."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.log1p((w * np.expm1(theta[:, None] * z)).sum(axis=1)))
 
 
@@ -136,6 +138,8 @@ def tail_sum(
     With ``shifts`` (small whole numbers) and a single output, the columns of the result are the
     values at k0 + shift instead. ``units`` bounds the relative error of the given weights and of
     the arithmetic together. Raises NoCertificateError where the work would exceed the limits."""
+    # Padding must not overflow under the tilt.
+    groups = [Group(np.where(g.w > 0.0, g.z, 0.0), g.w, g.count) for g in groups]
     tilted, log_total = [], np.zeros_like(theta)
     rounding = np.zeros_like(theta)
     for group in groups:
@@ -148,9 +152,14 @@ def tail_sum(
     largest = own_abs.max(axis=2)
     points = _window(groups, tilted, own.z, largest, k0, theta, log_total)
     points = _smooth(points + 2 * int(np.abs(shifts).max()))
-    rows, r = _frequencies(tilted, points, theta)
+    tables = _tables(tilted, points)
+    if tables:
+        r = np.arange((points[0] + 1) // 2)
+        rows = np.zeros_like(r)
+    else:
+        rows, r = _frequencies(tilted, points, theta)
     moves = np.asarray(shifts, dtype=np.float64)
-    value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units)
+    value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units, tables)
     damping = 1.0 / -np.expm1(-theta)
     truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
@@ -230,7 +239,7 @@ def _frequencies(tilted: list[_Tilted], points: Ints, theta: Floats) -> tuple[In
     total = np.sqrt(sum(t.count * t.deviation**2 for t in tilted))
     widest = np.max(np.stack([t.deviation for t in tilted]), axis=0)
     # Cells so wide that the quadratic bound is informative, but at least a few of them.
-    cells = np.clip(np.ceil(np.pi * 2.0 * widest), 4, 4096).astype(np.int64)
+    cells = np.clip(np.ceil(np.pi * 1.25 * widest), 4, 4096).astype(np.int64)
     cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))
     rows = np.repeat(np.arange(points.size), cells)
     index = np.arange(rows.size) - np.repeat(np.cumsum(cells) - cells, cells)
@@ -309,8 +318,9 @@ def _sum(
     payoff: HockeyStick | None,
     moves: Floats,
     units: float,
+    tables: list[Complexes],
 ) -> tuple[Floats, Floats]:
-    atoms = max(t.z.shape[1] for t in tilted)
+    atoms = 1 if tables else max(t.z.shape[1] for t in tilted)
     if rows.size * atoms > 64 * MAX_TERMS:
         raise NoCertificateError("too many frequencies carry mass")
     outputs = max(own_w.shape[2], moves.size)
@@ -320,7 +330,7 @@ def _sum(
         i, m = rows[part], points[rows[part]]
         omega = 2.0 * np.pi * r[part] / m
         size = np.hypot(theta[i], omega)
-        log_power, log_size, loss = _powers(tilted, i, r[part], m, size, units)
+        log_power, log_size, loss = _powers(tilted, tables, i, r[part], m, size, units)
         phase = np.exp(1j * _angles(own_z[i], r[part], m))
         numerator = np.einsum("rmo,rm->ro", own_w[i], phase)
         numerator_abs = own_abs[i].sum(axis=1)
@@ -350,15 +360,22 @@ def _angles(z: Floats, r: Ints, m: Ints) -> Floats:
 
 
 def _powers(
-    tilted: list[_Tilted], i: Ints, r: Ints, m: Ints, size: Floats, units: float
+    tilted: list[_Tilted],
+    tables: list[Complexes],
+    i: Ints,
+    r: Ints,
+    m: Ints,
+    size: Floats,
+    units: float,
 ) -> tuple[Complexes, Floats, Floats]:
     """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss."""
     log_power = np.zeros(i.size, dtype=np.complex128)
     log_size = np.zeros(i.size)
     loss = np.zeros(i.size)
-    for t in tilted:
-        if t.z.shape[1] * i.size > 16 * m[0] * np.log2(m[0]) and i[0] == i[-1] and t.count.size == 1:
-            re, im, slack = _by_fft(t, r, int(m[0]), units)
+    for g, t in enumerate(tilted):
+        if tables:
+            re, im = tables[g][r].real - 1.0, tables[g][r].imag
+            slack = 16.0 * UNIT * np.log2(m) + 16.0 * units
         else:
             angle = _angles(t.z[i], r, m)
             half_sine = np.sin(0.5 * angle)
@@ -379,15 +396,18 @@ def _powers(
     return log_power, log_size, loss
 
 
-def _by_fft(t: _Tilted, r: Ints, m: int, units: float) -> tuple[Floats, Floats, Floats]:
-    """phi - 1 of a single problem at many frequencies, by one transform of its m-periodised law.
+def _tables(tilted: list[_Tilted], points: Ints) -> list[Complexes]:
+    """phi of a single problem of wide laws at all frequencies, by one Fourier transform each.
 
-    Every intermediate of a Fourier transform of w is a partial sum of its terms, at most
-    sum |w| = 1: with log2 m stages of a few roundings each, the error is absolute and small."""
-    table = np.bincount(np.mod(t.z[0], m).astype(np.int64), t.w[0], m)
-    phi = np.fft.rfft(table)[r].conj()
-    slack = np.full(r.size, 16.0 * UNIT * np.log2(m) + 16.0 * units)
-    return phi.real - 1.0, phi.imag, slack
+    Every intermediate of a transform of w is a partial sum of its terms, at most sum |w| = 1: with
+    log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed."""
+    if points.size > 1 or points[0] > _MAX_FFT or max(t.z.shape[1] for t in tilted) < _WIDE:
+        return []
+    m = int(points[0])
+    return [
+        np.fft.rfft(np.bincount(np.mod(t.z[0], m).astype(np.int64), t.w[0], m)).conj()
+        for t in tilted
+    ]
 
 
 def _kernel(theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints) -> Complexes:
