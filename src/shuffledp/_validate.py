@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_COUNT = 2**53
-MAX_EPSILON0 = 500.0
+MAX_EPSILON0 = 300.0
 
 
 def _real(name: str, value: Any) -> float:

@@ -36,6 +36,7 @@ _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _AT_ONCE = 64
 _NUDGE = 64.0 * UNIT
+_FAR = 2.0**40
 
 
 @dataclass(frozen=True)
@@ -112,26 +113,27 @@ class AmplificationProfile(PrivacyProfile):
 
     def _upper(self, epsilon: Floats, resolution: float) -> Floats:
         weight = self._weights(epsilon, 1.0 - _NUDGE)
-        clone = np.array(self.clone)
+        clone, gap = np.array(self.clone), np.array(self.gap)
         hidden = clone > 0.0
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
         result = np.maximum(weight, 0.0).sum(axis=1)
-        weight, live = _live(weight[:, hidden], clone[hidden], self.n)
+        live = _live(weight[:, hidden], gap[hidden], self.n)
         if live.any():
-            seen = result[live] - np.maximum(weight, 0.0).sum(axis=1)
-            lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
-            result[live] = np.minimum(result[live], np.maximum(seen, 0.0) + lattice.upper())
+            seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
+            lattice = _Lattice.of(weight[live][:, hidden], clone[hidden], self.n, resolution)
+            result[live] = np.minimum(result[live], seen + lattice.upper())
         return np.asarray(result * (1.0 + 1e-14) + 1e-300)
 
     def _support(self, epsilon: Floats, resolution: float) -> Floats:
         weight = self._weights(epsilon, 1.0 + _NUDGE)
-        other, clone = np.array(self.other), np.array(self.clone)
+        other, clone, gap = np.array(self.other), np.array(self.clone), np.array(self.gap)
         hidden = (clone > 0.0) & (self.n > 1)  # alone, everything is seen
         seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
         event = ((weight[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
         result = np.stack([seen, event, event])
-        weight, live = _live(weight[:, hidden], clone[hidden], self.n)
+        live = _live(weight[:, hidden], gap[hidden], self.n)
         if live.any():
+            weight = weight[live][:, hidden]
             lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
         inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
@@ -149,22 +151,20 @@ def _chunks(epsilon: Floats) -> list[Floats]:
     return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _AT_ONCE)
 
 
-def _live(weight: Floats, clone: Floats, n: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Rows whose X has a positive part worth a lattice (none for a single user)."""
-    x = weight / clone
-    live = x.max(axis=1, initial=0.0) > 1e-9 * np.abs(x).max(axis=1, initial=0.0)
-    live &= n > 1
-    return weight[live], live
+def _live(weight: Floats, gap: Floats, n: int) -> npt.NDArray[np.bool_]:
+    """Rows whose X has a positive part beyond rounding (none for a single user)."""
+    return np.asarray((weight > 1e-9 * gap).any(axis=1, where=gap > 0.0) & (n > 1))
 
 
 @dataclass(frozen=True)
 class _Lattice:
     """Tilt and lattice for a batch of laws (rows) of X: values x, probabilities ``clone``.
 
-    The value 0 with the remaining probability is the last column. Lattice points are
-    ``origin + h z``, z whole; the origin is the most probable value."""
+    The value 0 with the remaining probability is the last column; x is in units of ``top``, its
+    largest value. Lattice points are ``origin + h z``, z whole; the origin is the most probable."""
 
     n: int
+    top: Floats
     x: Floats
     w: Floats
     theta: Floats
@@ -174,13 +174,18 @@ class _Lattice:
     @classmethod
     def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice:
         rows = len(weight)
-        x = np.concatenate([weight / clone, np.zeros((rows, 1))], axis=1)
+        x = weight / clone
+        # Values so low that one of them decides the sum may be raised: from above that is safe,
+        # and from below x is only a score.
+        top = x.max(axis=1)
+        x = np.maximum(x / top[:, None], -_FAR)
+        x = np.concatenate([x, np.zeros((rows, 1))], axis=1)
         rest = max(0.0, 1.0 - math.fsum(clone))
         w = np.broadcast_to(np.append(clone, rest), x.shape)
         if rest <= 1e-12:  # a law that is complete: what rounding leaves is no atom
             x, w = x[:, :-1], w[:, :-1]
         theta = saddle(x, w, n)
-        return cls(n, x, w, theta, *_spacing(x, w, theta, resolution))
+        return cls(n, top, x, w, theta, *_spacing(x, w, theta, resolution))
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
@@ -189,7 +194,8 @@ class _Lattice:
         right = cells - floor
         z = np.concatenate([floor, floor + 1.0], axis=1)
         w = np.concatenate([self.w * (1.0 - right), self.w * right], axis=1)
-        return positive_part(z, w, self.origin, self.h, self.theta * self.h, self.n)
+        scaled = positive_part(z, w, self.origin, self.h, self.theta * self.h, self.n)
+        return np.asarray(self.top * scaled)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
@@ -267,7 +273,7 @@ def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> tuple[Fl
     top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
     second = np.where(second != 0.0, np.abs(second), top)
     h = np.concatenate([top[:, None] / _LATTICES, second[:, None] / _HALVES], axis=1)
-    h = np.where(np.abs(x - origin[:, None]).max(axis=1)[:, None] / h < 1e14, h, top[:, None])
+    h = np.maximum(h, top[:, None] * 1e-6)
     cells = (x - origin[:, None])[:, :, None] / h[:, None, :]
     fraction = cells - np.floor(cells)
     added = np.einsum("ij,ijk->ik", tilted, fraction * (1.0 - fraction)) * h * h

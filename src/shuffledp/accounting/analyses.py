@@ -23,6 +23,7 @@ from shuffledp.accounting.clones import clones_2021, strong_adversary, strong_cl
 from shuffledp.accounting.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting.finite import FiniteBlanketProfile
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.numerics.lattice_sum import NoCertificateError
 from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse, LocalRandomizer
 
 NAMES = ("best", "clones", "clones-2021", "blanket", "strong", "exact")
@@ -46,7 +47,14 @@ class BestProfile(PrivacyProfile):
         return self.profiles[0].scale
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return np.min([profile.upper(epsilon, resolution) for profile in self.profiles], axis=0)
+        found = []
+        for profile in self.profiles:
+            try:
+                found.append(profile.upper(epsilon, resolution))
+            except NoCertificateError:
+                if profile is self.profiles[-1] and not found:
+                    raise
+        return np.min(found, axis=0)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         return self.profiles[0].support(epsilon, resolution)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,17 +23,21 @@ from shuffledp.numerics.lattice_sum import NoCertificateError
 
 _REFINEMENTS = 7
 _CANDIDATES = np.array([0.25, 0.5, 0.95])
+_EXACT = 1e-10
 _SMALLEST_DELTA = 1e-280
 """Below this, numbers under- or overflow: the pure bound is given instead."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round: its profile, its witnesses and its pure epsilon (delta = 0 from there on)."""
+    """One round: its profile, its witnesses and its pure epsilon (delta = 0 from there on).
+
+    ``alone``: a single user. There is no crowd to sum over and answers are exact."""
 
     profile: PrivacyProfile
     witnesses: tuple[AmplificationProfile, ...]
     pure: float
+    alone: bool = False
 
 
 Rounds = Sequence[tuple[Round, int]]
@@ -55,7 +60,8 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
     if delta < _SMALLEST_DELTA:
         return pure
     if _is_single(rounds):
-        upper = _single_epsilon(rounds[0][0].profile, delta, tolerance)
+        part = rounds[0][0]
+        upper = _single_epsilon(part.profile, delta, _EXACT if part.alone else tolerance)
     else:
         upper = _composed_epsilon(rounds, delta, tolerance, pure)
     return min(upper, pure)
@@ -233,27 +239,28 @@ def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
     if _is_single(rounds):
-        return max(_witness_epsilons(rounds[0][0].witnesses, delta, upper))
-    return max(
-        loss.lower_epsilon(delta, 2e-4) for loss in _witness_losses(rounds, delta)
-    )
+        return max(_witness_epsilons(rounds[0][0], delta, upper))
+    with suppress(NoCertificateError):
+        return max(loss.lower_epsilon(delta, 2e-4) for loss in _witness_losses(rounds, delta))
+    return 0.0
 
 
-def _witness_epsilons(
-    witnesses: Sequence[AmplificationProfile], delta: float, upper: float
-) -> Iterator[float]:
+def _witness_epsilons(part: Round, delta: float, upper: float) -> Iterator[float]:
     """For each witness that beats the ones before it, how far it stays above ``delta``."""
     best = 0.0
-    for witness in sorted(witnesses, key=lambda w: -w.scale):
+    relative = _EXACT if part.alone else 5e-4
+    for witness in sorted(part.witnesses, key=lambda w: -w.scale):
         for curve in witness.directions:
 
             def lines(epsilon: Floats, curve: PrivacyProfile = curve) -> SupportingLines:
                 return curve.support(epsilon, 2e-4)
 
-            if best == 0.0 or float(lines(np.array([best])).value[0]) > delta:
-                guess = best or 0.98 * upper
-                ceiling = upper * (1.0 + 1e-9)
-                best = max(best, crossing(lines, delta, guess, ceiling, 5e-4)[0])
+            # A witness that cannot be evaluated is no witness: the others still hold.
+            with suppress(NoCertificateError):
+                if best == 0.0 or float(lines(np.array([best])).value[0]) > delta:
+                    guess = best or 0.98 * upper
+                    ceiling = upper * (1.0 + 1e-9)
+                    best = max(best, crossing(lines, delta, guess, ceiling, relative)[0])
             yield best
 
 
@@ -261,11 +268,16 @@ def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
     if not all(part.witnesses for part, _ in rounds):
         return np.zeros(epsilon.size)
     if _is_single(rounds):
-        curves = [d for w in rounds[0][0].witnesses for d in w.directions]
-        return np.max([c.support(epsilon, 2e-4).value for c in curves], axis=0)
+        best = np.zeros(epsilon.size)
+        for curve in (d for w in rounds[0][0].witnesses for d in w.directions):
+            with suppress(NoCertificateError):
+                best = np.maximum(best, curve.support(epsilon, 2e-4).value)
+        return best
     smallest = max(float(upper.min()), _SMALLEST_DELTA)
-    losses = _witness_losses(rounds, smallest)
-    return np.max([loss.delta(epsilon)[0] for loss in losses], axis=0)
+    with suppress(NoCertificateError):
+        losses = _witness_losses(rounds, smallest)
+        return np.max([loss.delta(epsilon)[0] for loss in losses], axis=0)
+    return np.zeros(epsilon.size)
 
 
 def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:

@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
@@ -80,9 +81,10 @@ class ExactBinaryProfile(PrivacyProfile):
         m, many = np.tile(sample, epsilon.size), np.repeat(epsilon, sample.size)
         theta, threshold = self._threshold(many, m, self.n - 1.0 - m)
         c1, c2 = self._coefficients(many, 1.0 + 64.0 * UNIT)
-        value, _, log_scale = self._objective(m, self.n - 1.0 - m, theta, threshold, c1, c2)
-        threshold = threshold + value.argmax(axis=1) - 2.0
-        height = log_scale + np.log(np.maximum(value.max(axis=1), 1e-300))
+        value, error, log_scale = self._objective(m, self.n - 1.0 - m, theta, threshold, c1, c2)
+        sure = value - error
+        threshold = threshold + sure.argmax(axis=1) - 2.0
+        height = log_scale + np.log(np.maximum(sure.max(axis=1), 1e-300))
         best = height.reshape(epsilon.size, sample.size).argmax(axis=1)
         best += np.arange(epsilon.size) * sample.size
         return self._test(m[best], theta[best], threshold[best], c1[best], c2[best])
@@ -112,9 +114,7 @@ class ExactBinaryProfile(PrivacyProfile):
         return np.concatenate([self._maximise(epsilon[p], m[p], others[p])[1] for p in parts])
 
     def _maximise(self, epsilon: Floats, m: Floats, others: Floats) -> tuple[Floats, Floats]:
-        """Enclosure of the maximum over thresholds, by unimodality from five neighbours.
-
-        The ends must be certainly below the best, which then lies strictly between them."""
+        """Enclosure of the maximum over thresholds, by unimodality from five neighbours."""
         theta, threshold = self._threshold(epsilon, m, others)
         c1, c2 = self._coefficients(epsilon, 1.0 - 64.0 * UNIT)
         if self.n == 1:
@@ -125,13 +125,10 @@ class ExactBinaryProfile(PrivacyProfile):
             value, error, log_scale = self._objective(
                 m[todo], others[todo], theta[todo], threshold[todo], c1[todo], c2[todo]
             )
-            top, bottom = value + error, value - error
-            best = bottom.max(axis=1)
-            found = (top[:, 0] < best) & (top[:, -1] < best)
-            here = todo[found]
-            scale = np.exp(log_scale[found])
-            low[here], high[here] = scale * best[found], scale * top[found].max(axis=1)
-            threshold[todo] += value.argmax(axis=1) - 2.0
+            found, best, top = _unimodal_maximum(value - error, value + error)
+            here, scale = todo[found], np.exp(log_scale[found])
+            low[here], high[here] = scale * best[found], scale * top[found]
+            threshold[todo] += (value - error).argmax(axis=1) - 2.0
             todo = todo[~found]
             if not todo.size:
                 return np.maximum(low, 0.0), np.maximum(high, 0.0)
@@ -195,6 +192,24 @@ class ExactBinaryProfile(PrivacyProfile):
             Group(z, np.tile([lie, keep], (m.size, 1)), m),
             Group(z, np.tile([keep, lie], (m.size, 1)), others),
         ]
+
+
+def _unimodal_maximum(
+    bottom: Floats, top: Floats
+) -> tuple[npt.NDArray[np.bool_], Floats, Floats]:
+    """(found, lower, upper) of the maximum of a unimodal sequence enclosed at neighbouring places.
+
+    It is found if on both sides of the best place some place is certainly lower: the maximum then
+    lies strictly between the nearest such two, whatever the errors farther out."""
+    columns = np.arange(bottom.shape[1])
+    place = bottom.argmax(axis=1)[:, None]
+    best = bottom.max(axis=1)
+    lower = top < best[:, None]
+    left = np.where(lower & (columns < place), columns, -1).max(axis=1)[:, None]
+    right = np.where(lower & (columns > place), columns, columns.size).min(axis=1)[:, None]
+    between = np.where((columns > left) & (columns < right), top, -np.inf).max(axis=1)
+    found = (left[:, 0] >= 0) & (right[:, 0] < columns.size)
+    return found, best, between
 
 
 def _split(rows: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:

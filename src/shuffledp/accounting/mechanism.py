@@ -161,9 +161,7 @@ class Shuffled(Mechanism):
             profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
         pure = self.randomizer.epsilon0 if self.analysis != "strong" else math.inf
-        if pure == 0.0:
-            return Round(profile, tuple(pairs), 0.0)
-        return Round(profile, tuple(pairs), subsampled_epsilon(pure, self.fraction))
+        return Round(profile, tuple(pairs), subsampled_epsilon(pure, self.fraction), self.n == 1)
 
 
 @dataclass(frozen=True)

@@ -44,14 +44,18 @@ DEPTH = 46.0
 MAX_POINTS = (1 << 31) - 1
 """Trapezoidal points allowed in one problem; beyond it no certificate is attempted."""
 
-MAX_TERMS = 1 << 25
-"""Frequencies times atoms summed for one problem at most."""
+MAX_CELLS = 1 << 20
+"""Cells of frequencies looked at together, at most."""
+
+MAX_TERMS = 1 << 28
+"""Frequencies times atoms summed in one call, at most."""
 
 _SPLIT = 4
 _WIDE = 24
 _MAX_FFT = 1 << 17
 _CELLS_AT_ONCE = 1 << 19
-_CHERNOFF = np.array([2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0])
+_CHERNOFF = (2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0)
+_SHARES = (0.3, 0.7, 1.0)
 
 
 @dataclass(frozen=True)
@@ -104,13 +108,17 @@ class _Tilted:
     count: Floats
     deviation: Floats  # standard deviation per copy
     mean: Floats
-    roughness: Floats  # sum w |z| (1 + e^{theta z}) / phi(theta)
+    roughness: Floats  # sum w (|z| e^{theta z} + min(|z|, 2/theta)) / phi(theta)
 
 
 def log_transform(z: Floats, w: Floats, theta: Floats) -> Floats:
-    """log sum w e^{theta z} for laws with total one, accurate when it is near zero."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(np.log1p((w * np.expm1(theta[:, None] * z)).sum(axis=1)))
+    """log sum w e^{theta z} for laws with total one, accurate also where it is near zero."""
+    exponent = theta[:, None] * z
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        change = (w * np.expm1(exponent)).sum(axis=1)
+        small = (w * np.exp(exponent)).sum(axis=1)
+        near = np.log1p(np.maximum(change, -0.5))
+        return np.asarray(np.where(change > -0.5, near, np.log(np.maximum(small, 1e-300))))
 
 
 def _tilt(group: Group, theta: Floats) -> tuple[_Tilted, Floats]:
@@ -120,7 +128,10 @@ def _tilt(group: Group, theta: Floats) -> tuple[_Tilted, Floats]:
     w = w / w.sum(axis=1, keepdims=True)
     mean = (w * group.z).sum(axis=1)
     deviation = np.sqrt((w * (group.z - mean[:, None]) ** 2).sum(axis=1))
-    rough = (np.abs(group.z) * (w + group.w * np.exp(-log_phi)[:, None])).sum(axis=1)
+    # |e^{sz} - 1| <= |s| min(|z|, 2/theta) (1 + e^{theta z}), as |s| >= theta.
+    size = np.abs(group.z)
+    fixed = np.minimum(size, 2.0 / theta[:, None]) * group.w * np.exp(-log_phi)[:, None]
+    rough = (size * w + fixed).sum(axis=1)
     return _Tilted(group.z, w, group.count, deviation, mean, rough), log_phi
 
 
@@ -147,10 +158,11 @@ def tail_sum(
         tilted.append(t)
         log_total += group.count * log_phi
         rounding += group.count * units * theta * t.roughness
-    own_w = own.c * np.exp(theta[:, None] * own.z)[:, :, None]
+    with np.errstate(under="ignore"):
+        own_w = own.c * np.exp(theta[:, None] * own.z)[:, :, None]
     own_abs = np.abs(own_w)
     largest = own_abs.max(axis=2)
-    points = _window(groups, tilted, own.z, largest, k0, theta, log_total)
+    points = _window(groups, tilted, own, largest, k0, theta, log_total)
     points = _smooth(points + 2 * int(np.abs(shifts).max()))
     tables = _tables(tilted, points)
     if tables:
@@ -164,6 +176,8 @@ def tail_sum(
     truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
     relative = rounding + UNIT * (8.0 + 4.0 * np.abs(log_total) + 4.0 * np.abs(theta * k0))
+    if not (np.all(relative < 0.5) and np.all(log_total - theta * k0 < 600.0)):
+        raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
     # e^rounding - 1 of the prefactor, on the value and on its own uncertainty.
     error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(
         2.0 * relative
@@ -174,39 +188,41 @@ def tail_sum(
 def _window(
     groups: list[Group],
     tilted: list[_Tilted],
-    own_z: Floats,
+    own: Own,
     own_w: Floats,
     k0: Floats,
     theta: Floats,
     log_total: Floats,
 ) -> Ints:
     """The number M of trapezoidal points (odd) that keeps every alias below e^-DEPTH."""
-    variance = sum(t.count * t.deviation**2 for t in tilted)
-    spread = np.sqrt(variance + (own_z.max(axis=1) - own_z.min(axis=1)) ** 2 + 1.0)
-    log_own = np.log(own_w.sum(axis=1))
+    total = own_w.sum(axis=1)
+    centre = (own_w * own.z).sum(axis=1) / total
+    variance = (own_w * (own.z - centre[:, None]) ** 2).sum(axis=1) / total
+    variance = variance + sum(t.count * t.deviation**2 for t in tilted)
+    spread = np.sqrt(variance + 1.0)
+    size = np.abs(own.c).max(axis=2)
     # The support is a bound of its own.
-    left = own_z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
-    right = own_z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
-    for multiple in _CHERNOFF:
-        eta = multiple / spread
-        for sign in (-1.0, 1.0):
-            moment = -log_total - log_own
-            shift = theta + sign * eta
-            with np.errstate(over="ignore", invalid="ignore"):
-                for group in groups:
-                    moment = moment + group.count * log_transform(group.z, group.w, shift)
-                relative = own_w * np.exp(sign * eta[:, None] * own_z)
-                moment = moment + np.log(relative.sum(axis=1))
-                reach = (DEPTH + np.where(np.isfinite(moment), moment, np.inf)) / eta
-            if sign < 0:
-                left = np.maximum(left, -reach)
-            else:
-                right = np.minimum(right, reach)
+    left = own.z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
+    right = own.z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
+    steps = [(-1.0, m / spread) for m in _CHERNOFF] + [(1.0, m / spread) for m in _CHERNOFF]
+    steps += [(-1.0, share * theta) for share in _SHARES]  # these cannot overflow
+    for sign, eta in steps:
+        shift = theta + sign * eta
+        with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+            moment = np.log((size * np.exp(shift[:, None] * own.z)).sum(axis=1) / total) - log_total
+            for group in groups:
+                moment = moment + group.count * log_transform(group.z, group.w, shift)
+            reach = (DEPTH + moment) / eta
+        reach = np.where(np.isfinite(reach), reach, np.inf)
+        if sign < 0:
+            left = np.maximum(left, -reach)
+        else:
+            right = np.minimum(right, reach)
     behind = np.maximum(k0 - left, 1.0)
     needed = np.maximum(behind + DEPTH / theta, right - k0) + 2.0
     if not np.all(needed < MAX_POINTS):
         raise NoCertificateError(f"the sum spreads over more than {MAX_POINTS} lattice points")
-    return (2 * np.ceil(0.5 * needed) + 1).astype(np.int64)
+    return np.asarray(2 * np.ceil(0.5 * needed) + 1, dtype=np.int64)
 
 
 def _smooth_numbers() -> Ints:
@@ -266,7 +282,7 @@ def _frequencies(tilted: list[_Tilted], points: Ints, theta: Floats) -> tuple[In
         part = np.tile(np.arange(_SPLIT), rows.size)
         rows, low = np.repeat(rows, _SPLIT), np.repeat(low, _SPLIT) + part * step
         high = low + step
-        if rows.size > MAX_TERMS // 8:
+        if rows.size > MAX_CELLS:
             raise NoCertificateError("too many frequencies carry mass")
     return _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
 
@@ -321,7 +337,7 @@ def _sum(
     tables: list[Complexes],
 ) -> tuple[Floats, Floats]:
     atoms = 1 if tables else max(t.z.shape[1] for t in tilted)
-    if rows.size * atoms > 64 * MAX_TERMS:
+    if rows.size * atoms > MAX_TERMS:
         raise NoCertificateError("too many frequencies carry mass")
     outputs = max(own_w.shape[2], moves.size)
     value = np.zeros((theta.size, outputs))
@@ -389,11 +405,12 @@ def _powers(
         )
         log_power += t.count[i] * (log_modulus + 1j * np.arctan2(im, 1.0 + re))
         modulus = np.exp(log_modulus)
-        log_size += t.count[i] * np.where(
+        outward = np.where(
             modulus > 1e3 * slack, log_modulus + np.log1p(slack / modulus), np.log(modulus + slack)
         )
+        log_size += t.count[i] * np.minimum(outward, 0.0)  # no transform exceeds one
         loss += 2.0 * t.count[i] * slack / (modulus + slack)
-    return log_power, log_size, loss
+    return log_power, log_size, np.minimum(loss, 2.0)
 
 
 def _tables(tilted: list[_Tilted], points: Ints) -> list[Complexes]:
