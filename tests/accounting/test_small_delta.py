@@ -11,6 +11,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from flint import arb
 
 import shuffledp as sdp
 from oracles import balls, brute, pairs, products
@@ -22,6 +23,7 @@ from oracles.claims import (
     assert_epsilon_covers,
     assert_epsilon_sound,
     assert_epsilon_tight,
+    rational_curve,
 )
 from oracles.hockey import hockey_stick, product
 
@@ -43,7 +45,7 @@ def check(mechanism: object, curve: Curve, delta: float, tolerance: float = 1e-3
 @pytest.mark.parametrize(("n", "epsilon0"), [(10**4, 1.0), (10**6, 4.0), (10**6, 0.5)])
 def test_clones(n: int, epsilon0: float, delta: float) -> None:
     mechanism = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=epsilon0), n=n, analysis="clones")
-    check(mechanism, lambda epsilon: balls.clones(n, epsilon0, balls.exp(epsilon)), delta)
+    check(mechanism, partial(clones_curve, n, epsilon0), delta)
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -83,11 +85,14 @@ def test_close_to_the_local_epsilon(share: float) -> None:
     """Where the profile vanishes, differences of nearly equal numbers must not be taken."""
     n, epsilon0 = 100, 1.0
     mechanism = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=epsilon0), n=n, analysis="clones")
-    epsilon = share * epsilon0
-    exact = balls.clones(n, epsilon0, balls.exp(epsilon))
-    upper = mechanism.delta(epsilon=epsilon, tolerance=1e-9).upper
-    assert_at_least(upper, exact, slack=1e-9)
-    assert upper <= 1.01 * float(exact.mid())
+    curve: Curve = partial(clones_curve, n, epsilon0)
+    upper = mechanism.delta(epsilon=share * epsilon0).upper
+    assert_at_least(upper, curve(share * epsilon0))
+    assert_delta_tight(upper, curve, share * epsilon0, 1e-3)
+
+
+def clones_curve(n: int, epsilon0: float, epsilon: float) -> arb:
+    return balls.clones(n, epsilon0, balls.exp(epsilon))
 
 
 # Compositions
@@ -152,9 +157,9 @@ def test_a_few_users_of_binary_randomized_response_at_tiny_deltas() -> None:
     E, n = Fraction(3, 2), 30
     truth = brute.shuffled_pairs(brute.k_ary(2, E), n)
     mechanism = sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=log(E)), n=n)
+    curve = rational_curve(lambda alpha: brute.worst(truth, alpha))
     for delta in (1e-9, 1e-12, 1e-15):
         bound = mechanism.epsilon(delta=delta)
-        curve: Curve = lambda epsilon: brute.worst(truth, Fraction(exp(epsilon)))  # noqa: E731
         assert_epsilon_sound(bound, curve, delta)
         assert_epsilon_tight(bound.upper, curve, delta, 1e-3)
 

@@ -40,6 +40,16 @@ def value(exact: Exact) -> float:
     return float(exact.mid()) if isinstance(exact, arb) else float(exact)
 
 
+def _low(exact: Exact) -> float:
+    """No number in the ball is smaller."""
+    return float(exact.lower()) if isinstance(exact, arb) else float(exact)
+
+
+def _high(exact: Exact) -> float:
+    """No number in the ball is larger."""
+    return float(exact.upper()) if isinstance(exact, arb) else float(exact)
+
+
 def assert_encloses(bound: object, truth: Exact, slack: float = CONVERSION) -> None:
     """lower <= truth <= upper."""
     assert_at_most(bound.lower, truth, slack)  # type: ignore[attr-defined]
@@ -48,12 +58,12 @@ def assert_encloses(bound: object, truth: Exact, slack: float = CONVERSION) -> N
 
 def assert_at_least(upper: float, truth: Exact, slack: float = CONVERSION) -> None:
     """An upper end covers the truth."""
-    assert upper >= value(truth) * (1 - slack) - FLOOR, f"UNSOUND: {upper!r} < {value(truth)!r}"
+    assert upper >= _low(truth) * (1 - slack) - FLOOR, f"UNSOUND: {upper!r} < {value(truth)!r}"
 
 
 def assert_at_most(lower: float, truth: Exact, slack: float = CONVERSION) -> None:
     """A lower end stays below the truth. Absolute slack: the truth may be zero at a kink."""
-    assert 0 <= lower <= value(truth) * (1 + slack) + _absolute(slack), (
+    assert 0 <= lower <= _high(truth) * (1 + slack) + _absolute(slack), (
         f"UNSOUND: lower end {lower!r} > {value(truth)!r}"
     )
 
@@ -76,14 +86,14 @@ def assert_epsilon_sound(bound: object, curve: Curve, delta: float) -> None:
 
 def assert_epsilon_covers(upper: float, curve: Curve, delta: float) -> None:
     """At the upper end the curve has come down to delta."""
-    reached = value(curve(upper * (1 + 1e-14) + 1e-15))
+    reached = _low(curve(upper * (1 + 1e-14) + 1e-15))
     assert reached <= delta * (1 + 1e-9), f"UNSOUND: delta({upper!r}) = {reached!r} > {delta!r}"
 
 
 def assert_epsilon_below(lower: float, curve: Curve, delta: float) -> None:
     """Just below the lower end the curve is still above delta."""
     if lower > 0:
-        still = value(curve(lower * (1 - 1e-9)))
+        still = _high(curve(lower * (1 - 1e-9)))
         assert still >= delta * (1 - 1e-9), (
             f"UNSOUND: lower end, delta({lower!r}) = {still!r} < {delta!r}"
         )
@@ -92,7 +102,7 @@ def assert_epsilon_below(lower: float, curve: Curve, delta: float) -> None:
 def assert_epsilon_tight(upper: float, curve: Curve, delta: float, tolerance: float) -> None:
     """An epsilon smaller by the tolerance would not do."""
     if upper > 0:
-        still = value(curve(upper / (1 + tolerance) * (1 - 1e-9)))
+        still = _high(curve(upper / (1 + tolerance) * (1 - 1e-9)))
         assert still >= delta * (1 - 1e-9), (
             f"LOOSE: delta({upper!r} / (1 + {tolerance})) = {still!r} < {delta!r}"
         )

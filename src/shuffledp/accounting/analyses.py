@@ -12,9 +12,10 @@ convex minorant. Where numerical upper bounds of a later one happen to be smalle
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from shuffledp.numerics.lattice_sum import NoCertificateError
 from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse, LocalRandomizer
 
 NAMES = ("best", "clones", "clones-2021", "blanket", "strong", "exact")
+
+T = TypeVar("T")
 
 Analyses = dict[str, Callable[[int], PrivacyProfile]]
 
@@ -47,17 +50,30 @@ class BestProfile(PrivacyProfile):
         return self.profiles[0].scale
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        found = []
-        for profile in self.profiles:
-            try:
-                found.append(profile.upper(epsilon, resolution))
-            except NoCertificateError:
-                if profile is self.profiles[-1] and not found:
-                    raise
-        return np.min(found, axis=0)
+        return np.min(list(self._certified(lambda p: p.upper(epsilon, resolution))), axis=0)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        return self.profiles[0].support(epsilon, resolution)
+        return next(self._certified(lambda p: p.support(epsilon, resolution)))
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        if len(self.profiles) == 1:
+            return self.profiles[0].both(epsilon, resolution)
+        return super().both(epsilon, resolution)
+
+    def _certified(self, evaluate: Callable[[PrivacyProfile], T]) -> Iterator[T]:
+        """What the analyses give that can be certified at these numbers; at least one must."""
+        failure = None
+        found = False
+        for profile in self.profiles:
+            try:
+                value = evaluate(profile)
+            except NoCertificateError as error:
+                failure = error
+            else:
+                found = True
+                yield value
+        if failure is not None and not found:
+            raise failure
 
     def winner(self, epsilon: float, resolution: float) -> str:
         """The name of the analysis with the smallest upper bound at epsilon."""

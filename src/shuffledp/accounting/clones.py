@@ -33,7 +33,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.numerics.binomial import UNIT, interval_probabilities, mean_of_signs_excess
+from shuffledp.numerics.binomial import (
+    UNIT,
+    interval_probabilities,
+    mean_of_signs_excess,
+    signs_excess_table,
+)
 
 _CELLS_AT_ONCE = 1 << 17
 
@@ -61,32 +66,31 @@ class CloneProfile(PrivacyProfile):
         return 2.0 * self.kappa / math.sqrt(1.0 + (self.n - 1) * self.rate)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        if self.kappa == 0.0 or self.weight == 0.0:
-            return np.zeros(epsilon.size)
-        buckets = _buckets(self.n - 1, self.rate, self.rest, resolution)
-        return np.concatenate([self._upper(part, buckets) for part in _chunks(epsilon, buckets)])
+        return self.both(epsilon, resolution)[0]
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        return self.both(epsilon, resolution)[1]
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
         if self.kappa == 0.0 or self.weight == 0.0:
-            return SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
+            return np.zeros(epsilon.size), SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
         buckets = _buckets(self.n - 1, self.rate, self.rest, resolution)
-        parts = [self._support(part, buckets) for part in _chunks(epsilon, buckets)]
-        return SupportingLines.join(epsilon, parts)
+        parts = np.array_split(epsilon, 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE)
+        values = np.concatenate([self._values(part, buckets) for part in parts], axis=1)
+        return values[0], SupportingLines(epsilon, *values[1:])
 
-    def _upper(self, epsilon: Floats, buckets: _Buckets) -> Floats:
-        excess, error, _, _ = self._excess(epsilon, buckets)
-        outward = 1.0 + 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
-        return np.asarray(self._factor(epsilon) * ((excess + error) @ buckets.high) * outward)
-
-    def _support(self, epsilon: Floats, buckets: _Buckets) -> Floats:
+    def _values(self, epsilon: Floats, buckets: _Buckets) -> Floats:
+        """Rows: upper value, line value, lower and upper slope."""
         excess, error, tail, jump = self._excess(epsilon, buckets)
-        inward = 1.0 - 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
+        rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
         low = buckets.last_of(np.maximum(excess - error, 0.0))
         event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
         doubt = buckets.last_of(4e-12 * (tail + jump))
+        factor = self.weight * (1.0 + np.exp(epsilon)) * self.kappa
         return np.stack(
             [
-                self._factor(epsilon) * (low @ buckets.low) * inward,
+                factor * ((excess + error) @ buckets.high) * (1.0 + rounding),
+                factor * (low @ buckets.low) * (1.0 - rounding),
                 self.weight * (np.maximum(event - doubt, 0.0) @ buckets.low),
                 self.weight * ((event + doubt) @ buckets.high),
             ]
@@ -94,10 +98,10 @@ class CloneProfile(PrivacyProfile):
 
     def _excess(self, epsilon: Floats, buckets: _Buckets) -> tuple[Floats, Floats, Floats, Floats]:
         y = np.tanh(0.5 * epsilon) / self.kappa
-        return mean_of_signs_excess(buckets.first + 1.0, y[:, None])
-
-    def _factor(self, epsilon: Floats) -> Floats:
-        return np.asarray(self.weight * (1.0 + np.exp(epsilon)) * self.kappa)
+        count = buckets.first + 1.0
+        if float(count.max()) < 16.0 * epsilon.size:
+            return signs_excess_table(count, y)
+        return mean_of_signs_excess(count, y[:, None])
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,6 @@ class _Buckets:
         """Values (per epsilon and bucket) at each bucket's last element, or one beyond it."""
         following = np.concatenate([values[:, 1:], np.zeros((values.shape[0], 1))], axis=1)
         return np.asarray(np.where(self.single, values, following))
-
-
-def _chunks(epsilon: Floats, buckets: _Buckets) -> list[Floats]:
-    return np.array_split(epsilon, 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE)
 
 
 @lru_cache(maxsize=32)

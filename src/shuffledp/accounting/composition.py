@@ -143,8 +143,6 @@ class ComposedLoss:
 
     def lower_epsilon(self, delta: float, relative: float) -> float:
         """An epsilon with delta(epsilon) >= ``delta``, certified (0 if there is none)."""
-        if float(self.delta(np.zeros(1))[0][0]) <= delta:
-            return 0.0
         return self._search(delta, -relative, lambda low, high: low >= delta)
 
     def _search(self, delta: float, relative: float, good: Callable[[float, float], bool]) -> float:

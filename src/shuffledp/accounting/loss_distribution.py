@@ -94,11 +94,12 @@ class Samples:
         both_sides: bool,
     ) -> Samples:
         epsilon = index * spacing
-        lines = profile.support(epsilon, resolution)
-        upper = lines.value
         if both_sides:
-            upper = np.minimum(profile.upper(epsilon, resolution), 1.0)
-            upper = np.where(epsilon >= profile.epsilon_max, 0.0, upper)
+            upper, lines = profile.both(epsilon, resolution)
+            upper = np.where(epsilon >= profile.epsilon_max, 0.0, np.minimum(upper, 1.0))
+        else:
+            lines = profile.support(epsilon, resolution)
+            upper = lines.value
         value = np.minimum(lines.value, upper)
         return cls(index, upper, value, lines.slope_low, lines.slope_high)
 

@@ -59,3 +59,7 @@ class PrivacyProfile(ABC):
     @abstractmethod
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         """Supporting lines of the curve at every epsilon >= 0."""
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        """``upper`` and ``support`` at the same points, together where that is cheaper."""
+        return self.upper(epsilon, resolution), self.support(epsilon, resolution)

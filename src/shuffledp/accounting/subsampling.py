@@ -20,6 +20,8 @@ import numpy as np
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
 
+_OUTWARD = 1e-11
+
 
 @dataclass(frozen=True)
 class SubsampledProfile(PrivacyProfile):
@@ -37,15 +39,25 @@ class SubsampledProfile(PrivacyProfile):
         return self.fraction * self.base.scale
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        inner = self._inner(epsilon) * (1.0 - 8.0 * UNIT)
-        return np.asarray(self.fraction * self.base.upper(inner, resolution) * (1.0 + 4.0 * UNIT))
+        return self._scaled_upper(self.base.upper(self._inner(epsilon), resolution))
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        lines = self.base.support(self._inner(epsilon) * (1.0 + 8.0 * UNIT), resolution)
-        value = self.fraction * lines.value * (1.0 - 4.0 * UNIT)
+        return self._scaled_lines(epsilon, self.base.support(self._inner(epsilon), resolution))
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        upper, lines = self.base.both(self._inner(epsilon), resolution)
+        return self._scaled_upper(upper), self._scaled_lines(epsilon, lines)
+
+    def _scaled_upper(self, upper: Floats) -> Floats:
+        return np.asarray(self.fraction * upper * (1.0 + _OUTWARD))
+
+    def _scaled_lines(self, epsilon: Floats, lines: SupportingLines) -> SupportingLines:
+        value = self.fraction * lines.value * (1.0 - _OUTWARD)
         return SupportingLines(epsilon, value, lines.slope_low, lines.slope_high)
 
     def _inner(self, epsilon: Floats) -> Floats:
+        """The cohort's epsilon. Its rounding error of a few units is within what every base profile
+        allows for (they step outward by 64 units of epsilon or more)."""
         return np.asarray(np.log1p(np.expm1(epsilon) / self.fraction))
 
 

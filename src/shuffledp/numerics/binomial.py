@@ -227,6 +227,37 @@ def mean_of_signs_excess(count: Floats, y: Floats) -> tuple[Floats, Floats, Floa
     return value, error, tail, jump
 
 
+def signs_excess_table(
+    count: Floats, y: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The same as mean_of_signs_excess(count, y[:, None]) for 1-d arrays, from one table per count.
+
+    Probabilities are running products from the middle outwards and tails running sums from the far
+    end inwards, all of positive terms: N roundings each. Cheaper where counts are small and the y
+    are many."""
+    middle = np.floor(0.5 * count) + 1.0
+    columns = int(count.max() - middle.min()) + 2
+    steps = middle[:, None] + np.arange(columns)
+    log_first, log_error = _log_half_pmf(count, middle)
+    ratio = np.maximum(count[:, None] - steps[:, :-1], 0.0) / (steps[:, :-1] + 1.0)
+    table = np.empty((count.size, columns))
+    table[:, 0] = np.exp(log_first)
+    table[:, 1:] = ratio
+    with np.errstate(under="ignore"):
+        np.cumprod(table, axis=1, out=table)
+    tails = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
+    a = np.maximum(np.floor(0.5 * count * (1.0 + y[:, None])) + 1.0, middle)
+    column = np.minimum(a - middle, columns - 1).astype(np.int64)
+    row = np.arange(count.size)
+    jump = a / count * table[row, column]
+    tail = tails[row, column]
+    value = np.maximum(jump - y[:, None] * tail, 0.0)
+    relative = log_error + 8.0 * UNIT * columns + 2.0 * TAIL_RATIO_ERROR
+    # What underflows is below 1e-300 times the number of columns.
+    error = (jump + y[:, None] * tail) * relative + 1e-300
+    return value, error, tail, jump
+
+
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     """(log Pr[Bin(n, 1/2) = a], error) for arrays of n; n/2 < a <= n."""
     top = a >= n

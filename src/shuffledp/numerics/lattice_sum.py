@@ -308,12 +308,15 @@ def _log_bound(
     reach = (0.5 * (high - low) + 1e-6) * unit[rows]
     bound = np.zeros(rows.size)
     for t in tilted:
-        z = t.z[rows] - t.mean[rows, None]
+        z = t.z - t.mean[:, None]
+        z, w = (z[rows], t.w[rows]) if len(z) > 1 else (z, t.w)
         angle = centre[:, None] * z
-        w = t.w[rows]
         cosine, sine = w * np.cos(angle), w * np.sin(angle)
         re, im = cosine.sum(axis=1), sine.sum(axis=1)
-        d_re, d_im = -(z * sine).sum(axis=1), (z * cosine).sum(axis=1)
+        if len(z) > 1:
+            d_re, d_im = -np.einsum("ij,ij->i", z, sine), np.einsum("ij,ij->i", z, cosine)
+        else:
+            d_re, d_im = -(sine @ z[0]), cosine @ z[0]
         slope = 2.0 * np.abs(re * d_re + im * d_im)
         square = re * re + im * im + slope * reach + (t.deviation[rows] * reach) ** 2
         square = square + 16.0 * UNIT * (1.0 + centre * t.roughness[rows])
@@ -347,13 +350,13 @@ def _sum(
         omega = 2.0 * np.pi * r[part] / m
         size = np.hypot(theta[i], omega)
         log_power, log_size, loss = _powers(tilted, tables, i, r[part], m, size, units)
-        phase = np.exp(1j * _angles(own_z[i], r[part], m))
+        phase = np.exp(1j * _angles(own_z, i, r[part], m))
         numerator = np.einsum("rmo,rm->ro", own_w[i], phase)
         numerator_abs = own_abs[i].sum(axis=1)
         if moves.size > 1:
             numerator = numerator * np.exp(-(theta[i] + 1j * omega)[:, None] * moves)
             numerator_abs = numerator_abs * np.exp(-theta[i][:, None] * moves)
-        turn = np.exp(-1j * _angles(k0[i][:, None], r[part], m)[:, 0])
+        turn = np.exp(-1j * _angles(k0[:, None], i, r[part], m)[:, 0])
         kernel = _kernel(theta[i], omega, payoff, i)
         share = np.where(r[part] == 0, 1.0, 2.0) / m
         term = (share * np.exp(log_power) * turn * kernel)[:, None] * numerator
@@ -368,11 +371,17 @@ def _sum(
     return value, error
 
 
-def _angles(z: Floats, r: Ints, m: Ints) -> Floats:
-    """2 pi z r / M reduced to (-pi, pi] in exact integer arithmetic."""
-    turns = (np.mod(z, m[:, None].astype(np.float64)).astype(np.int64) * r[:, None]) % m[:, None]
-    turns = np.where(2 * turns > m[:, None], turns - m[:, None], turns)
-    return 2.0 * np.pi * turns / m[:, None]
+def _angles(z: Floats, i: Ints, r: Ints, m: Ints) -> Floats:
+    """2 pi z r / M of problems i, reduced to [-pi, pi] in exact integer arithmetic."""
+    size = m.astype(np.float64)[:, None]
+    if m.max() < 1 << 26:  # products are exact doubles, and so are the remainders
+        turns = np.mod(z[i], size) if len(z) > 1 else np.mod(z, size[:1])
+        turns = turns * r.astype(np.float64)[:, None]
+        turns -= size * np.rint(turns / size)
+    else:
+        whole = (np.mod(z[i], size).astype(np.int64) * r[:, None]) % m[:, None]
+        turns = np.where(2 * whole > m[:, None], whole - m[:, None], whole).astype(np.float64)
+    return np.asarray(turns * (2.0 * np.pi / size))
 
 
 def _powers(
@@ -393,11 +402,11 @@ def _powers(
             re, im = tables[g][r].real - 1.0, tables[g][r].imag
             slack = 16.0 * UNIT * np.log2(m) + 16.0 * units
         else:
-            angle = _angles(t.z[i], r, m)
-            half_sine = np.sin(0.5 * angle)
-            w = t.w[i]
-            re = -2.0 * np.einsum("ij,ij->i", w, half_sine * half_sine)
-            im = np.einsum("ij,ij->i", w, np.sin(angle))
+            half = 0.5 * _angles(t.z, i, r, m)
+            sine = np.sin(half)
+            w = t.w[i] if len(t.w) > 1 else np.broadcast_to(t.w, half.shape)
+            re = -2.0 * np.einsum("ij,ij,ij->i", w, sine, sine)
+            im = 2.0 * np.einsum("ij,ij,ij->i", w, sine, np.cos(half))
             slack = units * size * t.roughness[i]
         shrink = 2.0 * re + re * re + im * im
         log_modulus = 0.5 * np.where(
@@ -429,17 +438,17 @@ def _tables(tilted: list[_Tilted], points: Ints) -> list[Complexes]:
 
 def _kernel(theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints) -> Complexes:
     """sum over k >= k0 of payoff(k) e^{-s (k - k0)}, without cancellation."""
-    first = _one_minus_exp(theta, omega)
+    first = one_minus_exp(theta, omega)
     if payoff is None:
         return 1.0 / first
     gap, h = payoff.gap[i], payoff.h[i]
-    second = _one_minus_exp(theta + h, omega)
+    second = one_minus_exp(theta + h, omega)
     z1 = np.exp(-(theta + 1j * omega))
     # (1 - d) + z1 (d - e^-h) with d = 1 - gap: both parts are >= 0 at real s.
     return np.asarray((gap + z1 * (-np.expm1(-h) - gap)) / (first * second))
 
 
-def _one_minus_exp(theta: Floats, omega: Floats) -> Complexes:
+def one_minus_exp(theta: Floats, omega: Floats) -> Complexes:
     """1 - e^{-(theta + i omega)}."""
     decay = np.expm1(-theta)
     half = np.sin(0.5 * omega)
