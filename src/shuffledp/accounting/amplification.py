@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 
 _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
@@ -37,6 +38,11 @@ _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _AT_ONCE = 64
 _NUDGE = 64.0 * UNIT
 _FAR = 2.0**40
+
+_MOST_ENUMERATED_USERS = 400
+_MOST_OUTCOMES = 6_000
+_ENUMERATION_ERROR = 4e-12
+"""Of the probabilities, and of sums that nearly cancel (those are far smaller than the total)."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,17 @@ class AmplificationProfile(PrivacyProfile):
         parts = [self._support(part, resolution) for part in _chunks(epsilon)]
         return SupportingLines.join(epsilon, parts)
 
+    def _enumeration(self) -> _Enumeration | None:
+        """All outcomes, where they are few: then the curve is a finite sum."""
+        hidden = np.array(self.clone) > 0.0
+        clone = np.array(self.clone)[hidden]
+        kinds = clone.size + 1
+        if self.n > _MOST_ENUMERATED_USERS or outcomes(self.n, kinds) > _MOST_OUTCOMES:
+            return None
+        rest = max(0.0, 1.0 - math.fsum(clone))
+        counts, p = enumerate_multinomial(self.n, np.append(clone, rest))
+        return _Enumeration(counts[:, :-1] / clone / self.n, p)
+
     def _upper(self, epsilon: Floats, resolution: float) -> Floats:
         weight = self._weights(epsilon, 1.0 - _NUDGE)
         clone, gap = np.array(self.clone), np.array(self.gap)
@@ -118,7 +135,11 @@ class AmplificationProfile(PrivacyProfile):
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
         result = np.maximum(weight, 0.0).sum(axis=1)
         live = _live(weight[:, hidden], gap[hidden], self.n)
-        if live.any():
+        if live.any() and (small := self._enumeration()):
+            seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
+            value = seen + small.value(weight[:, hidden]) * (1.0 + _ENUMERATION_ERROR)
+            result = np.where(live, np.minimum(result, value), result)
+        elif live.any():
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
             lattice = _Lattice.of(weight[live][:, hidden], clone[hidden], self.n, resolution)
             result[live] = np.minimum(result[live], seen + lattice.upper())
@@ -132,7 +153,12 @@ class AmplificationProfile(PrivacyProfile):
         event = ((weight[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
         result = np.stack([seen, event, event])
         live = _live(weight[:, hidden], gap[hidden], self.n)
-        if live.any():
+        if live.any() and (small := self._enumeration()):
+            value = small.value(weight[:, hidden]) * (1.0 - _ENUMERATION_ERROR)
+            slope = small.event(weight[:, hidden], other[hidden])
+            around = np.array([1.0 - _ENUMERATION_ERROR, 1.0 + _ENUMERATION_ERROR])
+            result += live * np.stack([value, slope * around[0], slope * around[1]])
+        elif live.any():
             weight = weight[live][:, hidden]
             lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
@@ -145,6 +171,22 @@ class AmplificationProfile(PrivacyProfile):
         Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
         growth = np.expm1(epsilon)[:, None] * nudge
         return np.array(self.gap) - growth * np.array(self.other)
+
+
+@dataclass(frozen=True)
+class _Enumeration:
+    """Every outcome of n users' types: ``share`` (outcomes, types) = count / (n clone), probability p."""
+
+    share: Floats
+    p: Floats
+
+    def value(self, weight: Floats) -> Floats:
+        """(1/n) E[(sum)_+] for rows of weights: a sum of positive terms."""
+        return np.asarray(np.maximum(weight @ self.share.T, 0.0) @ self.p)
+
+    def event(self, weight: Floats, other: Floats) -> Floats:
+        """Q(sum > 0) for rows of weights."""
+        return np.asarray((weight @ self.share.T > 0.0) @ (self.p * (self.share @ other)))
 
 
 def _chunks(epsilon: Floats) -> list[Floats]:

@@ -193,7 +193,7 @@ def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> 
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
-    for resolution, stride in _attempts(tolerance):
+    for resolution, stride in _attempts(rounds, tolerance):
         pairs = discretise(rounds, delta, resolution, stride)
         high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
         if high == 0.0:
@@ -204,9 +204,10 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
     raise _not_certified(tolerance)
 
 
-def _attempts(tolerance: float) -> Iterator[tuple[float, int]]:
-    """Resolutions and strides to try: a finer lattice first helps curves with corners."""
-    resolution, stride = 0.5 * tolerance, 4
+def _attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
+    """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
+    corners = any(part.profile.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
+    resolution, stride = 0.5 * tolerance, 64 if corners else 4
     for _ in range(_REFINEMENTS):
         yield resolution, stride
         resolution, stride = 0.5 * resolution, min(8 * stride, 4096)
@@ -217,7 +218,7 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
     result = np.zeros(epsilon.size)
     todo = np.arange(epsilon.size)
     scale = 1e-15  # what lies at infinity must be small against the answers: a first guess
-    for resolution, stride in _attempts(tolerance):
+    for resolution, stride in _attempts(rounds, tolerance):
         pairs = discretise(rounds, scale, resolution, stride)
         high = pairs.above.delta(epsilon[todo])[1]
         while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > _SMALLEST_DELTA:

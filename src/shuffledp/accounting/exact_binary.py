@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,8 @@ _FIRST_INTERVALS = 16
 _SPLIT = 4
 _MOST_INTERVALS = 20_000
 _ROWS_AT_ONCE = 2048
-_SAMPLE = 12
+_SAMPLE = 16
+_ALL_DATASETS = 512
 _STEEPEST = 100.0
 _NUDGE = 64.0 * UNIT
 
@@ -94,14 +96,7 @@ class ExactBinaryProfile(PrivacyProfile):
             return 0.0, 0.0, 0.0
         if self.n == 1:
             return bar.c1 * (1.0 - 1e-14), bar.lie * (1.0 - 1e-14), bar.lie * (1.0 + 1e-14)
-        m = np.unique(
-            np.concatenate(
-                [
-                    np.linspace(0, self.n - 1, _SAMPLE).astype(np.int64),
-                    np.maximum(self.n - 1 - np.arange(_SAMPLE), 0),
-                ]
-            )
-        ).astype(np.float64)
+        m = _sample(self.n, _SAMPLE if self.n > _ALL_DATASETS else self.n)
         return bar.test(m, self.n - 1.0 - m)
 
 
@@ -201,6 +196,14 @@ def _unimodal_maximum(bottom: Floats, top: Floats) -> tuple[npt.NDArray[np.bool_
     between = np.where((columns > left) & (columns < right), top, -np.inf).max(axis=1)
     found = (left[:, 0] >= 0) & (right[:, 0] < columns.size)
     return found, between
+
+
+@lru_cache(maxsize=8)
+def _sample(n: int, size: int) -> Floats:
+    """Values of m: ``size`` evenly spread and as many from the top, where the worst usually is."""
+    spread = np.linspace(0, n - 1, size).astype(np.int64)
+    top = np.maximum(n - 1 - np.arange(size), 0)
+    return np.unique(np.concatenate([spread, top])).astype(np.float64)
 
 
 def _split(low: Ints, high: Ints) -> tuple[Ints, Ints]:

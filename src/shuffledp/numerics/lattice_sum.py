@@ -52,7 +52,9 @@ MAX_TERMS = 1 << 28
 
 _SPLIT = 4
 _WIDE = 24
-_MAX_FFT = 1 << 17
+_SMALL_FFT = 1 << 15
+_MAX_FFT = 1 << 23
+_FEW_CELLS = 1 << 12
 _CELLS_AT_ONCE = 1 << 19
 _CHERNOFF = (2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0)
 _SHARES = (0.3, 0.7, 1.0)
@@ -164,12 +166,7 @@ def tail_sum(
     largest = own_abs.max(axis=2)
     points = _window(groups, tilted, own, largest, k0, theta, log_total)
     points = _smooth(points + 2 * int(np.abs(shifts).max()))
-    tables = _tables(tilted, points)
-    if tables:
-        r = np.arange((points[0] + 1) // 2)
-        rows = np.zeros_like(r)
-    else:
-        rows, r = _frequencies(tilted, points, theta)
+    rows, r, tables = _choose_frequencies(tilted, points)
     moves = np.asarray(shifts, dtype=np.float64)
     value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units, tables)
     damping = 1.0 / -np.expm1(-theta)
@@ -243,11 +240,11 @@ def _smooth(points: Ints) -> Ints:
     return np.where(sizes >= points, sizes, points | 1)
 
 
-_MAX_SMOOTH = 1 << 20
+_MAX_SMOOTH = 1 << 23
 _SMOOTH = _smooth_numbers()
 
 
-def _frequencies(tilted: list[_Tilted], points: Ints, theta: Floats) -> tuple[Ints, Ints]:
+def _frequencies(tilted: list[_Tilted], points: Ints, limit: int) -> tuple[Ints, Ints]:
     """(row, r) of every frequency 0 <= r <= M/2 that cannot be proved negligible."""
     half = (points - 1) // 2
     unit = 2.0 * np.pi / points
@@ -282,7 +279,7 @@ def _frequencies(tilted: list[_Tilted], points: Ints, theta: Floats) -> tuple[In
         part = np.tile(np.arange(_SPLIT), rows.size)
         rows, low = np.repeat(rows, _SPLIT), np.repeat(low, _SPLIT) + part * step
         high = low + step
-        if rows.size > MAX_CELLS:
+        if rows.size > limit:
             raise NoCertificateError("too many frequencies carry mass")
     return _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
 
@@ -422,14 +419,30 @@ def _powers(
     return log_power, log_size, np.minimum(loss, 2.0)
 
 
-def _tables(tilted: list[_Tilted], points: Ints) -> list[Complexes]:
-    """phi of a single problem of wide laws at all frequencies, by one Fourier transform each.
+def _choose_frequencies(
+    tilted: list[_Tilted], points: Ints
+) -> tuple[Ints, Ints, list[Complexes]]:
+    """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
+
+    A single problem of wide laws is transformed whole where that is cheap, or where too many
+    frequencies would remain (laws with few heavy atoms)."""
+    wide = points.size == 1 and max(t.z.shape[1] for t in tilted) >= _WIDE
+    if not (wide and points[0] <= _SMALL_FFT):
+        try:
+            limit = _FEW_CELLS if wide and points[0] <= _MAX_FFT else MAX_CELLS
+            return *_frequencies(tilted, points, limit), []
+        except NoCertificateError:
+            if not (wide and points[0] <= _MAX_FFT):
+                raise
+    r = np.arange((points[0] + 1) // 2)
+    return np.zeros_like(r), r, _tables(tilted, int(points[0]))
+
+
+def _tables(tilted: list[_Tilted], m: int) -> list[Complexes]:
+    """phi of a single problem at all frequencies, by one Fourier transform each.
 
     Every intermediate of a transform of w is a partial sum of its terms, at most sum |w| = 1: with
     log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed."""
-    if points.size > 1 or points[0] > _MAX_FFT or max(t.z.shape[1] for t in tilted) < _WIDE:
-        return []
-    m = int(points[0])
     return [
         np.fft.rfft(np.bincount(np.mod(t.z[0], m).astype(np.int64), t.w[0], m)).conj()
         for t in tilted
