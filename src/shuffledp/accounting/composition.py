@@ -100,10 +100,12 @@ class ComposedLoss:
             slope = mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
             bend = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
             moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0, self._steepest())
-            if abs(moved - theta) < 1e-3 * theta:
-                return moved
+            done = abs(moved - theta) < 1e-3 * theta
             theta = moved
-        return theta
+            if done:
+                break
+        # A steeper tilt than the best costs little and keeps the window short.
+        return min(max(theta, 3.0 / math.sqrt(variance + 1e-300)), self._steepest())
 
     def tilt_for(self, delta: float) -> tuple[float, float]:
         """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
@@ -150,10 +152,15 @@ class ComposedLoss:
 
         Returns the good point nearest the root among those evaluated; the end of the range of
         losses on the good side is one."""
-        theta, point = self.tilt_for(delta)
+        # Only the finite losses depend on epsilon.
+        infinity = self.infinity
+        finite = (delta - infinity) / (1.0 - infinity)
+        if finite <= 0.0:
+            return self.largest
+        theta, point = self.tilt_for(finite)
         outside = self.largest if relative > 0.0 else 0.0
         best, miss = outside, self.largest - outside
-        for _ in range(_SEARCH_STEPS):
+        for step in range(_SEARCH_STEPS):
             point = min(max(point, 0.0), self.largest)
             low, high = (float(v[0]) for v in self.delta(np.array([point])))
             if good(low, high):
@@ -162,12 +169,12 @@ class ComposedLoss:
                 miss = max(miss, point) if relative > 0.0 else min(miss, point)
             if abs(best - miss) <= 2.0 * abs(relative) * best:
                 break
-            estimate = 0.5 * (low + high)
-            root = point + math.log(estimate / delta) / theta if estimate > 0.0 else -1.0
+            estimate = (0.5 * (low + high) - infinity) / (1.0 - infinity)
+            root = point + math.log(estimate / finite) / theta if estimate > 0.0 else -1.0
             point = root + relative * max(abs(root), 1e-12)
             if good(low, high) and abs(root - best) <= 1.5 * abs(relative) * best:
                 break  # as near as it was aimed at
-            if not min(best, miss) < point < max(best, miss):
+            if step % 3 == 2 or not min(best, miss) < point < max(best, miss):
                 point = 0.5 * (best + miss)
         return best
 

@@ -19,7 +19,7 @@ reversed pair; a mechanism's own profile is symmetric.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,8 +106,11 @@ class Samples:
     def merge(self, other: Samples) -> Samples:
         order = np.argsort(np.concatenate([self.index, other.index]))
         names = ("index", "upper", "value", "slope_low", "slope_high")
-        both = (np.concatenate([getattr(self, n), getattr(other, n)])[order] for n in names)
-        return Samples(*both)
+        joined = Samples(
+            *(np.concatenate([getattr(self, n), getattr(other, n)])[order] for n in names)
+        )
+        # The curve falls: what bounds it at one point bounds it further on.
+        return replace(joined, upper=np.minimum.accumulate(joined.upper))
 
     def upto(self, stop: int) -> Samples:
         return Samples(
@@ -134,6 +137,8 @@ def sample(
         start = found.index.size
         more = index[start : start + _CHUNK]
         found = found.merge(Samples.at(profile, more, h, resolution, both_sides))
+        if found.upper[-1] >= found.upper[start - 1] * (1.0 - 1e-9):
+            break  # flat: the rest is mass at an infinite loss
     enough = np.flatnonzero(found.upper <= floor)
     if enough.size:
         found = found.upto(max(int(enough[0]) + 1, 2))

@@ -52,6 +52,7 @@ MAX_TERMS = 1 << 28
 
 _SPLIT = 4
 _WIDE = 24
+_FEW = 1000
 _SMALL_FFT = 1 << 15
 _MAX_FFT = 1 << 23
 _FEW_CELLS = 1 << 12
@@ -424,9 +425,11 @@ def _choose_frequencies(
 ) -> tuple[Ints, Ints, list[Complexes]]:
     """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
 
-    A single problem of wide laws is transformed whole where that is cheap, or where too many
-    frequencies would remain (laws with few heavy atoms)."""
-    wide = points.size == 1 and max(t.z.shape[1] for t in tilted) >= _WIDE
+    A single problem of wide laws (or few terms) is transformed whole where that is cheap, or where
+    too many frequencies would remain (laws with few heavy atoms)."""
+    wide = points.size == 1 and (
+        max(t.z.shape[1] for t in tilted) >= _WIDE or sum(t.count[0] for t in tilted) <= _FEW
+    )
     if not (wide and points[0] <= _SMALL_FFT):
         try:
             limit = _FEW_CELLS if wide and points[0] <= _MAX_FFT else MAX_CELLS
