@@ -100,7 +100,9 @@ def row_stochastic(name: str, value: Any) -> npt.NDArray[np.float64]:
     if bad.size:
         row, column = map(int, bad[0])
         entry = float(matrix[row, column])
-        raise ValueError(f"{name} entries must be in [0, 1], got {name}[{row}][{column}] = {entry!r}")
+        raise ValueError(
+            f"{name} entries must be in [0, 1], got {name}[{row}][{column}] = {entry!r}"
+        )
     total = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(total - 1.0)))
     if abs(total[worst] - 1.0) > 1e-9:

@@ -44,9 +44,7 @@ class Bound:
     __hash__ = None  # type: ignore[assignment]
 
     @classmethod
-    def of(
-        cls, lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], like: Any
-    ) -> Bound:
+    def of(cls, lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], like: Any) -> Bound:
         """Shaped like the question: floats for a number, arrays for an array."""
         shape = np.shape(like)
         if shape == ():

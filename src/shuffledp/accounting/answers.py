@@ -289,7 +289,10 @@ def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:
     sides = []
     for part, count in rounds:
         witness = max(part.witnesses, key=lambda w: w.scale)
-        found = [sample(curve, lattice, floor, resolution, both_sides=False) for curve in witness.directions]
+        found = [
+            sample(curve, lattice, floor, resolution, both_sides=False)
+            for curve in witness.directions
+        ]
         sides.append((found[0], found[-1], count))
     h = lattice.spacing
     losses = [compose([(dominated(a, b, h), c) for a, b, c in sides])]

@@ -64,12 +64,16 @@ def calibrate(
     ('epsilon0', True)
     """
     is_class = isinstance(randomizer, type)
-    unknown = _validate.one_of("solve_for", solve_for or ("epsilon0" if is_class else None), _SOLVABLE)
+    unknown = _validate.one_of(
+        "solve_for", solve_for or ("epsilon0" if is_class else None), _SOLVABLE
+    )
     if is_class != (unknown in _LOCAL):
         kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
         raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
     if parameters and not is_class:
-        raise TypeError(f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}")
+        raise TypeError(
+            f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}"
+        )
     target = _Target(
         _validate.positive("epsilon", epsilon),
         _validate.probability("delta", delta),

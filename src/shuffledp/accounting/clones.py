@@ -120,9 +120,7 @@ class _Buckets:
 
 
 @lru_cache(maxsize=32)
-def _buckets(
-    trials: int, rate: float, rest: float, resolution: float
-) -> _Buckets:
+def _buckets(trials: int, rate: float, rest: float, resolution: float) -> _Buckets:
     """Uniform in the bulk, with a width of ``resolution`` times the mean (a bucket of relative width
     w loosens epsilon by about w/2); beyond it towards zero, widths double."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -105,7 +106,11 @@ class ComposedLoss:
             if done:
                 break
         # A steeper tilt than the best costs little and keeps the window short.
-        return min(max(theta, 3.0 / math.sqrt(variance + 1e-300)), self._steepest())
+        return min(max(theta, 3.0 / self._deviation), self._steepest())
+
+    @cached_property
+    def _deviation(self) -> float:
+        return math.sqrt(self.cumulants(0.0)[2] + 1e-300)
 
     def tilt_for(self, delta: float) -> tuple[float, float]:
         """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""

@@ -34,7 +34,9 @@ _SPLIT = 4
 _MOST_INTERVALS = 20_000
 _ROWS_AT_ONCE = 2048
 _SAMPLE = 16
-_ALL_DATASETS = 512
+_TABULATED = 256
+_TABLE_ERROR = 1e-12
+"""Relative error of the tabulated probabilities: 256 positive terms, each of a few units."""
 _STEEPEST = 100.0
 _NUDGE = 64.0 * UNIT
 
@@ -60,19 +62,44 @@ class ExactBinaryProfile(PrivacyProfile):
         return math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        if self.n <= _TABULATED:
+            return np.array([self._tabulated(float(e))[0] for e in epsilon])
         return np.array([self._maximum(float(e), resolution) for e in epsilon])
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        lines = [self._best_test(float(e)) for e in epsilon]
+        if self.n <= _TABULATED:
+            lines = [self._tabulated(float(e))[1:] for e in epsilon]
+        else:
+            lines = [self._best_test(float(e)) for e in epsilon]
         return SupportingLines(epsilon, *np.array(lines).reshape(-1, 3).T)
+
+    def _tabulated(self, epsilon: float) -> tuple[float, float, float, float]:
+        """(upper, value, Q(A) low, Q(A) high) for few users: every dataset, every count."""
+        bar = _Bar.at(epsilon, self.epsilon0, 1.0 - _NUDGE)
+        table = _counts(self.n, bar.keep, bar.lie)
+        before, here = table[:, :-1], table[:, 1:]
+        slack = _TABLE_ERROR * (bar.c1 * before - bar.c2 * here)
+        upper = np.maximum(bar.c1 * before + bar.c2 * here + slack, 0.0).sum(axis=1).max()
+        bar = _Bar.at(epsilon, self.epsilon0, 1.0 + _NUDGE)
+        terms = np.maximum(bar.c1 * before + bar.c2 * here - slack, 0.0)
+        best = int(terms.sum(axis=1).argmax())
+        event = terms[best] > 0.0
+        q = float((bar.lie * before[best] + bar.keep * here[best])[event].sum())
+        value = float(terms[best].sum()) * (1.0 - 1e-14)
+        if bar.c1 <= 0.0:
+            return 0.0, 0.0, 0.0, 0.0
+        return (
+            min(float(upper), bar.c1 * (1.0 + 1e-13)) * (1.0 + 1e-14) + 1e-300,
+            value,
+            q * (1.0 - 1e-12),
+            q * (1.0 + 1e-12),
+        )
 
     def _maximum(self, epsilon: float, resolution: float) -> float:
         """Upper bound of the maximum over m."""
         bar = _Bar.at(epsilon, self.epsilon0, 1.0 - _NUDGE)
         if bar.c1 <= 0.0:
             return 0.0
-        if self.n == 1:
-            return bar.c1 * (1.0 + 1e-14)
         # Good enough is what the true curve reaches at a slightly smaller epsilon.
         enough = max(
             self._best_test(epsilon * (1.0 - 0.5 * resolution))[0],
@@ -94,9 +121,7 @@ class ExactBinaryProfile(PrivacyProfile):
         bar = _Bar.at(epsilon, self.epsilon0, 1.0 + _NUDGE)
         if bar.c1 <= 0.0:
             return 0.0, 0.0, 0.0
-        if self.n == 1:
-            return bar.c1 * (1.0 - 1e-14), bar.lie * (1.0 - 1e-14), bar.lie * (1.0 + 1e-14)
-        m = _sample(self.n, _SAMPLE if self.n > _ALL_DATASETS else self.n)
+        m = _sample(self.n, _SAMPLE)
         return bar.test(m, self.n - 1.0 - m)
 
 
@@ -196,6 +221,19 @@ def _unimodal_maximum(bottom: Floats, top: Floats) -> tuple[npt.NDArray[np.bool_
     between = np.where((columns > left) & (columns < right), top, -np.inf).max(axis=1)
     found = (left[:, 0] >= 0) & (right[:, 0] < columns.size)
     return found, between
+
+
+@lru_cache(maxsize=8)
+def _counts(n: int, keep: float, lie: float) -> Floats:
+    """Row m: the law of Bin(m, keep) + Bin(n - 1 - m, lie) at -1, 0, ..., n (zero at both ends)."""
+    table = np.zeros((n, n + 2))
+    table[:, 1] = 1.0
+    for users in range(n - 1):
+        # Row m gains one more user: of the first kind while users < m.
+        first = (np.arange(n) > users)[:, None]
+        one, zero = np.where(first, keep, lie), np.where(first, lie, keep)
+        table[:, 1:] = zero * table[:, 1:] + one * table[:, :-1]
+    return table
 
 
 @lru_cache(maxsize=8)

@@ -52,7 +52,9 @@ class FiniteBlanketProfile(PrivacyProfile):
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         laws = self.laws
         if len(laws) <= _ALONE:
-            return np.max([law.upper(epsilon, resolution) for law in laws] or [0.0 * epsilon], axis=0)
+            return np.max(
+                [law.upper(epsilon, resolution) for law in laws] or [0.0 * epsilon], axis=0
+            )
         enough = self.support(epsilon * (1.0 - 0.5 * resolution), 0.5 * resolution).value
         found = [
             self._maximum(float(e), resolution, float(good))
@@ -134,7 +136,9 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float) -> float
     top = max(float(v.max(initial=0.0)) for v in values)
     bottom = min(float(v.min(initial=0.0)) for v in values)
     if top <= 1e-9 * -bottom or top == 0.0:
-        return seen + max(float((np.maximum(v, 0.0) * w).sum()) for v, w in zip(values, weights, strict=True))
+        return seen + max(
+            float((np.maximum(v, 0.0) * w).sum()) for v, w in zip(values, weights, strict=True)
+        )
     h = (top - bottom) / _ENVELOPE_CELLS
     first = math.floor(bottom / h) - 1
     size = math.ceil(top / h) + 2 - first

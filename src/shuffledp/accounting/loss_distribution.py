@@ -33,6 +33,7 @@ _DENSE_SCALES = 7.0
 _TAIL_GROWTH = 0.03
 _CHUNK = 48
 _MAX_GRID = 4000
+_LONGEST_TAIL = 16.0
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,10 @@ class Samples:
 
     def upto(self, stop: int) -> Samples:
         return Samples(
-            *(v[:stop] for v in (self.index, self.upper, self.value, self.slope_low, self.slope_high))
+            *(
+                v[:stop]
+                for v in (self.index, self.upper, self.value, self.slope_low, self.slope_high)
+            )
         )
 
 
@@ -139,7 +143,8 @@ def sample(
         found = found.merge(Samples.at(profile, more, h, resolution, both_sides))
         if found.upper[-1] >= found.upper[start - 1] * (1.0 - 1e-9):
             break  # flat: the rest is mass at an infinite loss
-    enough = np.flatnonzero(found.upper <= floor)
+    limit = max(floor, found.upper[-1] * (1.0 + 1e-9))
+    enough = np.flatnonzero(found.upper <= limit)
     if enough.size:
         found = found.upto(max(int(enough[0]) + 1, 2))
     while (inner := _corners(found, h, profile.scale)).size:
@@ -219,7 +224,9 @@ def _below(found: Samples, h: float) -> Polygon:
     points = np.concatenate([index, beyond[inside]])
     heights = np.concatenate([value, reached[inside]])
     # The last line, down to the last lattice point where it is still positive.
-    last = math.floor(math.log1p(value[-1] / (max(steep[-1], 1e-300) * alpha[-1])) / h - 1e-9)
+    # A line that hardly falls (mass at an infinite loss) is not followed beyond reason.
+    fall = math.log1p(value[-1] / (max(steep[-1], 1e-300) * alpha[-1]))
+    last = math.floor(min(fall, _LONGEST_TAIL) / h - 1e-9)
     if last >= 1:
         points, heights = np.append(points, index[-1] + last), np.append(heights, 0.0)
     else:

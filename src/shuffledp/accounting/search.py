@@ -20,14 +20,11 @@ def crossing(
 ) -> tuple[float, float]:
     """(low, high): the value at low is >= ``level``, it is not at high, high <= low (1 + relative).
 
-    low is 0 if even there the value is below the level (then high is 0 too); high may be
-    ``ceiling``, beyond which the curve is known to be at most the level.
+    low is 0 if even there the value is below the level; high may be ``ceiling``, beyond which the
+    curve is known to be at most the level.
 
     The logarithm of a hockey-stick curve is nearly concave in epsilon, so Newton's method from the
     lines' own slopes comes in from the right: aim at its root and a little to the left of it."""
-    start = lines(np.zeros(1))
-    if float(start.value[0]) < level:
-        return 0.0, 0.0
     low, high = 0.0, ceiling
     points = np.unique(np.minimum(guess, 0.98 * ceiling) * _FIRST)
     for step in range(_STEPS):
@@ -43,6 +40,8 @@ def crossing(
             high = float(points[last + 1])
         if high <= low * (1.0 + relative) or not low < _between(low, high) < high:
             break
+        if low == 0.0 and step == 1 and float(lines(np.zeros(1)).value[0]) < level:
+            return 0.0, 0.0
         aim = _newton(found, level, high) if step % 6 < 5 else _between(low, high)
         points = aim * np.array([1.0 - 0.7 * relative, 1.0])
     return low, high

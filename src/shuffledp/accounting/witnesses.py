@@ -39,18 +39,20 @@ def krr_witnesses(k: int, epsilon0: float, n: int) -> list[AmplificationProfile]
 
 
 def local_witnesses(randomizer: LocalRandomizer, n: int) -> list[AmplificationProfile]:
-    """A member of the class: k-ary randomized response, k the least (from 3) that its facts allow."""
+    """A member of the class: k-ary randomized response, k the least (from 3) that its facts allow.
+
+    All others hold a third symbol: among small k, that is the worst for all but tiny crowds."""
     epsilon0 = randomizer.epsilon0
     known = randomizer.total_variation
     if known is None:
-        return krr_witnesses(3, epsilon0, n) + krr_witnesses(2, epsilon0, n)
+        return krr_witnesses(3, epsilon0, n)[:1]
     if known == 0.0 or epsilon0 == 0.0:
         return []
     # (E - 1)/(E + k - 1) <= total variation.
     k = math.expm1(epsilon0) * (1.0 / known - 1.0) * (1.0 + 1e-12) + 1e-9
     if k > 1e12:
         return []
-    return krr_witnesses(max(3, math.ceil(k)), epsilon0, n)
+    return krr_witnesses(max(3, math.ceil(k)), epsilon0, n)[:1]
 
 
 def finite_witnesses(randomizer: FiniteRandomizer, n: int) -> list[AmplificationProfile]:
@@ -61,7 +63,9 @@ def finite_witnesses(randomizer: FiniteRandomizer, n: int) -> list[Amplification
     found: list[tuple[float, int, int, int]] = []
     for z in range(rows.shape[0]):
         seen = rows[z] > 0.0
-        scaled = np.where(seen, rows / np.where(seen, np.sqrt(np.maximum(rows[z], 1e-300)), 1.0), 0.0)
+        scaled = np.where(
+            seen, rows / np.where(seen, np.sqrt(np.maximum(rows[z], 1e-300)), 1.0), 0.0
+        )
         hidden = np.where(seen, 0.0, rows)
         square = (scaled**2).sum(axis=1)
         chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T

@@ -171,9 +171,7 @@ def tail_ratio(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]
     curvature = (a - 1.0) + (n - a) * odds * odds
 
     def phi(v: Floats) -> Floats:
-        return np.asarray(
-            (a - 1.0) * log1p_minus(-v) + (n - a) * log1p_minus(odds * v) - slope * v
-        )
+        return np.asarray((a - 1.0) * log1p_minus(-v) + (n - a) * log1p_minus(odds * v) - slope * v)
 
     cut = _cut(slope, curvature)
     for _ in range(3):  # Newton on phi(cut) = -CUT; accuracy does not matter, the loss is computed
@@ -227,9 +225,7 @@ def mean_of_signs_excess(count: Floats, y: Floats) -> tuple[Floats, Floats, Floa
     return value, error, tail, jump
 
 
-def signs_excess_table(
-    count: Floats, y: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
+def signs_excess_table(count: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """The same as mean_of_signs_excess(count, y[:, None]) for 1-d arrays, from one table per count.
 
     Probabilities are running products from the middle outwards and tails running sums from the far
@@ -289,9 +285,7 @@ def _half_tail_ratio(n: Floats, a: Floats) -> Floats:
     return np.where(a >= n, 1.0, a * value)
 
 
-def interval_probabilities(
-    n: float, p: float, q: float, edges: Floats
-) -> tuple[Floats, Floats]:
+def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple[Floats, Floats]:
     """Enclosures (lower, upper) of Pr[e_i <= Bin(n, p) < e_{i+1}] for increasing whole edges.
 
     Differences are taken between tails on the same side of the mean, single values by the

@@ -115,13 +115,17 @@ class _Tilted:
 
 
 def log_transform(z: Floats, w: Floats, theta: Floats) -> Floats:
-    """log sum w e^{theta z} for laws with total one, accurate also where it is near zero."""
-    exponent = theta[:, None] * z
+    """log sum w e^{theta z} for laws with total one, accurate also where it is near zero.
+
+    The last axis of z and w runs over atoms; theta has the others, or more in front."""
+    exponent = theta[..., None] * z
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        change = (w * np.expm1(exponent)).sum(axis=1)
-        small = (w * np.exp(exponent)).sum(axis=1)
-        near = np.log1p(np.maximum(change, -0.5))
-        return np.asarray(np.where(change > -0.5, near, np.log(np.maximum(small, 1e-300))))
+        change = (w * np.expm1(exponent)).sum(axis=-1)
+        result = np.log1p(np.maximum(change, -0.5))
+        if (change <= -0.5).any():
+            small = (w * np.exp(exponent)).sum(axis=-1)
+            result = np.where(change > -0.5, result, np.log(np.maximum(small, 1e-300)))
+        return np.asarray(result)
 
 
 def _tilt(group: Group, theta: Floats) -> tuple[_Tilted, Floats]:
@@ -169,7 +173,9 @@ def tail_sum(
     points = _smooth(points + 2 * int(np.abs(shifts).max()))
     rows, r, tables = _choose_frequencies(tilted, points)
     moves = np.asarray(shifts, dtype=np.float64)
-    value, error = _sum(tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units, tables)
+    value, error = _sum(
+        tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units, tables
+    )
     damping = 1.0 / -np.expm1(-theta)
     truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
@@ -202,16 +208,17 @@ def _window(
     # The support is a bound of its own.
     left = own.z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
     right = own.z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
-    steps = [(-1.0, m / spread) for m in _CHERNOFF] + [(1.0, m / spread) for m in _CHERNOFF]
-    steps += [(-1.0, share * theta) for share in _SHARES]  # these cannot overflow
-    for sign, eta in steps:
-        shift = theta + sign * eta
+    # Chernoff: Pr[tilted sum <= -reach] and Pr[>= reach] at several distances eta from theta.
+    eta = np.stack([c / spread for c in _CHERNOFF] + [c * theta for c in _SHARES])
+    for sign, distance in ((-1.0, eta), (1.0, eta[: len(_CHERNOFF)])):
+        shift = theta + sign * distance
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
-            moment = np.log((size * np.exp(shift[:, None] * own.z)).sum(axis=1) / total) - log_total
+            moment = (size * np.exp(shift[:, :, None] * own.z)).sum(axis=2)
+            moment = np.log(moment / total) - log_total
             for group in groups:
                 moment = moment + group.count * log_transform(group.z, group.w, shift)
-            reach = (DEPTH + moment) / eta
-        reach = np.where(np.isfinite(reach), reach, np.inf)
+            reach = (DEPTH + moment) / distance
+        reach = np.where(np.isfinite(reach), reach, np.inf).min(axis=0)
         if sign < 0:
             left = np.maximum(left, -reach)
         else:
@@ -282,7 +289,9 @@ def _frequencies(tilted: list[_Tilted], points: Ints, limit: int) -> tuple[Ints,
         high = low + step
         if rows.size > limit:
             raise NoCertificateError("too many frequencies carry mass")
-    return _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
+    return _whole(
+        np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half
+    )
 
 
 def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:
@@ -290,7 +299,11 @@ def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Int
     first = np.ceil(low - 1e-9).astype(np.int64)
     last = np.minimum(np.ceil(high + 1e-9).astype(np.int64), half[rows] + 1)
     count = np.maximum(last - first, 0)
-    r = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    r = (
+        np.arange(count.sum())
+        - np.repeat(np.cumsum(count) - count, count)
+        + np.repeat(first, count)
+    )
     rows = np.repeat(rows, count)
     key = np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
     key.sort()
@@ -408,7 +421,9 @@ def _powers(
             slack = units * size * t.roughness[i]
         shrink = 2.0 * re + re * re + im * im
         log_modulus = 0.5 * np.where(
-            shrink > -0.75, np.log1p(np.maximum(shrink, -0.9)), np.log(np.maximum(1.0 + shrink, 1e-300))
+            shrink > -0.75,
+            np.log1p(np.maximum(shrink, -0.9)),
+            np.log(np.maximum(1.0 + shrink, 1e-300)),
         )
         log_power += t.count[i] * (log_modulus + 1j * np.arctan2(im, 1.0 + re))
         modulus = np.exp(log_modulus)
@@ -420,9 +435,7 @@ def _powers(
     return log_power, log_size, np.minimum(loss, 2.0)
 
 
-def _choose_frequencies(
-    tilted: list[_Tilted], points: Ints
-) -> tuple[Ints, Ints, list[Complexes]]:
+def _choose_frequencies(tilted: list[_Tilted], points: Ints) -> tuple[Ints, Ints, list[Complexes]]:
     """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
 
     A single problem of wide laws (or few terms) is transformed whole where that is cheap, or where

@@ -23,9 +23,7 @@ class KaryRandomizedResponse:
     epsilon0: float
     gamma: float
 
-    def __init__(
-        self, k: int, epsilon0: float | None = None, gamma: float | None = None
-    ) -> None:
+    def __init__(self, k: int, epsilon0: float | None = None, gamma: float | None = None) -> None:
         if (epsilon0 is None) == (gamma is None):
             raise ValueError(f"give one of epsilon0 and gamma, got {epsilon0=} and {gamma=}")
         whole = _validate.count("k", k, least=2, most=2**40)
