@@ -17,6 +17,7 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from report import Check, short
 from timing import Task
 
+from shuffledp.accounting.answers import attempts, discretise
 from shuffledp.accounting.composition import ComposedLoss
 from shuffledp.accounting.loss_distribution import LossDistribution
 
@@ -25,7 +26,10 @@ NAME = "dp-accounting, same grid"
 
 def discretised(mechanism: Any, delta: float) -> ComposedLoss:
     """The distributions that shuffledp composes for the upper end of mechanism.epsilon(delta)."""
-    raise NotImplementedError
+    rounds = [(part.round, count) for part, count in mechanism.parts]
+    tolerance = 1e-3
+    resolution, stride = next(attempts(rounds, tolerance))
+    return discretise(rounds, delta, resolution, stride).above
 
 
 def composition(composed: ComposedLoss) -> Any:
@@ -80,7 +84,7 @@ def checks(one: Any) -> Iterator[Check]:
     for T, delta in ((1000, 1e-8), (1000, 1e-16), (1000, 1e-30), (10**5, 1e-8), (10**5, 1e-12)):
         composed = discretised(T * one, delta)
         theirs = composition(composed)
-        _, epsilon = composed.epsilon(delta, 1e-3)
+        epsilon = composed.upper_epsilon(delta, 1e-3)
         low, high = (float(end[0]) for end in composed.delta(np.array([epsilon])))
         truth = reference_delta(composed, epsilon)
         off = theirs.get_delta_for_epsilon(epsilon) / truth - 1

@@ -22,11 +22,11 @@ def _real(name: str, value: Any) -> float:
 
 def count(name: str, value: Any, *, least: int = 1, most: int = MAX_COUNT) -> int:
     """A whole number in [least, most]; floats such as 1e6 are accepted when they are whole."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Integral, Real)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a whole number in [{least}, {most}], got {value!r}")
     if not isinstance(value, Integral) and not float(value).is_integer():
         raise ValueError(f"{name} must be a whole number in [{least}, {most}], got {value!r}")
-    whole = int(value)
+    whole = int(value if isinstance(value, Integral) else float(value))
     if not least <= whole <= most:
         reason = "; no certificate can be given beyond" if whole > most else ""
         raise ValueError(f"{name} must be in [{least}, {most}], got {value!r}{reason}")
@@ -45,7 +45,7 @@ def epsilon0(value: Any, name: str = "epsilon0") -> float:
 def probability(name: str, value: Any, *, positive: bool = False) -> float:
     """A number in [0, 1], or in (0, 1] if ``positive``."""
     number = _real(name, value)
-    if not (0.0 < number if positive else 0.0 <= number) or not number <= 1.0:
+    if not (number > 0.0 if positive else number >= 0.0) or not number <= 1.0:
         raise ValueError(f"{name} must be in {'(' if positive else '['}0, 1], got {value!r}")
     return number
 

@@ -25,7 +25,7 @@ wide = settings(
     phases=[Phase.explicit, Phase.generate],  # an example may take a second: do not shrink it
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-few = settings(wide, max_examples=10)
+few = settings(wide, max_examples=8)
 
 
 def logarithmic(low: float, high: float) -> st.SearchStrategy[float]:

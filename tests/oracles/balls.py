@@ -31,16 +31,6 @@ def exp(x: Number) -> arb:
     return ball(x).exp()
 
 
-def upper(x: arb) -> float:
-    """A float that is certainly not below the ball, up to one rounding."""
-    return float(x.upper())
-
-
-def lower(x: arb) -> float:
-    """A float that is certainly not above the ball, up to one rounding."""
-    return float(x.lower())
-
-
 def clones(n: int, epsilon0: Number, alpha: Number) -> arb:
     """The clones of 2022."""
     E = exp(epsilon0)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product as grid
-from math import log
 from typing import Any
 
 import pytest
@@ -343,7 +342,3 @@ def log3() -> arb:
 def inside(exact: Fraction, ball: arb) -> bool:
     """The ball holds the value and is small."""
     return ball.contains(one(exact)) or abs(float((ball - one(exact)).mid())) < 1e-120
-
-
-def test_the_kinks_of_a_float_epsilon0_are_where_they_should_be() -> None:
-    assert log(3) == pytest.approx(float(log3().mid()), rel=1e-15)

@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
-from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
+from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 
 _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
@@ -163,14 +163,14 @@ class AmplificationProfile(PrivacyProfile):
             lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
         inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
-        return result * np.array([[inward], [inward], [outward]])
+        return np.asarray(result * np.array([[inward], [inward], [outward]]))
 
     def _weights(self, epsilon: Floats, nudge: float) -> Floats:
         """own - alpha other per epsilon and type.
 
         Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
         growth = np.expm1(epsilon)[:, None] * nudge
-        return np.array(self.gap) - growth * np.array(self.other)
+        return np.asarray(np.array(self.gap) - growth * np.array(self.other))
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def saddle(x: Floats, w: Floats, n: int) -> Floats:
         theta = moved
         if done.all():
             break
-    return theta
+    return np.asarray(theta)
 
 
 def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> tuple[Floats, Floats]:

@@ -50,7 +50,8 @@ class BestProfile(PrivacyProfile):
         return self.profiles[0].scale
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return np.min(list(self._certified(lambda p: p.upper(epsilon, resolution))), axis=0)
+        found = list(self._certified(lambda p: p.upper(epsilon, resolution)))
+        return np.asarray(np.min(found, axis=0))
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         return next(self._certified(lambda p: p.support(epsilon, resolution)))

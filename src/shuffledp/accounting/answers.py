@@ -60,8 +60,7 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
     if delta < _SMALLEST_DELTA:
         return pure
     if _is_single(rounds):
-        part = rounds[0][0]
-        upper = _single_epsilon(part.profile, delta, _EXACT if part.alone else tolerance)
+        upper = _round_epsilon(rounds[0][0], delta, tolerance)
     else:
         upper = _composed_epsilon(rounds, delta, tolerance, pure)
     return min(upper, pure)
@@ -101,6 +100,13 @@ def _not_certified(tolerance: float) -> NoCertificateError:
     return NoCertificateError(
         f"tolerance {tolerance:g} could not be certified for these parameters: ask for a larger one"
     )
+
+
+def _round_epsilon(part: Round, delta: float, tolerance: float) -> float:
+    if part.alone:
+        with suppress(NoCertificateError):
+            return _single_epsilon(part.profile, delta, _EXACT)
+    return _single_epsilon(part.profile, delta, tolerance)
 
 
 def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> float:
@@ -193,7 +199,7 @@ def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> 
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
-    for resolution, stride in _attempts(rounds, tolerance):
+    for resolution, stride in attempts(rounds, tolerance):
         pairs = discretise(rounds, delta, resolution, stride)
         high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
         if high == 0.0:
@@ -204,7 +210,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
     raise _not_certified(tolerance)
 
 
-def _attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
+def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
     corners = any(part.profile.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
     resolution, stride = 0.5 * tolerance, 64 if corners else 4
@@ -218,7 +224,7 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
     result = np.zeros(epsilon.size)
     todo = np.arange(epsilon.size)
     scale = 1e-15  # what lies at infinity must be small against the answers: a first guess
-    for resolution, stride in _attempts(rounds, tolerance):
+    for resolution, stride in attempts(rounds, tolerance):
         pairs = discretise(rounds, scale, resolution, stride)
         high = pairs.above.delta(epsilon[todo])[1]
         while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > _SMALLEST_DELTA:
@@ -277,7 +283,7 @@ def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
     smallest = max(float(upper.min()), _SMALLEST_DELTA)
     with suppress(NoCertificateError):
         losses = _witness_losses(rounds, smallest)
-        return np.max([loss.delta(epsilon)[0] for loss in losses], axis=0)
+        return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
     return np.zeros(epsilon.size)
 
 

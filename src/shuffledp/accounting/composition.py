@@ -17,7 +17,6 @@ from shuffledp.accounting.profile import Floats
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
 
-
 _SEARCH_STEPS = 60
 
 
@@ -46,8 +45,8 @@ class ComposedLoss:
         """Enclosure (lower, upper) of delta of these discrete pairs at each epsilon >= 0."""
         out = np.zeros((2, epsilon.size))
         live = epsilon < self.largest
-        if live.any():
-            out[:, live] = self._delta(epsilon[live])
+        for i in np.flatnonzero(live):
+            out[:, i : i + 1] = self._delta(epsilon[i : i + 1])
         infinity = self.infinity
         out = infinity + out * (1.0 - infinity)
         return np.maximum(out[0] * (1.0 - 1e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)

@@ -75,24 +75,23 @@ class ExactBinaryProfile(PrivacyProfile):
 
     def _tabulated(self, epsilon: float) -> tuple[float, float, float, float]:
         """(upper, value, Q(A) low, Q(A) high) for few users: every dataset, every count."""
-        bar = _Bar.at(epsilon, self.epsilon0, 1.0 - _NUDGE)
-        table = _counts(self.n, bar.keep, bar.lie)
+        above = _Bar.at(epsilon, self.epsilon0, 1.0 - _NUDGE)
+        below = _Bar.at(epsilon, self.epsilon0, 1.0 + _NUDGE)
+        if above.c1 <= 0.0:
+            return 0.0, 0.0, 0.0, 0.0
+        table = _counts(self.n, above.keep, above.lie)
         before, here = table[:, :-1], table[:, 1:]
-        slack = _TABLE_ERROR * (bar.c1 * before - bar.c2 * here)
-        upper = np.maximum(bar.c1 * before + bar.c2 * here + slack, 0.0).sum(axis=1).max()
-        bar = _Bar.at(epsilon, self.epsilon0, 1.0 + _NUDGE)
-        terms = np.maximum(bar.c1 * before + bar.c2 * here - slack, 0.0)
+        slack = _TABLE_ERROR * (above.c1 * before - above.c2 * here)
+        sums = np.maximum(above.c1 * before + above.c2 * here + slack, 0.0).sum(axis=1)
+        terms = np.maximum(below.c1 * before + below.c2 * here - slack, 0.0)
         best = int(terms.sum(axis=1).argmax())
         event = terms[best] > 0.0
-        q = float((bar.lie * before[best] + bar.keep * here[best])[event].sum())
-        value = float(terms[best].sum()) * (1.0 - 1e-14)
-        if bar.c1 <= 0.0:
-            return 0.0, 0.0, 0.0, 0.0
+        q = float((below.lie * before[best] + below.keep * here[best])[event].sum())
         return (
-            min(float(upper), bar.c1 * (1.0 + 1e-13)) * (1.0 + 1e-14) + 1e-300,
-            value,
-            q * (1.0 - 1e-12),
-            q * (1.0 + 1e-12),
+            min(float(sums.max()), above.c1) * (1.0 + 1e-13) + 1e-300,
+            float(terms[best].sum()) * (1.0 - 1e-13),
+            q * (1.0 - _TABLE_ERROR),
+            q * (1.0 + _TABLE_ERROR),
         )
 
     def _maximum(self, epsilon: float, resolution: float) -> float:
@@ -109,7 +108,7 @@ class ExactBinaryProfile(PrivacyProfile):
         low, high = edges[:-1], edges[1:] - 1
         result = 0.0
         while low.size:
-            bound = bar.maximise(low.astype(np.float64), self.n - 1.0 - high)
+            bound = bar.maximise(low.astype(np.float64), (self.n - 1 - high).astype(np.float64))
             # Single datasets are exact; where too many intervals stay open, all count as they are.
             closed = (bound <= enough) | (high == low) | (low.size > _MOST_INTERVALS)
             result = max(result, float(bound[closed].max(initial=0.0)))

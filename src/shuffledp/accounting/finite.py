@@ -5,8 +5,9 @@ The blanket is the part that all inputs share, ``clone[y] = min_x matrix[x][y]``
 row x, other = row x'; an upper bound for substitution neighbours. Pairs whose laws are equal up to
 the order of the outputs are one class (k-ary randomized response has one, whatever k).
 
-Many classes share an *envelope*, and are taken apart where it is not good enough. All laws of X have the same mean 1 - alpha, and E[(sum)_+] is monotone in the convex
-order, so the law whose stop-loss curve E[(X - t)_+] is the largest of theirs bounds them all.
+Many classes share an *envelope*, and are taken apart where it is not good enough. All laws of X
+have the same mean 1 - alpha, and E[(sum)_+] is monotone in the convex order, so the law whose
+stop-loss curve E[(X - t)_+] is the largest of theirs bounds them all.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,15 +54,11 @@ class FiniteBlanketProfile(PrivacyProfile):
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         laws = self.laws
         if len(laws) <= _ALONE:
-            return np.max(
-                [law.upper(epsilon, resolution) for law in laws] or [0.0 * epsilon], axis=0
-            )
+            found = [law.upper(epsilon, resolution) for law in laws]
+            return np.asarray(np.max(found or [0.0 * epsilon], axis=0))
         enough = self.support(epsilon * (1.0 - 0.5 * resolution), 0.5 * resolution).value
-        found = [
-            self._maximum(float(e), resolution, float(good))
-            for e, good in zip(epsilon, enough, strict=True)
-        ]
-        return np.array(found)
+        pairs = zip(epsilon, enough, strict=True)
+        return np.array([self._maximum(float(e), resolution, float(good)) for e, good in pairs])
 
     def _maximum(self, epsilon: float, resolution: float, enough: float) -> float:
         """Largest curve at epsilon; classes whose envelope is below ``enough`` are closed together.
@@ -77,7 +75,7 @@ class FiniteBlanketProfile(PrivacyProfile):
                 bound = _envelope(laws, self.n, epsilon)
                 if bound > max(enough, result):
                     cuts = np.linspace(0, len(laws), _TOGETHER + 1).astype(int)
-                    todo += [laws[i:j] for i, j in zip(cuts, cuts[1:], strict=False) if j > i]
+                    todo += [laws[i:j] for i, j in pairwise(cuts) if j > i]
                     continue
             result = max(result, bound)
         return result
