@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, Any
+from typing import Any
 
 import plain
 import rival
