@@ -40,7 +40,7 @@ _NUDGE = 64.0 * UNIT
 _FAR = 2.0**40
 
 _MOST_ENUMERATED_USERS = 400
-_MOST_OUTCOMES = 6_000
+_MOST_OUTCOMES = 60_000
 _ENUMERATION_ERROR = 4e-12
 """Of the probabilities, and of sums that nearly cancel (those are far smaller than the total)."""
 

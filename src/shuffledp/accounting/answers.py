@@ -124,8 +124,12 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
         guess = max(low, 1e-300)
-        # A few candidates within the tolerance above it; take the first that is certified.
+        # A few candidates within the tolerance above it; take the first that is certified. Where
+        # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         points = np.minimum(low * (1.0 + tolerance * _CANDIDATES), ceiling)
+        if resolution < 0.05 * tolerance:
+            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), guess, ceiling, 1e-3)[0]
+            points = np.append(points, max(relaxed, float(points[-1])))
         certified = (profile.upper(points, resolution) <= delta) | (points == ceiling)
         return float(points[np.argmax(certified)]), bool(certified.any())
 
@@ -204,8 +208,11 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
         high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
         if high == 0.0:
             return 0.0
-        # The analysis itself still exceeds delta a tolerance below: no looser than that.
+        # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
+        # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
+            return high
+        if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
             return high
     raise _not_certified(tolerance)
 
@@ -216,7 +223,7 @@ def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     resolution, stride = 0.5 * tolerance, 64 if corners else 4
     for _ in range(_REFINEMENTS):
         yield resolution, stride
-        resolution, stride = 0.5 * resolution, min(8 * stride, 4096)
+        resolution, stride = 0.4 * resolution, min(8 * stride, 1024)
 
 
 def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
@@ -228,9 +235,12 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
         pairs = discretise(rounds, scale, resolution, stride)
         high = pairs.above.delta(epsilon[todo])[1]
         while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > _SMALLEST_DELTA:
-            scale = max(min(1e-2 * high.min(), 1e-10 * scale), _SMALLEST_DELTA)
+            known = pairs.above.infinity
+            scale = max(min(1e-2 * float(high.min()), 1e-10 * scale), _SMALLEST_DELTA)
             pairs = discretise(rounds, scale, resolution, stride)
             high = pairs.above.delta(epsilon[todo])[1]
+            if pairs.above.infinity > 0.5 * known:
+                break  # infinite losses are real
         here = pairs.below.delta(epsilon[todo])[0]
         lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
         done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)

@@ -85,7 +85,9 @@ class CloneProfile(PrivacyProfile):
         rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
         low = buckets.last_of(np.maximum(excess - error, 0.0))
         event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
-        doubt = buckets.last_of(4e-12 * (tail + jump))
+        # All signs equal: with kappa = 1 that cannot happen under Q, without any doubt.
+        sure = (jump >= tail) & (self.kappa >= 1.0)
+        doubt = buckets.last_of(np.where(sure, 0.0, 4e-12 * (tail + jump)))
         factor = self.weight * (1.0 + np.exp(epsilon)) * self.kappa
         return np.stack(
             [

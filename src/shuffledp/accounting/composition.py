@@ -49,7 +49,7 @@ class ComposedLoss:
             out[:, i : i + 1] = self._delta(epsilon[i : i + 1])
         infinity = self.infinity
         out = infinity + out * (1.0 - infinity)
-        return np.maximum(out[0] * (1.0 - 1e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)
+        return np.maximum(out[0] * (1.0 - 4e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)
 
     def _delta(self, epsilon: Floats) -> Floats:
         theta = np.array([self.tilt_at(float(e)) for e in epsilon])
@@ -162,6 +162,8 @@ class ComposedLoss:
         if finite <= 0.0:
             return self.largest
         theta, point = self.tilt_for(finite)
+        if point < 0.5 * self._deviation and float(self.delta(np.zeros(1))[1][0]) <= delta:
+            return 0.0
         outside = self.largest if relative > 0.0 else 0.0
         best, miss = outside, self.largest - outside
         for step in range(_SEARCH_STEPS):

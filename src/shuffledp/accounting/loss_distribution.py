@@ -30,7 +30,7 @@ OUTWARD = 1e-12
 """Relative step outward that covers the rounding of slopes and masses (each below 1e-13)."""
 
 _DENSE_SCALES = 7.0
-_TAIL_GROWTH = 0.03
+_TAIL_GROWTH = 0.6  # relative spacing of the tail, times the root of the resolution
 _CHUNK = 48
 _MAX_GRID = 4000
 _LONGEST_TAIL = 16.0
@@ -134,7 +134,7 @@ def sample(
 
     Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
     h, stride = lattice.spacing, lattice.stride
-    index = _base_grid(profile, h, stride)
+    index = _base_grid(profile, h, stride, _TAIL_GROWTH * math.sqrt(resolution))
     dense = int(min(math.ceil(_DENSE_SCALES * profile.scale / (h * stride)) + 1, index.size))
     found = Samples.at(profile, index[:dense], h, resolution, both_sides)
     while found.index.size < index.size and found.upper[-1] > floor:
@@ -152,12 +152,12 @@ def sample(
     return found
 
 
-def _base_grid(profile: PrivacyProfile, h: float, stride: int) -> Floats:
+def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
     last = profile.epsilon_max / h
     dense = min(math.ceil(_DENSE_SCALES * profile.scale / (h * stride)), _MAX_GRID)
     index = [stride * i for i in range(max(dense, 1) + 1)]
     while index[-1] < last and len(index) < 2 * _MAX_GRID:
-        index.append(index[-1] + stride * max(1, math.floor(_TAIL_GROWTH * index[-1] / stride)))
+        index.append(index[-1] + stride * max(1, math.floor(growth * index[-1] / stride)))
     points = np.asarray(index, dtype=np.float64)
     if not math.isfinite(last):
         return points
@@ -223,11 +223,14 @@ def _below(found: Samples, h: float) -> Polygon:
     inside = ~at_next
     points = np.concatenate([index, beyond[inside]])
     heights = np.concatenate([value, reached[inside]])
-    # The last line, down to the last lattice point where it is still positive.
-    # A line that hardly falls (mass at an infinite loss) is not followed beyond reason.
-    fall = math.log1p(value[-1] / (max(steep[-1], 1e-300) * alpha[-1]))
+    # The last line, down to the last lattice point where it is still positive; a line that hardly
+    # falls is not followed beyond reason, and one that does not fall at all is mass at infinity.
+    height = max(float(value[-1]), 0.0)
+    fall = math.log1p(height / (max(float(steep[-1]), 1e-300) * float(alpha[-1])))
     last = math.floor(min(fall, _LONGEST_TAIL) / h - 1e-9)
-    if last >= 1:
+    if steep[-1] == 0.0:
+        pass
+    elif last >= 1:
         points, heights = np.append(points, index[-1] + last), np.append(heights, 0.0)
     else:
         heights = np.where(points >= index[-1], 0.0, heights)
