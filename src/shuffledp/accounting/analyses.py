@@ -24,7 +24,7 @@ from shuffledp.accounting.clones import clones_2021, strong_adversary, strong_cl
 from shuffledp.accounting.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting.finite import FiniteBlanketProfile
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.numerics.lattice_sum import NoCertificateError
+from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse, LocalRandomizer
 
 NAMES = ("best", "clones", "clones-2021", "blanket", "strong", "exact")

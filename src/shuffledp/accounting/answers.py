@@ -19,7 +19,7 @@ from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import Lattice, dominated, dominating, sample
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.accounting.search import crossing
-from shuffledp.numerics.lattice_sum import NoCertificateError
+from shuffledp.numerics.frequencies import NoCertificateError
 
 _REFINEMENTS = 7
 _CANDIDATES = np.array([0.25, 0.5, 0.95])

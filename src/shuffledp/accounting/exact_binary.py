@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
-from shuffledp.numerics.lattice_sum import Ints, Result
+from shuffledp.numerics.frequencies import Ints
+from shuffledp.numerics.lattice_sum import Result
 from shuffledp.numerics.two_binomials import TwoBinomials
 
 _FIRST_INTERVALS = 16

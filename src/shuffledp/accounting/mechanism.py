@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +19,7 @@ from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting.witnesses import witnesses
 from shuffledp.bound import Bound
+from shuffledp.numerics.frequencies import NoCertificateError
 
 DEFAULT_TOLERANCE = 1e-3
 
@@ -32,6 +35,14 @@ class Mechanism(ABC):
     def _rounds(self) -> list[tuple[Round, int]]:
         return [(part.round, count) for part, count in self.parts if count]
 
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of the numerics name the mechanism and so its parameters."""
+        try:
+            yield
+        except NoCertificateError as error:
+            raise NoCertificateError(f"no certificate for {self!r}: {error}") from None
+
     def epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """The smallest epsilon of the mechanism's (epsilon, delta)-DP, enclosed.
 
@@ -40,12 +51,14 @@ class Mechanism(ABC):
         level = _validate.probability("delta", delta)
         rounds = self._rounds()
         allowed = _validate.tolerance(tolerance)
-        return Bound(*epsilon_of(rounds, level, allowed)) if rounds else Bound(0.0, 0.0)
+        with self._named():
+            return Bound(*epsilon_of(rounds, level, allowed)) if rounds else Bound(0.0, 0.0)
 
     def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
         """``epsilon(...).upper`` alone, for searches: the lower end is not computed."""
         level = _validate.probability("delta", delta)
-        return upper_epsilon(self._rounds(), level, _validate.tolerance(tolerance))
+        with self._named():
+            return upper_epsilon(self._rounds(), level, _validate.tolerance(tolerance))
 
     def delta(self, *, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """delta at epsilon (a number or an array), enclosed.
@@ -57,7 +70,8 @@ class Mechanism(ABC):
         rounds = self._rounds()
         if not rounds:
             return Bound.of(np.zeros(points.size), np.zeros(points.size), epsilon)
-        return Bound.of(*delta_of(rounds, points.ravel(), allowed), epsilon)
+        with self._named():
+            return Bound.of(*delta_of(rounds, points.ravel(), allowed), epsilon)
 
     def profile(self, alpha: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """H_alpha, the hockey-stick divergence, at alpha >= 0 (a number or an array), enclosed."""
