@@ -41,6 +41,7 @@ class TwoBinomials:
         moves = np.asarray(shifts, dtype=np.float64)
         points = self._points(at_one, at_zero, threshold) + 2 * int(np.abs(moves).max())
         omega, powers, doubt = self._powers(points)
+        modulus = np.abs(powers)
         turned = powers * np.exp(-1j * _reduced(threshold, omega, points))
         size = np.hypot(self.theta, omega)
         share = np.where(omega == 0.0, 1.0, 2.0) / points
@@ -54,9 +55,8 @@ class TwoBinomials:
             shift = np.exp(-(self.theta + 1j * omega)[:, None] * moves)
             value = (turned @ ((numerator * kernel)[:, None] * shift)).real
             weight = np.abs(kernel)[:, None] * np.abs(shift)
-            error = doubt @ (np.abs(numerator)[:, None] * weight)
-            own = np.minimum(ERROR_UNITS * (1.0 + size), 1.0)[:, None] * mass
-            error += (np.abs(powers) + doubt) @ (own * weight)
+            own = ERROR_UNITS * (1.0 + size) * mass * (1.0 + doubt)
+            error = modulus @ ((np.abs(numerator) * doubt + own)[:, None] * weight)
             cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass
             error += cut * np.exp(-self.theta * moves)
             error = error * np.exp(relative) + np.abs(value) * np.expm1(2.0 * relative)
@@ -115,7 +115,7 @@ class TwoBinomials:
         return int(2 * math.ceil(0.5 * float(needed.max())) + 1)
 
     def _powers(self, points: int) -> tuple[Floats, Complexes, Floats]:
-        """(omega, tilted transforms to the powers m and l (rows x omega), error bound of these)."""
+        """(omega, tilted transforms to the powers m and l (rows x omega), their relative error)."""
         limit = (points + 1) // 2
         omega = 2.0 * np.pi * np.arange(min(limit, 64)) / points
         while True:
@@ -127,18 +127,18 @@ class TwoBinomials:
             omega = 2.0 * np.pi * np.arange(min(limit, 2 * omega.size)) / points
         keep = int(np.searchsorted(-self._worst(logs), DEPTH + 2.0)) + 1
         omega, logs = omega[:keep], [part[:keep] for part in logs]
-        exponent = np.multiply.outer(self.m, logs[0]) + np.multiply.outer(self.others, logs[1])
-        powers = np.exp(exponent)
-        doubt = np.zeros(powers.shape)
-        size = ERROR_UNITS * np.hypot(self.theta, omega)
-        for count, log_phi, rough in zip(
-            (self.m, self.others), logs, self._roughness(), strict=True
-        ):
-            slack = 2.0 * size * rough / np.maximum(np.exp(log_phi.real), 1e-290)
-            doubt += np.multiply.outer(count, slack)
-        # (|q| + d)^n - |q|^n <= |q|^n (e^{n d/|q|} - 1); nothing exceeds 2.
-        grown = np.exp(np.minimum(exponent.real + doubt, 0.0)) * np.minimum(doubt, 2.0)
-        return omega, powers, grown + 64.0 * UNIT * np.abs(powers)
+        exponent = np.multiply.outer(self.m, logs[0])
+        exponent += np.multiply.outer(self.others, logs[1])
+        # |(q + d)^n - q^n| <= |q|^n (e^{n d/|q|} - 1), for the largest n and either coin.
+        slack = [
+            rough / np.maximum(np.exp(log_phi.real), 1e-290)
+            for log_phi, rough in zip(logs, self._roughness(), strict=True)
+        ]
+        count = float((self.m + self.others).max())
+        change = 2.0 * count * ERROR_UNITS * np.hypot(self.theta, omega) * np.maximum(*slack)
+        if not np.all(change < 1.0):
+            raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
+        return omega, np.exp(exponent), np.expm1(change) + 64.0 * UNIT
 
     def _worst(self, logs: list[Complexes]) -> Floats:
         """An upper bound of every row's log-modulus at each frequency (falling)."""
