@@ -49,6 +49,10 @@ class BestProfile(PrivacyProfile):
     def scale(self) -> float:
         return self.profiles[0].scale
 
+    @property
+    def infinite_loss(self) -> float:
+        return self.profiles[0].infinite_loss
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         found = list(self._certified(lambda p: p.upper(epsilon, resolution)))
         return np.asarray(np.min(found, axis=0))

@@ -111,6 +111,8 @@ def _round_epsilon(part: Round, delta: float, tolerance: float) -> float:
 
 def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> float:
     """Find where the analysis' own curve passes delta from below, then certify just above it."""
+    if delta < profile.infinite_loss:
+        return math.inf
     guess = _gaussian_guess(profile.scale, delta)
     ceiling = profile.epsilon_max
 
@@ -206,8 +208,10 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
     for resolution, stride in attempts(rounds, tolerance):
         pairs = discretise(rounds, delta, resolution, stride)
         high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
-        if high == 0.0:
-            return 0.0
+        if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
+            return high
+        if high == math.inf:
+            continue
         # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
         # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:

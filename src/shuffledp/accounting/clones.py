@@ -65,6 +65,14 @@ class CloneProfile(PrivacyProfile):
     def scale(self) -> float:
         return 2.0 * self.kappa / math.sqrt(1.0 + (self.n - 1) * self.rate)
 
+    @property
+    def infinite_loss(self) -> float:
+        """With kappa = 1, all signs equal gives the input away: no clone sent the other report."""
+        if self.kappa < 1.0:
+            return 0.0
+        others = (self.n - 1) * math.log1p(-0.5 * self.rate)
+        return self.weight * math.exp(others) * (1.0 - 1e-9)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self.both(epsilon, resolution)[0]
 

@@ -52,6 +52,11 @@ class PrivacyProfile(ABC):
     def scale(self) -> float:
         """Rough standard deviation of the privacy loss: where to start looking. Not certified."""
 
+    @property
+    def infinite_loss(self) -> float:
+        """A lower bound of the curve at every epsilon: no finite epsilon has a smaller delta."""
+        return 0.0
+
     @abstractmethod
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         """Upper bounds of the curve at every epsilon >= 0 (a 1-d array)."""

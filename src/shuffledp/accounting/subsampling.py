@@ -38,6 +38,10 @@ class SubsampledProfile(PrivacyProfile):
     def scale(self) -> float:
         return self.fraction * self.base.scale
 
+    @property
+    def infinite_loss(self) -> float:
+        return self.fraction * self.base.infinite_loss * (1.0 - _OUTWARD)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self._scaled_upper(self.base.upper(self._inner(epsilon), resolution))
 
