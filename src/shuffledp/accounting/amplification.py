@@ -22,6 +22,7 @@ Both lose only the second order of the lattice spacing. See numerics.lattice_sum
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +31,7 @@ import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 
@@ -129,7 +131,7 @@ class AmplificationProfile(PrivacyProfile):
         return _Enumeration(counts[:, :-1] / clone / self.n, p)
 
     def _upper(self, epsilon: Floats, resolution: float) -> Floats:
-        weight = self._weights(epsilon, 1.0 - _NUDGE)
+        weight = self._weights(epsilon, -_NUDGE)
         clone, gap = np.array(self.clone), np.array(self.gap)
         hidden = clone > 0.0
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
@@ -142,11 +144,12 @@ class AmplificationProfile(PrivacyProfile):
         elif live.any():
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
             lattice = _Lattice.of(weight[live][:, hidden], clone[hidden], self.n, resolution)
-            result[live] = np.minimum(result[live], seen + lattice.upper())
+            with suppress(NoCertificateError):
+                result[live] = np.minimum(result[live], seen + lattice.upper())
         return np.asarray(result * (1.0 + 1e-14) + 1e-300)
 
     def _support(self, epsilon: Floats, resolution: float) -> Floats:
-        weight = self._weights(epsilon, 1.0 + _NUDGE)
+        weight = self._weights(epsilon, _NUDGE)
         other, clone, gap = np.array(self.other), np.array(self.clone), np.array(self.gap)
         hidden = (clone > 0.0) & (self.n > 1)  # alone, everything is seen
         seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
@@ -163,13 +166,15 @@ class AmplificationProfile(PrivacyProfile):
             lattice = _Lattice.of(weight, clone[hidden], self.n, resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
         inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
-        return np.asarray(result * np.array([[inward], [inward], [outward]]))
+        # Beyond what exponentials reach, no lower bound is claimed.
+        return np.asarray(result * np.array([[inward], [inward], [outward]]) * (epsilon <= 700.0))
 
     def _weights(self, epsilon: Floats, nudge: float) -> Floats:
         """own - alpha other per epsilon and type.
 
         Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
-        growth = np.expm1(epsilon)[:, None] * nudge
+        capped = np.minimum(epsilon, 700.0)
+        growth = (np.expm1(capped) * (1.0 + nudge * (1.0 + capped)))[:, None]
         return np.asarray(np.array(self.gap) - growth * np.array(self.other))
 
 
@@ -272,7 +277,7 @@ def positive_part(
     threshold = np.floor(-n * origin / h) + 1.0
     result = tail_sum([group], own, threshold, theta, units=units)
     # The threshold may be one off by rounding: then the sum there is within units of n origin.
-    slip = 32.0 * UNIT * np.abs(origin) * np.exp(log_transform(z, w, theta))
+    slip = 32.0 * UNIT * np.abs(origin) * np.exp(log_transform(z, w, theta) + theta)
     high = result.value[:, 0] + result.error[:, 0] + slip
     return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
 

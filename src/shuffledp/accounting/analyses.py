@@ -119,7 +119,8 @@ def _(randomizer: KaryRandomizedResponse) -> Analyses:
         found["exact"] = lambda n: ExactBinaryProfile(n, epsilon0)
     found["blanket"] = lambda n: krr_blanket(k, epsilon0, n)
     found |= _generic(epsilon0)
-    found["strong"] = lambda n: strong_adversary(k, gamma, n)
+    truthful = randomizer.total_variation
+    found["strong"] = lambda n: strong_adversary(k, gamma, truthful, n)
     return found
 
 

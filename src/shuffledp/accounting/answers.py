@@ -19,6 +19,7 @@ from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import Lattice, dominated, dominating, sample
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.accounting.search import crossing
+from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
 
 _REFINEMENTS = 7
@@ -32,11 +33,13 @@ _SMALLEST_DELTA = 1e-280
 class Round:
     """One round: its profile, its witnesses and its pure epsilon (delta = 0 from there on).
 
+    ``attained``: the loss of some outcome of the witnesses, rounded down (the answer at delta = 0).
     ``alone``: a single user. There is no crowd to sum over and answers are exact."""
 
     profile: PrivacyProfile
     witnesses: tuple[AmplificationProfile, ...]
     pure: float
+    attained: float
     alone: bool = False
 
 
@@ -47,14 +50,25 @@ def epsilon_of(rounds: Rounds, delta: float, tolerance: float) -> tuple[float, f
     """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP."""
     upper = upper_epsilon(rounds, delta, tolerance)
     if delta == 0.0:
-        # Some outcome of some pair of datasets attains the pure bound.
-        return (upper if all(part.witnesses for part, _ in rounds) else 0.0), upper
-    return min(_lower_epsilon(rounds, max(delta, _SMALLEST_DELTA), upper), upper), upper
+        lower = sum(count * part.attained for part, count in rounds)
+    else:
+        lower = _lower_epsilon(rounds, max(delta, _SMALLEST_DELTA), upper)
+    return _agreed(lower, upper), upper
+
+
+def _agreed(lower: float, upper: float) -> float:
+    """The lower end, after checking that rounding alone can have put it above the upper one."""
+    if lower > upper * (1.0 + 1e-8) + 1e-290:
+        raise ArithmeticError(
+            f"contradiction: the certified lower end {lower!r} exceeds the upper end {upper!r}; "
+            "please report this"
+        )
+    return min(lower, upper)
 
 
 def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
     """The certified upper end alone."""
-    pure = sum(count * part.pure for part, count in rounds)
+    pure = _pure(rounds)
     if delta >= 1.0 or pure == 0.0:
         return 0.0
     if delta < _SMALLEST_DELTA:
@@ -68,7 +82,7 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
 
 def delta_of(rounds: Rounds, epsilon: Floats, tolerance: float) -> tuple[Floats, Floats]:
     """(lower, upper) on delta at every epsilon >= 0 (a 1-d array)."""
-    pure = sum(count * part.pure for part, count in rounds)
+    pure = _pure(rounds)
     low, high = np.zeros(epsilon.size), np.zeros(epsilon.size)
     live = epsilon < pure
     if live.any():
@@ -78,7 +92,14 @@ def delta_of(rounds: Rounds, epsilon: Floats, tolerance: float) -> tuple[Floats,
             high[live] = _composed_delta(rounds, epsilon[live], tolerance)
         high = np.minimum(high, 1.0)
         low[live] = _lower_delta(rounds, epsilon[live], high[live])
-    return np.minimum(low, high), high
+    agreed = [_agreed(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    return np.array(agreed), high
+
+
+def _pure(rounds: Rounds) -> float:
+    """Pure epsilon of all rounds, rounded up."""
+    total = sum(count * part.pure for part, count in rounds)
+    return total if _is_single(rounds) else total * (1.0 + 8.0 * UNIT)
 
 
 def _is_single(rounds: Rounds) -> bool:
@@ -152,8 +173,8 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
     for _ in range(_REFINEMENTS):
         at = epsilon[todo]
         high = profile.upper(at, resolution)
-        here = profile.support(at, resolution).value
-        below = profile.support(at * (1.0 - tolerance), resolution).value
+        values = profile.support(np.concatenate([at, at * (1.0 - tolerance)]), resolution).value
+        here, below = values[: at.size], values[at.size :]
         done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < _SMALLEST_DELTA)
         result[todo[done]] = high[done]
         todo = todo[~done]
@@ -280,7 +301,7 @@ def _witness_epsilons(part: Round, delta: float, upper: float) -> Iterator[float
             with suppress(NoCertificateError):
                 if best == 0.0 or float(lines(np.array([best])).value[0]) > delta:
                     guess = best or 0.98 * upper
-                    ceiling = upper * (1.0 + 1e-9)
+                    ceiling = 2.0 * upper  # beyond it there would be a contradiction
                     best = max(best, crossing(lines, delta, guess, ceiling, relative)[0])
             yield best
 
@@ -303,7 +324,7 @@ def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
 
 def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:
     """Composed losses of one witness per round, in both directions where they differ."""
-    resolution = 5e-4
+    resolution = 1.5e-3  # nothing is promised of the lower end: a coarser lattice will do
     lattice = _lattice(rounds, resolution, 4)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
     sides = []

@@ -47,19 +47,19 @@ _CELLS_AT_ONCE = 1 << 17
 class CloneProfile(PrivacyProfile):
     """Mixture over C ~ Bin(n - 1, rate) of F(kappa, C + 1), with probability ``weight``.
 
-    ``rest`` is 1 - rate, given apart so that it is accurate when the rate is near one."""
+    ``rest`` is 1 - rate, given apart so that it is accurate when the rate is near one; likewise
+    ``epsilon0``, of which kappa = tanh(epsilon0/2) keeps little when it is large."""
 
     n: int
     rate: float
     rest: float
     kappa: float
     weight: float = 1.0
+    epsilon0: float = math.inf
 
     @property
     def epsilon_max(self) -> float:
-        if self.kappa >= 1.0:
-            return math.inf if self.weight > 0.0 else 0.0
-        return 2.0 * math.atanh(self.kappa) * (1.0 + 8.0 * UNIT)
+        return self.epsilon0 if self.weight > 0.0 else 0.0
 
     @property
     def scale(self) -> float:
@@ -68,7 +68,7 @@ class CloneProfile(PrivacyProfile):
     @property
     def infinite_loss(self) -> float:
         """With kappa = 1, all signs equal gives the input away: no clone sent the other report."""
-        if self.kappa < 1.0:
+        if math.isfinite(self.epsilon0):
             return 0.0
         others = (self.n - 1) * math.log1p(-0.5 * self.rate)
         return self.weight * math.exp(others) * (1.0 - 1e-9)
@@ -94,9 +94,9 @@ class CloneProfile(PrivacyProfile):
         low = buckets.last_of(np.maximum(excess - error, 0.0))
         event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
         # All signs equal: with kappa = 1 that cannot happen under Q, without any doubt.
-        sure = (jump >= tail) & (self.kappa >= 1.0)
+        sure = (jump >= tail) & math.isinf(self.epsilon0)
         doubt = buckets.last_of(np.where(sure, 0.0, 4e-12 * (tail + jump)))
-        factor = self.weight * (1.0 + np.exp(epsilon)) * self.kappa
+        factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
         return np.stack(
             [
                 factor * ((excess + error) @ buckets.high) * (1.0 + rounding),
@@ -109,9 +109,18 @@ class CloneProfile(PrivacyProfile):
     def _excess(self, epsilon: Floats, buckets: _Buckets) -> tuple[Floats, Floats, Floats, Floats]:
         y = np.tanh(0.5 * epsilon) / self.kappa
         count = buckets.first + 1.0
+        short = self._short(epsilon)
         if float(count.max()) < 16.0 * epsilon.size:
-            return signs_excess_table(count, y)
-        return mean_of_signs_excess(count, y[:, None])
+            return signs_excess_table(count, y, short)
+        return mean_of_signs_excess(count, y[:, None], short[:, None])
+
+    def _short(self, epsilon: Floats) -> Floats:
+        """1 - y without cancellation: sinh((e0 - e)/2) / (sinh(e0/2) cosh(e/2))."""
+        capped = np.minimum(epsilon, 700.0)
+        if math.isinf(self.epsilon0):
+            return np.asarray(2.0 / (1.0 + np.exp(capped)))
+        half = np.sinh(0.5 * (self.epsilon0 - capped)) / math.sinh(0.5 * self.epsilon0)
+        return np.asarray(half / np.cosh(0.5 * capped))
 
 
 @dataclass(frozen=True)
@@ -154,16 +163,21 @@ def strong_clones(epsilon0: float, n: int) -> CloneProfile:
     """Strong clones (2022) at p = 1/(e^epsilon0 + 1), for any epsilon0-LDP randomizer."""
     kappa = math.tanh(0.5 * epsilon0)
     decay = math.exp(-epsilon0)
-    return CloneProfile(n, rate=2.0 * decay / (1.0 + decay), rest=kappa, kappa=kappa)
+    rate = 2.0 * decay / (1.0 + decay)
+    return CloneProfile(n, rate=rate, rest=kappa, kappa=kappa, epsilon0=epsilon0)
 
 
 def clones_2021(epsilon0: float, n: int) -> CloneProfile:
     """The 2021 clones, also for randomizers chosen adaptively inside a round."""
     kappa = math.tanh(0.5 * epsilon0)
-    return CloneProfile(n, rate=math.exp(-epsilon0), rest=-math.expm1(-epsilon0), kappa=kappa)
+    rate, rest = math.exp(-epsilon0), -math.expm1(-epsilon0)
+    return CloneProfile(n, rate=rate, rest=rest, kappa=kappa, epsilon0=epsilon0)
 
 
-def strong_adversary(k: int, gamma: float, n: int) -> CloneProfile:
-    """k-ary randomized response against the adversary who knows which reports are random."""
+def strong_adversary(k: int, gamma: float, truthful: float, n: int) -> CloneProfile:
+    """k-ary randomized response against the adversary who knows which reports are random.
+
+    ``truthful`` is 1 - gamma, accurate when it is small."""
     rate = 2.0 * gamma / k
-    return CloneProfile(n, rate=rate, rest=1.0 - rate, kappa=1.0, weight=1.0 - gamma)
+    rest = truthful if k == 2 else 1.0 - rate
+    return CloneProfile(n, rate=rate, rest=rest, kappa=1.0, weight=truthful)

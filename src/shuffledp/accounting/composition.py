@@ -41,18 +41,21 @@ class ComposedLoss:
         """The largest finite loss."""
         return self.spacing * sum(float(law.index[-1]) * count for law, count in self.parts)
 
-    def delta(self, epsilon: Floats) -> tuple[Floats, Floats]:
-        """Enclosure (lower, upper) of delta of these discrete pairs at each epsilon >= 0."""
+    def delta(self, epsilon: Floats, theta: float | None = None) -> tuple[Floats, Floats]:
+        """Enclosure (lower, upper) of delta of these discrete pairs at each epsilon >= 0.
+
+        Any tilt ``theta`` is valid; by default the best one for each epsilon is looked for."""
         out = np.zeros((2, epsilon.size))
         live = epsilon < self.largest
         for i in np.flatnonzero(live):
-            out[:, i : i + 1] = self._delta(epsilon[i : i + 1])
+            tilt = self.tilt_at(float(epsilon[i])) if theta is None else theta
+            out[:, i : i + 1] = self._delta(epsilon[i : i + 1], tilt)
         infinity = self.infinity
         out = infinity + out * (1.0 - infinity)
         return np.maximum(out[0] * (1.0 - 4e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)
 
-    def _delta(self, epsilon: Floats) -> Floats:
-        theta = np.array([self.tilt_at(float(e)) for e in epsilon])
+    def _delta(self, epsilon: Floats, tilt: float) -> Floats:
+        theta = np.full(epsilon.size, tilt)
         rows = epsilon.size
         groups = [
             Group(np.tile(law.index, (rows, 1)), np.tile(w, (rows, 1)), np.full(rows, float(c)))
@@ -67,7 +70,7 @@ class ComposedLoss:
         scale = np.exp(result.log_scale)
         value, error = result.value[:, 0], result.error[:, 0]
         # Rounding of epsilon against the lattice moves the payoff by at most slack everywhere.
-        moved = slack * (1.0 + theta) * np.exp(np.minimum(result.log_scale, 700.0))
+        moved = slack * (1.0 + theta) * np.exp(result.log_scale + theta * self.spacing)
         return np.stack(
             [
                 np.maximum(scale * (value - error) - moved, 0.0),
@@ -105,7 +108,11 @@ class ComposedLoss:
             if done:
                 break
         # A steeper tilt than the best costs little and keeps the window short.
-        return min(max(theta, 3.0 / self._deviation), self._steepest())
+        return self._steep_enough(theta)
+
+    def _steep_enough(self, theta: float) -> float:
+        floor = min(3.0 / self._deviation, 40.0 / self._reach())
+        return min(max(theta, floor), self._steepest())
 
     @cached_property
     def _deviation(self) -> float:
@@ -168,7 +175,8 @@ class ComposedLoss:
         best, miss = outside, self.largest - outside
         for step in range(_SEARCH_STEPS):
             point = min(max(point, 0.0), self.largest)
-            low, high = (float(v[0]) for v in self.delta(np.array([point])))
+            tilt = self._steep_enough(theta) if step < 2 else None
+            low, high = (float(v[0]) for v in self.delta(np.array([point]), tilt))
             if good(low, high):
                 best = min(best, point) if relative > 0.0 else max(best, point)
             else:

@@ -76,8 +76,8 @@ class ExactBinaryProfile(PrivacyProfile):
 
     def _tabulated(self, epsilon: float) -> tuple[float, float, float, float]:
         """(upper, value, Q(A) low, Q(A) high) for few users: every dataset, every count."""
-        above = _Bar.at(epsilon, self.epsilon0, 1.0 - _NUDGE)
-        below = _Bar.at(epsilon, self.epsilon0, 1.0 + _NUDGE)
+        above = _Bar.at(epsilon, self.epsilon0, -_NUDGE)
+        below = _Bar.at(epsilon, self.epsilon0, _NUDGE)
         if above.c1 <= 0.0:
             return 0.0, 0.0, 0.0, 0.0
         table = _counts(self.n, above.keep, above.lie)
@@ -97,7 +97,7 @@ class ExactBinaryProfile(PrivacyProfile):
 
     def _maximum(self, epsilon: float, resolution: float) -> float:
         """Upper bound of the maximum over m."""
-        bar = _Bar.at(epsilon, self.epsilon0, 1.0 - _NUDGE)
+        bar = _Bar.at(epsilon, self.epsilon0, -_NUDGE)
         if bar.c1 <= 0.0:
             return 0.0
         # Good enough is what the true curve reaches at a slightly smaller epsilon.
@@ -118,7 +118,7 @@ class ExactBinaryProfile(PrivacyProfile):
 
     def _best_test(self, epsilon: float) -> tuple[float, float, float]:
         """(value, Q(A) low, Q(A) high) of the best test found over a sample of datasets."""
-        bar = _Bar.at(epsilon, self.epsilon0, 1.0 + _NUDGE)
+        bar = _Bar.at(epsilon, self.epsilon0, _NUDGE)
         if bar.c1 <= 0.0:
             return 0.0, 0.0, 0.0
         m = _sample(self.n, _SAMPLE)
@@ -143,7 +143,8 @@ class _Bar:
         Their rounding error is that of a few units in epsilon: ``nudge`` steps outward."""
         keep = 1.0 / (1.0 + math.exp(-epsilon0))
         lie = keep * math.exp(-epsilon0)
-        gap, growth = math.tanh(0.5 * epsilon0), math.expm1(min(epsilon, 600.0)) * nudge
+        gap = math.tanh(0.5 * epsilon0)
+        growth = math.expm1(min(epsilon, 600.0)) * (1.0 + nudge * (1.0 + epsilon))
         return cls(keep, lie, gap - growth * lie, -gap - growth * keep)
 
     def maximise(self, m: Floats, others: Floats) -> Floats:

@@ -69,7 +69,8 @@ class FiniteBlanketProfile(PrivacyProfile):
         at = np.array([epsilon])
         while todo:
             laws = todo.pop()
-            if len(laws) <= _TOGETHER:
+            # Outputs that some input never sends are seen at once; then means differ: no envelope.
+            if len(laws) <= _TOGETHER or any(min(law.clone) == 0.0 for law in laws):
                 bound = max(float(law.upper(at, resolution)[0]) for law in laws)
             else:
                 bound = _envelope(laws, self.n, epsilon)
@@ -106,7 +107,7 @@ def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, Ampl
     """The law of one ordered pair and a key equal for laws that differ only in rounding or order.
 
     Keys keep 49 bits: entries that agree differ by at most 8 units, inside ERROR_UNITS."""
-    mantissa, exponent = np.frexp(np.stack([own, other, clone]))
+    mantissa, exponent = np.frexp(np.stack([own, other, clone, own - other]))
     keys = np.ldexp(np.rint(np.ldexp(mantissa, 49)), exponent - 49)
     order = np.lexsort(keys)
     keys = keys[:, order]

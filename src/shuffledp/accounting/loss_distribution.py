@@ -257,8 +257,10 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
         )
     p_right = np.exp(spacing * right.index[1:]) * q_right
     index = np.concatenate([-left.index[:0:-1], [0.0], right.index[1:]])
-    mass = np.concatenate([q_left[::-1], [max(centre, 0.0)], p_right])
-    return LossDistribution(spacing, index, mass, float(right.value[-1]))
+    # Masses and centre may be negative by rounding (below OUTWARD): they are none.
+    mass = np.maximum(np.concatenate([q_left[::-1], [centre], p_right]), 0.0)
+    keep = (mass > 0.0) | (index == 0.0)
+    return LossDistribution(spacing, index[keep], mass[keep], float(right.value[-1]))
 
 
 def _hull(polygon: Polygon, spacing: float) -> Polygon:

@@ -19,6 +19,7 @@ from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting.witnesses import witnesses
 from shuffledp.bound import Bound
+from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
 
 DEFAULT_TOLERANCE = 1e-3
@@ -77,8 +78,9 @@ class Mechanism(ABC):
         """H_alpha, the hockey-stick divergence, at alpha >= 0 (a number or an array), enclosed."""
         points = _validate.non_negative("alpha", alpha)
         flat = points.ravel()
-        inner = np.where(flat >= 1.0, flat, 1.0 / np.where((flat > 0.0) & (flat < 1.0), flat, 1.0))
-        at = self.delta(epsilon=np.log(inner), tolerance=tolerance)
+        at = self.delta(
+            epsilon=np.abs(np.log(np.where(flat > 0.0, flat, 1.0))), tolerance=tolerance
+        )
         left = flat < 1.0
         low = np.where(left, np.maximum((1.0 - flat) + flat * at.lower, 0.0), at.lower)
         high = np.where(left, np.minimum((1.0 - flat) + flat * at.upper, 1.0), at.upper)
@@ -174,8 +176,13 @@ class Shuffled(Mechanism):
         if self.fraction < 1.0:
             profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
-        pure = self.randomizer.epsilon0 if self.analysis != "strong" else math.inf
-        return Round(profile, tuple(pairs), subsampled_epsilon(pure, self.fraction), self.n == 1)
+        local = self.randomizer.epsilon0
+        shrunk = subsampled_epsilon(local, self.fraction)
+        if self.fraction < 1.0:
+            shrunk *= 1.0 + 8.0 * UNIT
+        pure = math.inf if self.analysis == "strong" and local > 0.0 else shrunk
+        attained = shrunk * (1.0 - 32.0 * UNIT) if self.fraction < 1.0 else local
+        return Round(profile, tuple(pairs), pure, attained if pairs else 0.0, self.n == 1)
 
 
 @dataclass(frozen=True)

@@ -204,29 +204,51 @@ def log_upper_tail(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Flo
     return np.where(beyond, -np.inf, log_f + np.log(ratio)), error + 2.0 * relative
 
 
-def mean_of_signs_excess(count: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def mean_of_signs_excess(
+    count: Floats, y: Floats, short: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
     """For the mean Y of ``count`` fair signs and 0 <= y: (E[(Y - y)_+], error, Pr[Y > y], jump).
+
+    ``short`` is 1 - y, given apart: near one it decides, and y itself has lost it to rounding.
 
     With B ~ Bin(N, 1/2), a = floor(N (1 + y) / 2) + 1, f = Pr[B = a], S = Pr[B >= a] the sum
     telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
     absolute and covers rounding of y by a few units; the tail carries relative error 1e-12."""
-    count, y = np.broadcast_arrays(np.asarray(count, np.float64), np.asarray(y, np.float64))
+    count, y, short = np.broadcast_arrays(count, y, short)
     a = np.floor(0.5 * count * (1.0 + y)) + 1.0
-    none = a > count
-    a = np.where(none, count, np.maximum(a, np.floor(0.5 * count) + 1.0))
+    a = np.clip(a, np.floor(0.5 * count) + 1.0, count)
     log_f, log_error = _log_half_pmf(count, a)
     ratio = _half_tail_ratio(count, a)
-    f = np.where(none, 0.0, np.exp(log_f))
+    f = np.where(short > 0.0, np.exp(log_f), 0.0)
     jump = a * f / count
     tail = f * ratio
-    value = np.maximum(jump - y * tail, 0.0)
-    # The difference is exact up to the errors of f and of the ratio, times the two terms.
-    error = (jump + y * tail) * (log_error + 2.0 * TAIL_RATIO_ERROR)
-    return value, error, tail, jump
+    return (
+        *_excess(a >= count, jump, tail, y, short, log_error + 2.0 * TAIL_RATIO_ERROR),
+        tail,
+        jump,
+    )
 
 
-def signs_excess_table(count: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """The same as mean_of_signs_excess(count, y[:, None]) for 1-d arrays, from one table per count.
+def _excess(
+    top: npt.NDArray[np.bool_],
+    jump: Floats,
+    tail: Floats,
+    y: Floats,
+    short: Floats,
+    relative: Floats,
+) -> tuple[Floats, Floats]:
+    """(jump - y tail, error): exact up to the errors of the two terms.
+
+    Where only the top outcome exceeds y it is tail (1 - y), which does not cancel."""
+    value = np.where(top, tail * short, np.maximum(jump - y * tail, 0.0))
+    error = np.where(top, tail * short, jump + y * tail) * relative
+    return value, error
+
+
+def signs_excess_table(
+    count: Floats, y: Floats, short: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """mean_of_signs_excess(count, y[:, None], short[:, None]) for 1-d arrays, by one table per count.
 
     Probabilities are running products from the middle outwards and tails running sums from the far
     end inwards, all of positive terms: N roundings each. Cheaper where counts are small and the y
@@ -242,16 +264,16 @@ def signs_excess_table(count: Floats, y: Floats) -> tuple[Floats, Floats, Floats
     with np.errstate(under="ignore"):
         np.cumprod(table, axis=1, out=table)
     tails = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
-    a = np.maximum(np.floor(0.5 * count * (1.0 + y[:, None])) + 1.0, middle)
-    column = np.minimum(a - middle, columns - 1).astype(np.int64)
+    a = np.clip(np.floor(0.5 * count * (1.0 + y[:, None])) + 1.0, middle, count)
+    column = (a - middle).astype(np.int64)
     row = np.arange(count.size)
-    jump = a / count * table[row, column]
-    tail = tails[row, column]
-    value = np.maximum(jump - y[:, None] * tail, 0.0)
+    some = short[:, None] > 0.0
+    jump = np.where(some, a / count * table[row, column], 0.0)
+    tail = np.where(some, tails[row, column], 0.0)
     relative = log_error + 8.0 * UNIT * columns + 2.0 * TAIL_RATIO_ERROR
+    value, error = _excess(a >= count, jump, tail, y[:, None], short[:, None], relative)
     # What underflows is below 1e-300 times the number of columns.
-    error = (jump + y[:, None] * tail) * relative + 1e-300
-    return value, error, tail, jump
+    return value, error + np.where(some, 1e-300, 0.0), tail, jump
 
 
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:

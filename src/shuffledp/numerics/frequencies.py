@@ -144,8 +144,9 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
 
 def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:
     """The whole r in [low, high) of every kept cell, each once, at most half; always r = 0."""
-    first = np.ceil(low - 1e-9).astype(np.int64)
-    last = np.minimum(np.ceil(high + 1e-9).astype(np.int64), half[rows] + 1)
+    pad = 1e-9 + 1e-15 * half[rows]  # cell edges are rounded
+    first = np.maximum(np.ceil(low - pad), 0.0).astype(np.int64)
+    last = np.minimum(np.ceil(high + pad).astype(np.int64), half[rows] + 1)
     count = np.maximum(last - first, 0)
     r = (
         np.arange(count.sum())

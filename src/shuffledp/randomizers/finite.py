@@ -47,9 +47,9 @@ class FiniteRandomizer:
         if np.any((bottom == 0.0) & (top > 0.0)):
             return math.inf
         used = top > 0.0
-        ratio = float((top[used] / bottom[used]).max())
-        # One unit up: the matrix is taken as exact, the logarithm is not.
-        return 0.0 if ratio == 1.0 else math.log(ratio) * (1.0 + 2.0**-51)
+        excess = float(((top - bottom)[used] / bottom[used]).max())
+        # A few units up: the (normalised) matrix is taken as exact, the logarithm is not.
+        return math.log1p(excess) * (1.0 + 2.0**-50)
 
     @cached_property
     def gamma(self) -> float:

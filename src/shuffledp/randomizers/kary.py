@@ -29,7 +29,8 @@ class KaryRandomizedResponse:
         whole = _validate.count("k", k, least=2, most=2**40)
         if gamma is not None:
             blanket = _validate.probability("gamma", gamma, positive=True)
-            local = math.log1p(whole * (1.0 - blanket) / blanket)
+            # Rounded up: a larger epsilon0 is a weaker guarantee.
+            local = math.log1p(whole * (1.0 - blanket) / blanket) * (1.0 + 2.0**-50)
             if local > _validate.MAX_EPSILON0:
                 raise ValueError(
                     f"gamma must be at least k e^-{_validate.MAX_EPSILON0:g} for a certificate, "
