@@ -69,6 +69,12 @@ class AmplificationProfile(PrivacyProfile):
         return max(ratios, default=0.0) * (1.0 + 16.0 * UNIT)
 
     @property
+    def infinite_loss(self) -> float:
+        """What x sends, x' never sends and nobody hides is seen at every epsilon."""
+        rows = zip(self.own, self.other, self.clone, strict=True)
+        return sum(own for own, other, clone in rows if other == clone == 0.0) * (1.0 - 1e-12)
+
+    @property
     def scale(self) -> float:
         chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
         return math.sqrt(chi / self.n)

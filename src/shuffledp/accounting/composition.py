@@ -69,8 +69,12 @@ class ComposedLoss:
         result = tail_sum(groups, own, k0, theta * self.spacing, HockeyStick(gap, h))
         scale = np.exp(result.log_scale)
         value, error = result.value[:, 0], result.error[:, 0]
-        # Rounding of epsilon against the lattice moves the payoff by at most slack everywhere.
-        moved = slack * (1.0 + theta) * np.exp(result.log_scale + theta * self.spacing)
+        # Rounding of epsilon against the lattice moves the payoff by at most slack; if epsilon is on
+        # a lattice point, that point may even be missed.
+        cell = epsilon / self.spacing
+        near = np.abs(cell - np.rint(cell)) <= 16.0 * UNIT * (1.0 + cell)
+        reach = np.where(near, theta * self.spacing, 0.0)
+        moved = slack * np.exp(np.minimum(result.log_scale + reach, 700.0))
         return np.stack(
             [
                 np.maximum(scale * (value - error) - moved, 0.0),

@@ -48,6 +48,10 @@ class FiniteBlanketProfile(PrivacyProfile):
         return max((law.epsilon_max for law in self.laws), default=0.0)
 
     @property
+    def infinite_loss(self) -> float:
+        return max((law.infinite_loss for law in self.laws), default=0.0)
+
+    @property
     def scale(self) -> float:
         return max((law.scale for law in self.laws), default=0.0)
 
