@@ -25,6 +25,7 @@ from shuffledp.numerics.frequencies import NoCertificateError
 _REFINEMENTS = 7
 _CANDIDATES = np.array([0.25, 0.5, 0.95])
 _EXACT = 1e-10
+_LARGEST_EPSILON = 690.0
 _SMALLEST_DELTA = 1e-280
 """Below this, numbers under- or overflow: the pure bound is given instead."""
 
@@ -85,13 +86,16 @@ def delta_of(rounds: Rounds, epsilon: Floats, tolerance: float) -> tuple[Floats,
     pure = _pure(rounds)
     low, high = np.zeros(epsilon.size), np.zeros(epsilon.size)
     live = epsilon < pure
+    # Exponentials end there: beyond, the curve (which falls) is bounded by its value there.
+    reachable = epsilon <= _LARGEST_EPSILON
+    epsilon = np.minimum(epsilon, _LARGEST_EPSILON)
     if live.any():
         if _is_single(rounds):
             high[live] = _single_delta(rounds[0][0].profile, epsilon[live], tolerance)
         else:
             high[live] = _composed_delta(rounds, epsilon[live], tolerance)
         high = np.minimum(high, 1.0)
-        low[live] = _lower_delta(rounds, epsilon[live], high[live])
+        low[live] = _lower_delta(rounds, epsilon[live], high[live]) * reachable[live]
     agreed = [_agreed(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     return np.array(agreed), high
 
