@@ -15,8 +15,8 @@ class KaryRandomizedResponse:
     Equivalently: with probability gamma = k p a uniformly random value (the blanket), else the
     truth. Give epsilon0 or gamma.
 
-    >>> KaryRandomizedResponse(k=4, gamma=0.5).epsilon0
-    1.6094379124341003
+    >>> round(KaryRandomizedResponse(k=4, gamma=0.5).epsilon0, 12)
+    1.609437912434
     """
 
     k: int
