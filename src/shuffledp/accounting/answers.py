@@ -294,12 +294,12 @@ def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
 def _witness_epsilons(part: Round, delta: float, upper: float) -> Iterator[float]:
     """For each witness that beats the ones before it, how far it stays above ``delta``."""
     best = 0.0
-    relative = _EXACT if part.alone else 5e-4
+    relative = _EXACT if part.alone else 1e-3
     for witness in sorted(part.witnesses, key=lambda w: -w.scale):
         for curve in witness.directions:
 
             def lines(epsilon: Floats, curve: PrivacyProfile = curve) -> SupportingLines:
-                return curve.support(epsilon, 2e-4)
+                return curve.support(epsilon, 1e-3)
 
             # A witness that cannot be evaluated is no witness: the others still hold.
             with suppress(NoCertificateError):
