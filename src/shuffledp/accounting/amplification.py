@@ -235,7 +235,7 @@ class _Lattice:
         x = np.concatenate([x, np.zeros((rows, 1))], axis=1)
         rest = max(0.0, 1.0 - math.fsum(clone))
         w = np.broadcast_to(np.append(clone, rest), x.shape)
-        if rest <= 1e-12:  # a law that is complete: what rounding leaves is no atom
+        if rest <= 16.0 * UNIT * clone.size:  # complete: what rounding leaves is no atom
             x, w = x[:, :-1], w[:, :-1]
         theta = saddle(x, w, n)
         return cls(n, top, x, w, theta, *_spacing(x, w, theta, resolution))
