@@ -124,7 +124,10 @@ class ComposedLoss:
 
     def tilt_for(self, delta: float) -> tuple[float, float]:
         """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
-        low, high = math.log(1e-6 / self._reach()), math.log(self._steepest())
+        # About sqrt(2 log(1/delta)) / deviation; only a guess is wanted.
+        rough = math.log(max(math.sqrt(2.0 * math.log(1.0 / delta)), 0.1) / self._deviation)
+        low = max(math.log(1e-6 / self._reach()), rough - 3.0)
+        high = max(min(math.log(self._steepest()), rough + 3.0), low + 1e-3)
         for _ in range(50):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
@@ -140,7 +143,7 @@ class ComposedLoss:
                 low = middle
             else:
                 high = middle
-            if high - low < 1e-4:
+            if high - low < 3e-3:
                 break
         return theta, max(epsilon, 0.0)
 

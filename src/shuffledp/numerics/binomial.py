@@ -320,10 +320,13 @@ def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple
     edges = np.asarray(edges, dtype=np.float64)
     first, last = edges[:-1], edges[1:]
     left = edges <= n * p + q
-    below, below_error = log_upper_tail(n, np.where(left, n - edges + 1.0, float(n)), q, p)
-    above, above_error = log_upper_tail(n, np.where(left, float(n), edges), p, q)
-    tail = np.exp(np.where(left, below, above))
-    slack = tail * 2.0 * np.where(left, below_error, above_error)
+    single = last - first == 1.0
+    wide = np.append(True, ~single) | np.append(~single, True)  # edges whose tail is needed
+    tail, slack = np.zeros(edges.size), np.zeros(edges.size)
+    for side, at, rate, rest in ((left, n - edges + 1.0, q, p), (~left, edges, p, q)):
+        log_tail, doubt = log_upper_tail(n, at[side & wide], rate, rest)
+        tail[side & wide] = np.exp(log_tail)
+        slack[side & wide] = 2.0 * doubt * tail[side & wide]
     in_left, in_right = left[1:], ~left[:-1]
     sign_first = np.where(in_right, 1.0, -1.0)
     sign_last = np.where(in_left, 1.0, -1.0)
@@ -331,7 +334,6 @@ def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple
     middle = whole + sign_first * tail[:-1] + sign_last * tail[1:]
     error = slack[:-1] + slack[1:] + 4.0 * UNIT * (whole + tail[:-1] + tail[1:])
     lower, upper = middle - error, middle + error
-    single = last - first == 1.0
     if single.any():
         log_f, log_error = log_pmf(n, first[single], p, q)
         lower[single] = np.exp(log_f - 2.0 * log_error)
