@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bound:
     """The true value lies in [lower, upper]. ``float(bound)`` is the upper, safe end.
 
@@ -40,8 +40,6 @@ class Bound:
         return bool(
             np.array_equal(self.lower, other.lower) and np.array_equal(self.upper, other.upper)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     @classmethod
     def of(cls, lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], like: Any) -> Bound:
