@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibration import Calibration, calibrate
-    from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
+    from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
     from shuffledp.bound import Bound
     from shuffledp.numerics.frequencies import NoCertificateError
     from shuffledp.randomizers.binary import BinaryRandomizedResponse
@@ -30,6 +30,7 @@ _HOMES = {
     "Composition": "accounting.mechanism",
     "FiniteRandomizer": "randomizers.finite",
     "KaryRandomizedResponse": "randomizers.kary",
+    "KnownLoss": "accounting.mechanism",
     "LocalRandomizer": "randomizers.local",
     "Mechanism": "accounting.mechanism",
     "NoCertificateError": "numerics.frequencies",
@@ -44,6 +45,7 @@ __all__ = [
     "Composition",
     "FiniteRandomizer",
     "KaryRandomizedResponse",
+    "KnownLoss",
     "LocalRandomizer",
     "Mechanism",
     "NoCertificateError",

@@ -38,6 +38,8 @@ from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _AT_ONCE = 64
+_GUESSES = 3
+_GUESS_POINTS = 17
 _NUDGE = 64.0 * UNIT
 _FAR = 2.0**40
 
@@ -124,6 +126,25 @@ class AmplificationProfile(PrivacyProfile):
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         parts = [self._support(part, resolution) for part in _chunks(epsilon)]
         return SupportingLines.join(epsilon, parts)
+
+    def guess(self, delta: float, most: float) -> float:
+        """About where the curve passes ``delta``, at most ``most``: a start for the certified search.
+
+        The saddle point of E[(sum)_+] = (2 pi i)^-1 integral e^{n K(s)} / s^2 ds, K = log E[e^{s X}]."""
+        clone = np.array(self.clone)
+        hidden = clone > 0.0
+        clone = clone[hidden]
+        low, high = 0.0, min(most, self.epsilon_max, 700.0)
+        for _ in range(_GUESSES):
+            epsilon = np.linspace(low, high, _GUESS_POINTS)
+            weight = self._weights(epsilon, 0.0)[:, hidden]
+            live = _live(weight, np.array(self.gap)[hidden], self.n)
+            value = np.full(epsilon.size, -np.inf)
+            if live.any():
+                value[live] = _log_estimate(weight[live], clone, self.n)
+            last = int(np.sum(value >= math.log(delta)))  # the estimates fall, up to their error
+            low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
+        return 0.5 * float(low + high)
 
     def _enumeration(self) -> _Enumeration | None:
         """All outcomes, where they are few: then the curve is a finite sum."""
@@ -266,6 +287,22 @@ class _Lattice:
         low = scale * np.maximum(result.value - result.error, 0.0)
         high = scale * (result.value + result.error)
         return np.stack([low[:, 0], low[:, 1], high[:, 1]])
+
+
+def _log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
+    """log (1/n) E[(sum)_+] for rows of weights, to a few percent."""
+    top = (weight / clone).max(axis=1)
+    x = np.concatenate([weight / clone / top[:, None], np.zeros((len(weight), 1))], axis=1)
+    x = np.maximum(x, -_FAR)
+    w = np.broadcast_to(np.append(clone, max(0.0, 1.0 - math.fsum(clone))), x.shape)
+    theta = saddle(x, w, n)
+    growth = w * np.expm1(theta[:, None] * x)
+    phi = 1.0 + growth.sum(axis=1)
+    tilted = (growth + w) * x / phi[:, None]
+    first = tilted.sum(axis=1)
+    curvature = n * ((tilted * x).sum(axis=1) - first**2) * theta**2 + 2.0
+    shape = n * np.log(phi) - np.log(theta) - 0.5 * np.log(2.0 * np.pi * curvature)
+    return np.asarray(np.log(top / n) + shape)
 
 
 def positive_part(

@@ -18,7 +18,7 @@ from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import Lattice, dominated, dominating, sample
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.accounting.search import crossing
+from shuffledp.accounting.search import CLOSELY, crossing
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
 
@@ -83,21 +83,27 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
 
 def delta_of(rounds: Rounds, epsilon: Floats, tolerance: float) -> tuple[Floats, Floats]:
     """(lower, upper) on delta at every epsilon >= 0 (a 1-d array)."""
-    pure = _pure(rounds)
-    low, high = np.zeros(epsilon.size), np.zeros(epsilon.size)
-    live = epsilon < pure
-    # Exponentials end there: beyond, the curve (which falls) is bounded by its value there.
-    reachable = epsilon <= _LARGEST_EPSILON
-    epsilon = np.minimum(epsilon, _LARGEST_EPSILON)
+    high = upper_delta(rounds, epsilon, tolerance)
+    low = np.zeros(epsilon.size)
+    live = (epsilon < _pure(rounds)) & (epsilon <= _LARGEST_EPSILON)
     if live.any():
-        if _is_single(rounds):
-            high[live] = _single_delta(rounds[0][0].profile, epsilon[live], tolerance)
-        else:
-            high[live] = _composed_delta(rounds, epsilon[live], tolerance)
-        high = np.minimum(high, 1.0)
-        low[live] = _lower_delta(rounds, epsilon[live], high[live]) * reachable[live]
+        low[live] = _lower_delta(rounds, epsilon[live], high[live])
     agreed = [_agreed(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     return np.array(agreed), high
+
+
+def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
+    """The certified upper ends alone."""
+    high = np.zeros(epsilon.size)
+    live = epsilon < _pure(rounds)
+    if live.any():
+        # Exponentials end there: beyond, the curve (which falls) is bounded by its value there.
+        reached = np.minimum(epsilon[live], _LARGEST_EPSILON)
+        if _is_single(rounds):
+            high[live] = _single_delta(rounds[0][0].profile, reached, tolerance)
+        else:
+            high[live] = _composed_delta(rounds, reached, tolerance)
+    return np.minimum(high, 1.0)
 
 
 def _pure(rounds: Rounds) -> float:
@@ -304,9 +310,10 @@ def _witness_epsilons(part: Round, delta: float, upper: float) -> Iterator[float
             # A witness that cannot be evaluated is no witness: the others still hold.
             with suppress(NoCertificateError):
                 if best == 0.0 or float(lines(np.array([best])).value[0]) > delta:
-                    guess = best or 0.98 * upper
+                    guess = curve.guess(delta, upper)
                     ceiling = 2.0 * upper  # beyond it there would be a contradiction
-                    best = max(best, crossing(lines, delta, guess, ceiling, relative)[0])
+                    found = crossing(lines, delta, guess, ceiling, relative, CLOSELY)
+                    best = max(best, found[0])
             yield best
 
 

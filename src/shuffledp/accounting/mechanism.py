@@ -14,7 +14,8 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp.accounting.analyses import NAMES, BestProfile, analyses, profile_of
-from shuffledp.accounting.answers import Round, delta_of, epsilon_of, upper_epsilon
+from shuffledp.accounting.answers import Round, delta_of, epsilon_of, upper_delta, upper_epsilon
+from shuffledp.accounting.known_loss import KnownLossProfile
 from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting.witnesses import witnesses
@@ -30,7 +31,7 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[tuple[Shuffled, int], ...]:
+    def parts(self) -> tuple[tuple[OneRound, int], ...]:
         """The different rounds, each with the number of times it is run."""
 
     def _rounds(self) -> list[tuple[Round, int]]:
@@ -74,6 +75,14 @@ class Mechanism(ABC):
         with self._named():
             return Bound.of(*delta_of(rounds, points.ravel(), allowed), epsilon)
 
+    def upper_delta(self, *, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Any:
+        """``delta(...).upper`` alone: the lower end is not computed."""
+        points = _validate.non_negative("epsilon", epsilon)
+        allowed = _validate.tolerance(tolerance)
+        with self._named():
+            high = upper_delta(self._rounds(), points.ravel(), allowed)
+        return Bound.of(high, high, epsilon).upper
+
     def profile(self, alpha: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """H_alpha, the hockey-stick divergence, at alpha >= 0 (a number or an array), enclosed."""
         points = _validate.non_negative("alpha", alpha)
@@ -93,6 +102,12 @@ class Mechanism(ABC):
         """delta on a grid of epsilon: the privacy curve."""
         return self.delta(epsilon=epsilon, tolerance=tolerance)
 
+    def to_dp_accounting(self, *, discretization: float = 1e-4) -> Any:
+        """A ``dp_accounting`` privacy loss distribution that dominates this mechanism's."""
+        from shuffledp.interop.dp_accounting import to_dp_accounting
+
+        return to_dp_accounting(self, discretization=discretization)
+
     def __mul__(self, rounds: Any) -> Mechanism:
         times = _validate.count("rounds", rounds, least=0)
         if times == 1:
@@ -104,14 +119,27 @@ class Mechanism(ABC):
     def __add__(self, other: Any) -> Mechanism:
         if not isinstance(other, Mechanism):
             return NotImplemented
-        total: dict[Shuffled, int] = {}
+        total: dict[OneRound, int] = {}
         for part, count in self.parts + other.parts:
             total[part] = total.get(part, 0) + count
         return Composition(tuple(total.items()))
 
 
+class OneRound(Mechanism):
+    """A mechanism that is run once."""
+
+    @property
+    def parts(self) -> tuple[tuple[OneRound, int], ...]:
+        return ((self, 1),)
+
+    @property
+    @abstractmethod
+    def round(self) -> Round:
+        """This round as the accountant sees it."""
+
+
 @dataclass(frozen=True)
-class Shuffled(Mechanism):
+class Shuffled(OneRound):
     """One round: n users randomize, a shuffler forgets who sent what, the adversary sees the rest.
 
     ``n`` counts the honest reports in one shuffle. With ``population`` the n users are a fresh
@@ -144,10 +172,6 @@ class Shuffled(Mechanism):
             profile_of(self.randomizer, self.n, self.analysis)
 
     @property
-    def parts(self) -> tuple[tuple[Shuffled, int], ...]:
-        return ((self, 1),)
-
-    @property
     def fraction(self) -> float:
         """The share of the population that takes part in a round."""
         return 1.0 if self.population is None else self.n / self.population
@@ -170,7 +194,6 @@ class Shuffled(Mechanism):
 
     @cached_property
     def round(self) -> Round:
-        """This round as the accountant sees it."""
         pairs = witnesses(self.randomizer, self.n)
         profile: PrivacyProfile = self._base
         if self.fraction < 1.0:
@@ -185,14 +208,32 @@ class Shuffled(Mechanism):
         return Round(profile, tuple(pairs), pure, attained if pairs else 0.0, self.n == 1)
 
 
+@dataclass(frozen=True, eq=False)
+class KnownLoss(OneRound):
+    """A round known only by its privacy loss distribution (see accounting.known_loss).
+
+    Nothing is known of its datasets, so it has no lower end."""
+
+    profile_of_losses: KnownLossProfile
+
+    @cached_property
+    def round(self) -> Round:
+        profile = self.profile_of_losses
+        return Round(profile, (), profile.epsilon_max, 0.0)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(law.loss.size) for law in self.profile_of_losses.laws)
+        return f"KnownLoss({sizes} losses)"
+
+
 @dataclass(frozen=True)
 class Composition(Mechanism):
     """Adaptive composition: each round may be chosen by looking at the results of earlier ones."""
 
-    rounds: tuple[tuple[Shuffled, int], ...]
+    rounds: tuple[tuple[OneRound, int], ...]
 
     @property
-    def parts(self) -> tuple[tuple[Shuffled, int], ...]:
+    def parts(self) -> tuple[tuple[OneRound, int], ...]:
         return self.rounds
 
     def __repr__(self) -> str:

@@ -12,11 +12,19 @@ from shuffledp.accounting.profile import Floats, SupportingLines
 Lines = Callable[[Floats], SupportingLines]
 
 _STEPS = 60
-_FIRST = np.array([0.6, 1.0, 1.6])
+_AROUND = np.array([-1.0, 0.0, 1.0])
+ROUGHLY = (0.6, 1.0, 1.6)
+CLOSELY = (0.9973, 0.9982, 0.9991, 1.0)
+"""How far a guess may be trusted: where, in multiples of it, to look first."""
 
 
 def crossing(
-    lines: Lines, level: float, guess: float, ceiling: float, relative: float
+    lines: Lines,
+    level: float,
+    guess: float,
+    ceiling: float,
+    relative: float,
+    first: tuple[float, ...] = ROUGHLY,
 ) -> tuple[float, float]:
     """(low, high): the value at low is >= ``level``, it is not at high, high <= low (1 + relative).
 
@@ -24,9 +32,9 @@ def crossing(
     curve is known to be at most the level.
 
     The logarithm of a hockey-stick curve is nearly concave in epsilon, so Newton's method from the
-    lines' own slopes comes in from the right: aim at its root and a little to the left of it."""
+    lines' own slopes comes in from the right: aim at its root and a little to either side of it."""
     low, high = 0.0, ceiling
-    points = np.unique(np.minimum(guess, 0.98 * ceiling) * _FIRST)
+    points = np.unique(np.minimum(guess, 0.98 * ceiling) * np.array(first))
     for step in range(_STEPS):
         points = points[(points > low) & (points < high)]
         if not points.size:
@@ -43,7 +51,7 @@ def crossing(
         if low == 0.0 and step == 1 and float(lines(np.zeros(1)).value[0]) < level:
             return 0.0, 0.0
         aim = _newton(found, level, high) if step % 6 < 5 else _between(low, high)
-        points = aim * np.array([1.0 - 0.7 * relative, 1.0])
+        points = aim * (1.0 + 0.9 * relative * _AROUND)
     return low, high
 
 
