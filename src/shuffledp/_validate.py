@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 MAX_COUNT = 2**53
 MAX_EPSILON0 = 300.0
+MAX_SAMPLED_EPSILON0 = 36.0
 
 
 def _real(name: str, value: Any) -> float:
@@ -110,3 +111,92 @@ def row_stochastic(name: str, value: Any) -> npt.NDArray[np.float64]:
             f"{name} rows must sum to 1 (within 1e-9), row {worst} sums to {float(total[worst])!r}"
         )
     return np.asarray(matrix / total[:, None])
+
+
+def integers(name: str, value: Any) -> npt.NDArray[np.integer[Any]]:
+    """A whole number or a one-dimensional array of whole numbers, in the machine's byte order."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name} must be a number or one-dimensional") from None
+    if array.size == 0 and isinstance(value, (list, tuple)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be whole numbers (an integer dtype), got dtype {array.dtype}")
+    if array.ndim > 1:
+        raise ValueError(f"{name} must be a number or one-dimensional, got shape {array.shape}")
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="))
+
+
+def below(
+    name: str, array: npt.NDArray[np.integer[Any]], bound: int, offset: int = 0
+) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """The integers as unsigned ones in [0, bound). The first offender is named, counted from offset."""
+    width = array.dtype.itemsize
+    unsigned = np.ascontiguousarray(array).view(f"u{width}")  # what is negative becomes large
+    outside = min(bound, 2 ** (8 * width - (array.dtype.kind == "i")))
+    if unsigned.size and int(unsigned.max()) >= outside:
+        first = int(np.argmax(unsigned >= outside))
+        raise ValueError(
+            f"{name} must be in [0, {bound - 1}], got {name}[{offset + first}] = {array[first]}"
+        )
+    return unsigned
+
+
+def counts(name: str, value: Any, size: int, most: int) -> npt.NDArray[np.float64]:
+    """``size`` numbers in [0, most]."""
+    array = non_negative(name, value)
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
+    if (array > most).any():
+        first = int(np.argmax(array > most))
+        raise ValueError(f"{name} must be in [0, {most}], got {name}[{first}] = {array[first]}")
+    return array
+
+
+def above(name: str, value: Any, bound: float) -> float:
+    """A finite number strictly above ``bound``."""
+    number = _real(name, value)
+    if not bound < number < math.inf:
+        raise ValueError(f"{name} must be in ({bound:g}, inf), got {value!r}")
+    return number
+
+
+def sampled_epsilon0(value: Any) -> float:
+    """A local epsilon that weights out of 2^64 can realise well."""
+    number = _real("epsilon0", value)
+    if not 1e-6 <= number <= MAX_SAMPLED_EPSILON0:
+        raise ValueError(
+            f"epsilon0 must be in [1e-06, {MAX_SAMPLED_EPSILON0:g}] to be sampled exactly, "
+            f"got {value!r}"
+        )
+    return number
+
+
+def reals(name: str, value: Any, low: float, high: float) -> npt.NDArray[np.float64]:
+    """A number or a one-dimensional array of numbers in [low, high]; the first offender is named."""
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be a number or one-dimensional") from None
+    if raw.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be real numbers, got dtype {raw.dtype}")
+    if raw.ndim > 1:
+        raise ValueError(f"{name} must be a number or one-dimensional, got shape {raw.shape}")
+    array = raw.astype(np.float64)
+    bad = ~((array >= low) & (array <= high))
+    if bad.any():
+        first = int(np.argmax(bad))
+        where = f"{name}[{first}]" if raw.ndim else name
+        raise ValueError(
+            f"{name} must be in [{low!r}, {high!r}], got {where} = {array.flat[first]}"
+        )
+    return array
+
+
+def finite(name: str, value: Any) -> float:
+    """A finite number."""
+    number = _real(name, value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return number

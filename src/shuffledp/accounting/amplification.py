@@ -38,6 +38,7 @@ from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _AT_ONCE = 64
+_FEW_TYPES = 6
 _GUESSES = 3
 _GUESS_POINTS = 17
 _NUDGE = 64.0 * UNIT
@@ -171,6 +172,7 @@ class AmplificationProfile(PrivacyProfile):
         elif live.any():
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
             lattice = _Lattice.of(weight[live][:, hidden], clone[hidden], self.n, resolution)
+            result[live] = np.minimum(result[live], seen + lattice.chernoff())
             with suppress(NoCertificateError):
                 result[live] = np.minimum(result[live], seen + lattice.upper())
         return np.asarray(result * (1.0 + 1e-14) + 1e-300)
@@ -235,10 +237,15 @@ class _Lattice:
     """Tilt and lattice for a batch of laws (rows) of X: values x, probabilities ``clone``.
 
     The value 0 with the remaining probability is the last column; x is in units of ``top``, its
-    largest value. Lattice points are ``origin + h z``, z whole; the origin is the most probable."""
+    largest value. Lattice points are ``origin + h z``, z whole; the origin is the most probable.
+
+    Rare extreme values would force a coarse lattice on all others. From above, X <= min(X, c) +
+    (X - c)_+, and the mean of the latter is added (``beyond``); values that are too low are raised.
+    From below x is only a score, and any will do."""
 
     n: int
     top: Floats
+    beyond: Floats
     x: Floats
     w: Floats
     theta: Floats
@@ -249,17 +256,22 @@ class _Lattice:
     def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice:
         rows = len(weight)
         x = weight / clone
-        # Values so low that one of them decides the sum may be raised: from above that is safe,
-        # and from below x is only a score.
-        top = x.max(axis=1)
-        x = np.maximum(x / top[:, None], -_FAR)
+        top, bottom, beyond = x.max(axis=1), np.full(rows, -np.inf), np.zeros(rows)
+        if clone.size > _FEW_TYPES:
+            # Any cut is valid: this one is meant to loosen delta by a share of the resolution.
+            budget = 0.1 * resolution * np.exp(np.minimum(_log_estimate(weight, clone, n), 0.0))
+            top, bottom = cut(x, clone, budget), -cut(-x, clone, budget)
+            beyond = (clone * np.maximum(x - top[:, None], 0.0)).sum(axis=1) * (1.0 + 1e-12)
+            x = np.minimum(x, top[:, None])
+        # Values so low that one of them decides the sum may be raised as well.
+        x = np.maximum(x / top[:, None], np.maximum(bottom / top, -_FAR)[:, None])
         x = np.concatenate([x, np.zeros((rows, 1))], axis=1)
         rest = max(0.0, 1.0 - math.fsum(clone))
         w = np.broadcast_to(np.append(clone, rest), x.shape)
         if rest <= 16.0 * UNIT * clone.size:  # complete: what rounding leaves is no atom
             x, w = x[:, :-1], w[:, :-1]
         theta = saddle(x, w, n)
-        return cls(n, top, x, w, theta, *_spacing(x, w, theta, resolution))
+        return cls(n, top, beyond, x, w, theta, *_spacing(x, w, theta, resolution))
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
@@ -269,7 +281,15 @@ class _Lattice:
         z = np.concatenate([floor, floor + 1.0], axis=1)
         w = np.concatenate([self.w * (1.0 - right), self.w * right], axis=1)
         scaled = positive_part(z, w, self.origin, self.h, self.theta * self.h, self.n)
-        return np.asarray(self.top * scaled)
+        return np.asarray(self.top * scaled + self.beyond)
+
+    def chernoff(self) -> Floats:
+        """The same in one line, looser: s_+ <= e^{theta s - 1} / theta."""
+        growth = self.w * np.expm1(self.theta[:, None] * self.x)
+        rounding = 64.0 * UNIT * (self.n * np.abs(growth).sum(axis=1) + 1.0)
+        exponent = self.n * np.log1p(growth.sum(axis=1)) + rounding - 1.0
+        scaled = np.exp(np.minimum(exponent, 600.0)) / (self.n * self.theta)
+        return np.asarray(self.top * scaled + self.beyond)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
@@ -287,6 +307,22 @@ class _Lattice:
         low = scale * np.maximum(result.value - result.error, 0.0)
         high = scale * (result.value + result.error)
         return np.stack([low[:, 0], low[:, 1], high[:, 1]])
+
+
+def cut(x: Floats, w: Floats, budget: Floats) -> Floats:
+    """About the smallest c > 0 per row with sum w (x - c)_+ <= budget (the largest x if none)."""
+    order = np.argsort(-x, axis=1)
+    x, w = np.take_along_axis(x, order, axis=1), np.broadcast_to(w, x.shape)
+    mass = np.cumsum(np.take_along_axis(w, order, axis=1), axis=1)
+    excess = np.cumsum(mass[:, :-1] * -np.diff(x, axis=1), axis=1)
+    excess = np.concatenate([np.zeros((len(x), 1)), excess], axis=1)
+    usable = (excess <= budget[:, None]) & (x > 0.0)
+    last = np.maximum(usable.sum(axis=1) - 1, 0)
+    rows = np.arange(len(x))
+    found = x[rows, last] - (budget - excess[rows, last]) / mass[rows, last]
+    following = x[rows, np.minimum(last + 1, x.shape[1] - 1)]
+    found = np.maximum(found, np.maximum(following, 0.5 * x[rows, last]))
+    return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])
 
 
 def _log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
@@ -361,7 +397,8 @@ def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> tuple[Fl
     second = x[rows, order[:, max(-2, -x.shape[1])]] - origin
     top = x.max(axis=1) - origin
     top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
-    second = np.where(second != 0.0, np.abs(second), top)
+    # Values that differ by rounding alone are one value.
+    second = np.where(np.abs(second) > 1e-9 * np.abs(top), np.abs(second), top)
     h = np.concatenate([top[:, None] / _LATTICES, second[:, None] / _HALVES], axis=1)
     h = np.maximum(h, top[:, None] * 1e-6)
     cells = (x - origin[:, None])[:, :, None] / h[:, None, :]

@@ -19,13 +19,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from shuffledp.accounting.blanket import krr_blanket, tv_universal
+from shuffledp.accounting.blanket import krr_blanket, law_blanket, tv_universal
 from shuffledp.accounting.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting.finite import FiniteBlanketProfile
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.frequencies import NoCertificateError
-from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse, LocalRandomizer
+from shuffledp.randomizers.finite import FiniteRandomizer
+from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.grid import GridRandomizer
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.local import LocalRandomizer
+from shuffledp.randomizers.vectors import VectorRandomizer
 
 NAMES = ("best", "clones", "clones-2021", "blanket", "strong", "exact")
 
@@ -91,8 +96,8 @@ class BestProfile(PrivacyProfile):
 def analyses(randomizer: object) -> Analyses:
     """Name of each analysis that applies -> its profile for n users, the tightest first."""
     raise TypeError(
-        "randomizer must be a LocalRandomizer, KaryRandomizedResponse, BinaryRandomizedResponse or "
-        f"FiniteRandomizer, got {randomizer!r}"
+        "randomizer must be a randomizer of shuffledp (LocalRandomizer for any other), "
+        f"got {randomizer!r}"
     )
 
 
@@ -130,6 +135,18 @@ def _(randomizer: FiniteRandomizer) -> Analyses:
     if math.isfinite(randomizer.epsilon0):
         found |= _generic(randomizer.epsilon0)
     return found
+
+
+@analyses.register(FrequencyRandomizer)
+@analyses.register(VectorRandomizer)
+def _(randomizer: FrequencyRandomizer | VectorRandomizer) -> Analyses:
+    law = randomizer.law()
+    return {"blanket": lambda n: law_blanket(law, n)} | _generic(randomizer.epsilon0)
+
+
+@analyses.register
+def _(randomizer: GridRandomizer) -> Analyses:
+    return analyses(randomizer.finite)
 
 
 def profile_of(randomizer: object, n: int, analysis: str) -> BestProfile:

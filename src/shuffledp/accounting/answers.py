@@ -28,6 +28,7 @@ _EXACT = 1e-10
 _LARGEST_EPSILON = 690.0
 _SMALLEST_DELTA = 1e-280
 """Below this, numbers under- or overflow: the pure bound is given instead."""
+_HIDDEN = 1e-25
 
 
 @dataclass(frozen=True)
@@ -279,6 +280,8 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
         here = pairs.below.delta(epsilon[todo])[0]
         lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
         done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)
+        # So far out in the tail that rounding hides the answer: a bound, of unknown looseness.
+        done |= (here == 0.0) & (high < _HIDDEN) & (resolution < 0.5 * tolerance)
         result[todo[done]] = high[done]
         todo = todo[~done]
         if not todo.size:

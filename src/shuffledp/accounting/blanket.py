@@ -14,6 +14,9 @@ from __future__ import annotations
 import math
 
 from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting.largest import LargestProfile
+from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.randomizers.law import AmplificationLaw
 
 
 def krr_probabilities(k: int, epsilon0: float) -> tuple[float, float, float]:
@@ -30,6 +33,12 @@ def krr_blanket(k: int, epsilon0: float, n: int) -> AmplificationProfile:
     return AmplificationProfile(
         n, own=(ep, p, rest), other=(p, ep, rest), gap=(gap, -gap, 0.0), clone=(p, p, rest)
     ).without_empty_types()
+
+
+def law_blanket(law: AmplificationLaw, n: int) -> PrivacyProfile:
+    """A randomizer that knows the law of its own worst pair."""
+    pair = AmplificationProfile(n, law.own, law.other, law.gap, law.clone).without_empty_types()
+    return pair if pair.symmetric else LargestProfile(pair.directions)
 
 
 def tv_universal(epsilon0: float, total_variation: float, n: int) -> AmplificationProfile:

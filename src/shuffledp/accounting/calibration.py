@@ -10,6 +10,7 @@ from typing import Any
 from shuffledp import _validate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
+from shuffledp.numerics.frequencies import NoCertificateError
 
 _LOCAL = ("epsilon0", "gamma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
@@ -78,6 +79,7 @@ def calibrate(
         _validate.positive("epsilon", epsilon),
         _validate.probability("delta", delta),
         _validate.tolerance(tolerance),
+        getattr(randomizer, "MOST_EPSILON0", _validate.MAX_EPSILON0),
     )
     if unknown != "rounds":
         _validate.count("rounds", rounds)
@@ -104,20 +106,28 @@ class _Target:
     epsilon: float
     delta: float
     tolerance: float
+    most_epsilon0: float
+    """The largest local epsilon that the randomizer accepts."""
 
     def meets(self, build: Callable[[float], Mechanism]) -> Callable[[float], float]:
         """value -> certified epsilon / target: at most 1 where the target is met."""
 
         def ratio(value: float) -> float:
             mechanism = build(value)
-            # A coarse answer settles what is far from the target, and is cheaper.
-            for tolerance in (max(0.02, self.tolerance), self.tolerance):
-                bound = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance)
-                if not 1.0 < bound / self.epsilon < 1.0 + 1.5 * tolerance:
-                    break
-            return bound / self.epsilon
+            try:
+                return self._ratio(mechanism)
+            except NoCertificateError:
+                return math.inf  # what cannot be certified does not meet the target
 
         return ratio
+
+    def _ratio(self, mechanism: Mechanism) -> float:
+        # A coarse answer settles what is far from the target, and is cheaper.
+        for tolerance in (max(0.02, self.tolerance), self.tolerance):
+            bound = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance)
+            if not 1.0 < bound / self.epsilon < 1.0 + 1.5 * tolerance:
+                break
+        return bound / self.epsilon
 
 
 def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
@@ -140,11 +150,12 @@ Ratio = Callable[[float], float]
 
 
 def _largest_epsilon0(ratio: Ratio, target: _Target, population: int | None) -> float:
-    low, high = 0.0, min(max(1.0, target.epsilon), _validate.MAX_EPSILON0)
+    most = target.most_epsilon0
+    low, high = 0.0, min(max(1.0, target.epsilon), most)
     while ratio(high) <= 1.0:
-        if high == _validate.MAX_EPSILON0:
+        if high == most:
             return high
-        low, high = high, min(2.0 * high, _validate.MAX_EPSILON0)
+        low, high = high, min(2.0 * high, most)
     return _bisect(ratio, low, high, target.tolerance)
 
 

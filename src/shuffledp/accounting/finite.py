@@ -5,9 +5,10 @@ The blanket is the part that all inputs share, ``clone[y] = min_x matrix[x][y]``
 row x, other = row x'; an upper bound for substitution neighbours. Pairs whose laws are equal up to
 the order of the outputs are one class (k-ary randomized response has one, whatever k).
 
-Many classes share an *envelope*, and are taken apart where it is not good enough. All laws of X
-have the same mean 1 - alpha, and E[(sum)_+] is monotone in the convex order, so the law whose
-stop-loss curve E[(X - t)_+] is the largest of theirs bounds them all.
+Where the law of one pair is above all others (in the increasing convex order, checked at every
+epsilon), it alone is evaluated. Of the others, many share an *envelope*, and are taken apart where it
+is not good enough. All laws of X have the same mean 1 - alpha, and E[(sum)_+] is monotone in the
+convex order, so the law whose stop-loss curve E[(X - t)_+] is the largest of theirs bounds them all.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from shuffledp.accounting.amplification import AmplificationProfile, positive_part, saddle
+from shuffledp.accounting.amplification import AmplificationProfile, cut, positive_part, saddle
+from shuffledp.accounting.largest import LargestProfile
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
-from shuffledp.randomizers import FiniteRandomizer
+from shuffledp.randomizers.finite import FiniteRandomizer
 
+_FEW = 2
 _ALONE = 16
 _TOGETHER = 6
 _ENVELOPE_CELLS = 1024
@@ -43,41 +46,54 @@ class FiniteBlanketProfile(PrivacyProfile):
         """One law per class of pairs, the largest chi-square first."""
         return _laws(self.randomizer, self.n)
 
+    @cached_property
+    def largest(self) -> LargestProfile:
+        """All of them, one by one."""
+        return LargestProfile(tuple(self.laws))
+
     @property
     def epsilon_max(self) -> float:
-        return max((law.epsilon_max for law in self.laws), default=0.0)
+        return self.largest.epsilon_max
 
     @property
     def infinite_loss(self) -> float:
-        return max((law.infinite_loss for law in self.laws), default=0.0)
+        return self.largest.infinite_loss
 
     @property
     def scale(self) -> float:
-        return max((law.scale for law in self.laws), default=0.0)
+        return self.largest.scale
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        laws = self.laws
-        if len(laws) <= _ALONE:
-            found = [law.upper(epsilon, resolution) for law in laws]
-            return np.asarray(np.max(found or [0.0 * epsilon], axis=0))
-        enough = self.support(epsilon * (1.0 - 0.5 * resolution), 0.5 * resolution).value
-        pairs = zip(epsilon, enough, strict=True)
-        return np.array([self._maximum(float(e), resolution, float(good)) for e, good in pairs])
+        if len(self.laws) <= _FEW:
+            return self.largest.upper(epsilon, resolution)
+        # One law is the worst for most families of noise: then it alone is evaluated.
+        inside = epsilon * (1.0 - 0.1 * resolution)
+        leader, *others = self.laws
+        result = leader.upper(inside, resolution)
+        for i, (e, before) in enumerate(zip(epsilon, inside, strict=True)):
+            left = _not_below(leader, float(before), others, float(e))
+            if left:
+                result[i] = max(result[i], self._maximum(left, float(e), resolution))
+        return result
 
-    def _maximum(self, epsilon: float, resolution: float, enough: float) -> float:
-        """Largest curve at epsilon; classes whose envelope is below ``enough`` are closed together.
-
-        ``enough`` is what the true curve reaches at a slightly smaller epsilon."""
-        result = 0.0
-        todo = [self.laws]
+    def _maximum(
+        self, left: list[AmplificationProfile], epsilon: float, resolution: float
+    ) -> float:
+        """Largest curve at epsilon of the laws that are left."""
         at = np.array([epsilon])
+        if len(left) <= _ALONE:
+            return max(float(law.upper(at, resolution)[0]) for law in left)
+        # What the true curve reaches at a slightly smaller epsilon is low enough for a bound.
+        enough = float(self.support(at * (1.0 - 0.5 * resolution), 0.5 * resolution).value[0])
+        result = 0.0
+        todo = [left]
         while todo:
             laws = todo.pop()
             # Outputs that some input never sends are seen at once; then means differ: no envelope.
             if len(laws) <= _TOGETHER or any(min(law.clone) == 0.0 for law in laws):
                 bound = max(float(law.upper(at, resolution)[0]) for law in laws)
             else:
-                bound = _envelope(laws, self.n, epsilon)
+                bound = _envelope(laws, self.n, epsilon, 0.1 * resolution * enough)
                 if bound > max(enough, result):
                     cuts = np.linspace(0, len(laws), _TOGETHER + 1).astype(int)
                     todo += [laws[i:j] for i, j in pairwise(cuts) if j > i]
@@ -86,12 +102,66 @@ class FiniteBlanketProfile(PrivacyProfile):
         return result
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        best = np.zeros((3, epsilon.size))
-        for law in self.laws[:_ALONE]:
-            lines = law.support(epsilon, resolution)
-            rows = np.stack([lines.value, lines.slope_low, lines.slope_high])
-            best = np.where(rows[0] > best[0], rows, best)
-        return SupportingLines(epsilon, best[0], best[1], best[2])
+        laws = self.laws[:_ALONE]
+        if len(laws) > _FEW:
+            # Lines below any law will do: those that are not clearly below the first one's.
+            at = float(np.median(epsilon))
+            laws = laws[:1] + _not_below(laws[0], at * (1.0 - resolution), laws[1:], at)
+        return LargestProfile(tuple(laws)).support(epsilon, resolution)
+
+
+def _not_below(
+    leader: AmplificationProfile, before: float, laws: list[AmplificationProfile], epsilon: float
+) -> list[AmplificationProfile]:
+    """The laws whose X at epsilon is not proved below the leader's at ``before`` < epsilon.
+
+    Below in the increasing convex order, E[(X - t)_+] <= E[(Y - t)_+] for all t, which E[(sum)_+]
+    respects. The right side is linear between the values of Y and the left side is convex, so it is
+    enough to look at the values of Y. For t < 0 both are taken by parts, E[(X - t)_+] = E[X] - t +
+    E[(t - X)_+], so that every sum is one of positive terms."""
+    if min(leader.clone) == 0.0 or not before < epsilon < 700.0:
+        return laws
+    top = _Stops.of(leader, before)
+    t = np.unique(top.value)
+    right = t >= 0.0
+    calls, puts = top.calls(t[right]), top.puts(t[~right])
+    drift = (math.expm1(epsilon) - math.expm1(before)) * (1.0 - 1e-9)  # of the means 1 - e^epsilon
+    slack = 1e-12 * (1.0 + math.expm1(epsilon))
+
+    def below(law: AmplificationProfile) -> bool:
+        if min(law.clone) == 0.0:
+            return False
+        mine = _Stops.of(law, epsilon)
+        if np.any(mine.calls(t[right]) * (1.0 + 1e-11) > calls):
+            return False
+        return drift > slack and bool(
+            np.all(mine.puts(t[~right]) * (1.0 + 1e-11) <= drift - slack + puts)
+        )
+
+    return [law for law in laws if not below(law)]
+
+
+@dataclass(frozen=True)
+class _Stops:
+    """Values of X (decreasing) with their probabilities, for stop-loss sums."""
+
+    value: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, law: AmplificationProfile, epsilon: float) -> _Stops:
+        gap, other, clone = map(np.array, (law.gap, law.other, law.clone))
+        value = np.append((gap - math.expm1(epsilon) * other) / clone, 0.0)
+        order = np.argsort(-value, kind="stable")
+        return cls(value[order], np.append(clone, max(0.0, 1.0 - float(clone.sum())))[order])
+
+    def calls(self, t: Floats) -> Floats:
+        """E[(X - t)_+], exactly where X does not exceed t."""
+        return np.asarray(np.maximum(self.value - t[:, None], 0.0) @ self.weight)
+
+    def puts(self, t: Floats) -> Floats:
+        """E[(t - X)_+]."""
+        return np.asarray(np.maximum(t[:, None] - self.value, 0.0) @ self.weight)
 
 
 @lru_cache(maxsize=8)
@@ -124,8 +194,11 @@ def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, Ampl
     return np.vstack([keys[:, starts], sizes]).tobytes(), law.without_empty_types()
 
 
-def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float) -> float:
-    """Upper bound of every law's curve at epsilon, from the largest of their stop-loss curves."""
+def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float, budget: float) -> float:
+    """Upper bound of every law's curve at epsilon, from the largest of their stop-loss curves.
+
+    Rare values are cut off on both sides, as in AmplificationProfile, where that costs less than
+    ``budget``. The means then differ by what was cut; (s + d)_+ <= s_+ + d pays for it."""
     growth = math.expm1(epsilon) * (1.0 - 64.0 * UNIT)
     seen = 0.0
     values, weights = [], []
@@ -136,6 +209,9 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float) -> float
         seen = max(seen, float(np.maximum(weight[~hidden], 0.0).sum()))
         values.append(weight[hidden] / clone[hidden])
         weights.append(clone[hidden])
+    if budget > 0.0:
+        values, beyond = _clipped(values, weights, budget)
+        seen += beyond
     top = max(float(v.max(initial=0.0)) for v in values)
     bottom = min(float(v.min(initial=0.0)) for v in values)
     if top <= 1e-9 * -bottom or top == 0.0:
@@ -152,17 +228,32 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float) -> float
         # Stop-loss curves from either end: sums of positive terms only.
         above = np.maximum(above, _double_sum(mass[::-1])[::-1])
         below = np.maximum(below, _double_sum(mass))
-    mean = -growth / h  # all laws share it (up to rounding, inside the units)
-    split = int(np.searchsorted(lattice, mean))
+    means = [float(v @ w) / h for v, w in zip(values, weights, strict=True)]
+    split = int(np.searchsorted(lattice, max(means)))
     masses = np.zeros(size)
     masses[split + 1 : -1] = np.diff(above, 2)[split:]
     masses[1:split] = np.diff(below, 2)[: split - 1]
     masses = np.maximum(masses, 0.0)
     masses[split] = max(0.0, 1.0 - masses.sum())
     z, w = lattice[None, :], masses[None, :]
+    # The envelope's mean must not be below any law's; sums of 1024 terms are good to 1e-12.
+    lacking = max(means) - float(masses @ lattice)
+    seen += h * max(0.0, lacking)
     theta = saddle(z, w, n)
     step = np.array([h])
     return seen + float(positive_part(z, w, 0.0 * step, step, theta, n, _ENVELOPE_UNITS)[0])
+
+
+def _clipped(
+    values: list[Floats], weights: list[Floats], budget: float
+) -> tuple[list[Floats], float]:
+    """All laws' values cut to one range, and the largest mean that was cut off above it."""
+    level = np.array([budget])
+    pairs = list(zip(values, weights, strict=True))
+    top = max(float(cut(v[None, :], w, level)[0]) for v, w in pairs)
+    bottom = max(float(cut(-v[None, :], w, level)[0]) for v, w in pairs)
+    beyond = max(float((np.maximum(v - top, 0.0) * w).sum()) for v, w in pairs)
+    return [np.clip(v, -bottom, top) for v in values], beyond * (1.0 + 1e-12)
 
 
 def _spread(cell: Floats, weight: Floats, size: int, zero: int) -> Floats:

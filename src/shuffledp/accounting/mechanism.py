@@ -66,7 +66,8 @@ class Mechanism(ABC):
         """delta at epsilon (a number or an array), enclosed.
 
         ``upper`` is at most the analysis' exact delta at epsilon (1 - tolerance), or within
-        ``tolerance`` of its exact delta at epsilon."""
+        ``tolerance`` of its exact delta at epsilon. Only where the delta of several rounds is below
+        1e-25 and rounding hides it, ``upper`` is a bound that may be looser."""
         points = _validate.non_negative("epsilon", epsilon)
         allowed = _validate.tolerance(tolerance)
         rounds = self._rounds()

@@ -8,14 +8,22 @@ one pair of datasets of the real mechanism: below the mechanism's own profile.
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 
 import numpy as np
 
 from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.blanket import krr_probabilities
-from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse, LocalRandomizer
+from shuffledp.randomizers.finite import FiniteRandomizer
+from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.grid import GridRandomizer
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.law import AmplificationLaw
+from shuffledp.randomizers.local import LocalRandomizer
+from shuffledp.randomizers.vectors import VectorRandomizer
 
 _MOST_WITNESSES = 4
+_EXCHANGED = 1e-6
 
 
 def krr_witnesses(k: int, epsilon0: float, n: int) -> list[AmplificationProfile]:
@@ -87,12 +95,59 @@ def finite_pair(
     ).without_empty_types()
 
 
+@singledispatch
 def witnesses(randomizer: object, n: int) -> list[AmplificationProfile]:
     """Pairs of datasets of the randomizer's n-user round."""
-    if isinstance(randomizer, KaryRandomizedResponse):
-        return krr_witnesses(randomizer.k, randomizer.epsilon0, n)
-    if isinstance(randomizer, FiniteRandomizer):
-        return finite_witnesses(randomizer, n)
-    if isinstance(randomizer, LocalRandomizer):
-        return local_witnesses(randomizer, n)
     raise TypeError(f"no witnesses are known for {randomizer!r}")
+
+
+@witnesses.register
+def _(randomizer: LocalRandomizer, n: int) -> list[AmplificationProfile]:
+    return local_witnesses(randomizer, n)
+
+
+@witnesses.register
+def _(randomizer: KaryRandomizedResponse, n: int) -> list[AmplificationProfile]:
+    return krr_witnesses(randomizer.k, randomizer.epsilon0, n)
+
+
+@witnesses.register
+def _(randomizer: FiniteRandomizer, n: int) -> list[AmplificationProfile]:
+    return finite_witnesses(randomizer, n)
+
+
+@witnesses.register
+def _(randomizer: GridRandomizer, n: int) -> list[AmplificationProfile]:
+    return finite_witnesses(randomizer.finite, n)
+
+
+@witnesses.register
+def _(randomizer: FrequencyRandomizer, n: int) -> list[AmplificationProfile]:
+    """All others hold a third category, or x."""
+    third = randomizer.third_law()
+    pairs = [_complete(third, third.clone, n)] if third is not None else []
+    law = randomizer.law()
+    return [*pairs, _complete(law, law.own, n)]
+
+
+@witnesses.register
+def _(randomizer: VectorRandomizer, n: int) -> list[AmplificationProfile]:
+    """All others hold uniformly random directions, or x.
+
+    Others drawn at random are no worse than the worst dataset: the hockey stick is jointly convex.
+    Their reports are spread evenly, as the clones are. The law's own numbers are rounded up (by less
+    than 1e-8): exchanging x and x' once in a million times takes that back."""
+    law = randomizer.law()
+    pairs = zip(law.own, law.other, strict=True)
+    own = tuple(u - _EXCHANGED * (u - v) for u, v in pairs)
+    other = tuple(u + v - w for u, v, w in zip(law.own, law.other, own, strict=True))
+    gap = tuple((1.0 - 2.0 * _EXCHANGED) * g for g in law.gap)
+    total = sum(law.clone)
+    even = tuple(c / total for c in law.clone)
+    lowered = AmplificationLaw(own, other, even, gap)
+    return [_complete(lowered, clone, n) for clone in (even, own)]
+
+
+def _complete(law: AmplificationLaw, clone: tuple[float, ...], n: int) -> AmplificationProfile:
+    """The pair x, x' of a law among others whose reports have the types ``clone``."""
+    return AmplificationProfile(n, law.own, law.other, law.gap, clone).without_empty_types()

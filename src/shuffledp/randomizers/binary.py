@@ -1,4 +1,4 @@
-"""Binary randomized response (Warner 1965)."""
+"""Binary randomized response (Warner 1965). Sampled exactly, like every k-ary randomized response."""
 
 from __future__ import annotations
 

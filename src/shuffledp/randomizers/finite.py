@@ -1,4 +1,12 @@
-"""Any randomizer with finitely many inputs and outputs."""
+"""Any randomizer with finitely many inputs and outputs.
+
+Sampling is exact: row x has whole weights out of 2^64, one word per report. What is sampled is the
+matrix of those weights, ``realised``, within a few 2^-64 of the given one; analyse that one.
+
+Counts are estimated by least squares: with h the histogram of the reports, E[h] = matrix^T counts,
+so that estimate = pinv(matrix^T) h is unbiased where the rows are linearly independent. A user who
+holds x adds sum_y A[v, y]^2 matrix[x, y] - [v = x] to the variance of estimate v, A = pinv(matrix^T).
+"""
 
 from __future__ import annotations
 
@@ -11,22 +19,38 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.randomizers.categorical import (
+    CategoricalRandomizer,
+    Counts,
+    Floats,
+    Integers,
+    checked_symbols,
+    histogram,
+    smallest_unsigned,
+)
+from shuffledp.randomness.tables import WeightTable, integer_weights
+from shuffledp.randomness.words import Words
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class FiniteRandomizer:
+class FiniteRandomizer(CategoricalRandomizer):
     """Input x is reported as y with probability ``matrix[x][y]`` (rows sum to one).
 
-    >>> FiniteRandomizer([[0.75, 0.25], [0.25, 0.75]]).gamma
+    >>> coin = FiniteRandomizer([[0.75, 0.25], [0.25, 0.75]])
+    >>> coin.gamma
     0.5
+    >>> coin.estimate([3, 1], n=4).round(9) + 0.0
+    array([4., 0.])
     """
 
     matrix: npt.NDArray[np.float64]
+    k: int
 
     def __init__(self, matrix: Any) -> None:
         checked = _validate.row_stochastic("matrix", matrix)
         checked.setflags(write=False)
         object.__setattr__(self, "matrix", checked)
+        object.__setattr__(self, "k", len(checked))
 
     def __repr__(self) -> str:
         rows, columns = self.matrix.shape
@@ -66,3 +90,60 @@ class FiniteRandomizer:
     def total_variation(self) -> float:
         """The largest of ``total_variations``."""
         return float(self.total_variations.max())
+
+    @property
+    def outputs(self) -> int:
+        """How many different reports there are: the columns of the matrix."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def weights(self) -> tuple[tuple[int, ...], ...]:
+        """Whole weights of each row, summing to 2^64: the probabilities that are sampled."""
+        return tuple(integer_weights(row) for row in self.matrix.tolist())
+
+    @cached_property
+    def realised(self) -> FiniteRandomizer:
+        """The randomizer that ``randomize`` really is: ``weights`` / 2^64."""
+        return FiniteRandomizer([[math.ldexp(w, -64) for w in row] for row in self.weights])
+
+    def estimate(self, support: Any, n: int) -> Floats:
+        """Unbiased estimates of the inputs' counts from the histogram of n reports."""
+        users = _validate.count("n", n)
+        seen = _validate.counts("support", support, self.outputs, users)
+        if seen.sum() != users:
+            raise ValueError(f"support must sum to n = {users}, got {float(seen.sum())!r}")
+        return np.asarray(self._inverse @ seen)
+
+    def variance(self, counts: Any, n: int) -> Floats:
+        """The exact variance of each estimate when n users hold the inputs ``counts`` times."""
+        users = _validate.count("n", n)
+        held = _validate.counts("counts", counts, self.k, users)
+        if held.sum() != users:
+            raise ValueError(f"counts must sum to n = {users}, got {float(held.sum())!r}")
+        return np.asarray(self._inverse**2 @ (self.realised.matrix.T @ held) - held)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        rows = self.realised.matrix
+        if np.linalg.matrix_rank(rows) < self.k:
+            raise ValueError(
+                f"the {self.k} rows of the matrix are linearly dependent: no unbiased estimate exists"
+            )
+        return np.asarray(np.linalg.pinv(rows.T), dtype=np.float64)
+
+    @cached_property
+    def _table(self) -> WeightTable:
+        return WeightTable.of(self.weights)
+
+    def _blank(self, n: int) -> Integers:
+        return np.empty(n, dtype=smallest_unsigned(self.outputs - 1))
+
+    def _sample(self, values: Integers, words: Words) -> Integers:
+        chosen = self._table.sample(values.astype(np.intp, copy=False), words)
+        return chosen.astype(smallest_unsigned(self.outputs - 1))
+
+    def _checked_reports(self, reports: Any) -> Integers:
+        return checked_symbols(reports, self.outputs)
+
+    def _count(self, reports: Integers) -> Counts:
+        return histogram(reports, self.outputs)

@@ -1,0 +1,121 @@
+"""Rounds of shuffled learning per second, beside a loop over the clients.
+
+    python benchmarks/learn.py
+
+A network of 26,010 parameters and PrivUnit reports, the same clients in both: the trainer takes all
+per-example gradients at once; the loop takes one client's gradient, clips and randomizes it, then the
+next. On a GPU, where there is one, cohorts are larger, and a linear model on fixed features with all
+of 60,000 clients in every round (the MNIST study's best setting) is timed as well.
+"""
+
+from collections.abc import Callable, Iterator
+from statistics import median
+from time import perf_counter
+
+import torch
+from report import ROW_HEADER, Row, table
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from shuffledp.learning import ShuffledTrainer, parameter_count
+from shuffledp.learning.reports import simulated_sum
+from shuffledp.randomizers.privunit import PrivUnit
+
+GPU = torch.cuda.is_available()
+DEVICE = "cuda" if GPU else "cpu"
+COHORT = 2_000 if GPU else 200
+REPEATS = 5
+
+
+def main() -> None:
+    """Measure and print."""
+    print(torch.cuda.get_device_name() if GPU else f"CPU, {torch.get_num_threads()} threads")
+    rows = list(rows_to_print())
+    print(table(ROW_HEADER, [row.cells() for row in rows]))
+    for row in rows:
+        print(f"{row.what}: {1.0 / row.ours:.1f} rounds per second")
+
+
+def rows_to_print() -> Iterator[Row]:
+    model, clients = network().to(DEVICE), images(60_000 if GPU else 2_000)
+    trainer = trainer_of(model, clients, COHORT)
+    ours, loop = in_turn(trainer.step, lambda: looped_round(model, clients, COHORT))
+    yield Row(f"network, cohort of {COHORT:,}", ours, loop, "a loop over clients", at_least=5.0)
+    if GPU:
+        linear = nn.Linear(301, 10, bias=False).to(DEVICE)
+        full = trainer_of(linear, vectors(60_000), 60_000)
+        yield Row("linear model of 3,010 parameters, cohort of 60,000", wall(full.step, 50))
+
+
+def network() -> nn.Module:
+    """Two convolutions, two dense layers: 26,010 parameters."""
+    return nn.Sequential(
+        *(nn.Conv2d(1, 16, 8, stride=2, padding=3), nn.Tanh(), nn.MaxPool2d(2, 1)),
+        *(nn.Conv2d(16, 32, 4, stride=2), nn.Tanh(), nn.MaxPool2d(2, 1), nn.Flatten()),
+        *(nn.Linear(512, 32), nn.Tanh(), nn.Linear(32, 10)),
+    )
+
+
+def images(count: int) -> TensorDataset:
+    return TensorDataset(torch.rand(count, 1, 28, 28, device=DEVICE), labels(count))
+
+
+def vectors(count: int) -> TensorDataset:
+    rows = torch.randn(count, 301, device=DEVICE)
+    return TensorDataset(nn.functional.normalize(rows), labels(count))
+
+
+def labels(count: int) -> Tensor:
+    return torch.randint(10, (count,), device=DEVICE)
+
+
+def trainer_of(model: nn.Module, clients: TensorDataset, cohort: int) -> ShuffledTrainer:
+    return ShuffledTrainer(
+        model,
+        clients,
+        nn.functional.cross_entropy,
+        randomizer=PrivUnit(parameter_count(model), epsilon0=2.0, radius=0.005),
+        cohort=cohort,
+        optimizer=torch.optim.SGD(model.parameters(), lr=1.0),
+        seed=0,
+    )
+
+
+def looped_round(model: nn.Module, clients: TensorDataset, cohort: int) -> Tensor:
+    """The reports of the first clients, summed one by one."""
+    randomizer = PrivUnit(parameter_count(model), epsilon0=2.0, radius=0.005)
+    generator = torch.Generator(DEVICE).manual_seed(0)
+    total = torch.zeros(randomizer.dimension, device=DEVICE)
+    for index in range(cohort):
+        example, target = clients[index]
+        loss = nn.functional.cross_entropy(model(example[None]), target[None])
+        parts = torch.autograd.grad(loss, list(model.parameters()))
+        row = torch.cat([part.reshape(-1) for part in parts])
+        total += simulated_sum(randomizer, row[None], generator)
+    return total
+
+
+def in_turn(ours: Callable[[], object], baseline: Callable[[], object]) -> tuple[float, float]:
+    """Median wall seconds of two tasks, run alternately so that both see the same machine."""
+    wall(ours, 3)
+    pairs = [(wall(ours, 10) if GPU else wall(ours), wall(baseline)) for _ in range(REPEATS)]
+    return median(a for a, _ in pairs), median(b for _, b in pairs)
+
+
+def wall(task: Callable[[], object], times: int = 1) -> float:
+    """Wall seconds of one call, the device's work included."""
+    synchronize()
+    start = perf_counter()
+    for _ in range(times):
+        task()
+    synchronize()
+    return (perf_counter() - start) / times
+
+
+def synchronize() -> None:
+    if GPU:
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    main()

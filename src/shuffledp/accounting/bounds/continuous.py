@@ -1,0 +1,142 @@
+"""The privacy blanket of Laplace and Gaussian noise on [0, 1], numerically, for the inputs 0 and 1.
+
+Report y has density f(y) for input 0 and f(y - 1) for input 1, f symmetric and falling to both sides, so
+min(f(y), f(y - 1)) is the smallest density of any input in [0, 1]: the blanket (Balle, Bell, Gascon,
+Nissim 2019). Left of 1/2 it is f(y - 1), and X = rho - alpha with rho = f(y)/f(y - 1) falling in y; the
+right half is the mirror image, X = 1 - alpha rho.
+
+The half-line is cut into cells. *From above* a cell's mass goes to the two ends of its range of rho,
+keeping the mean: a mean-preserving spread, at every alpha at once. *From below* a cell becomes one type
+(the adversary sees the cell only). Gaussian noise has an unbounded rho: beyond the last cell everything
+counts as seen (its mass goes to an infinite loss where the other input cannot hide it).
+
+What is enclosed is the blanket bound of the pair (0, 1), an upper bound for these two inputs whatever
+the others hold. That no other pair of [0, 1] is worse has been checked on grids, not proved; the
+randomizers ``DiscreteLaplace`` and ``DiscreteGaussian`` are certified for all pairs.
+
+>>> import numpy as np
+>>> pair = gaussian_pair(sigma=1.0, n=10**6)
+>>> 0.99e-8 < float(pair.upper(np.array([0.00692]), 1e-4)[0]) < 1.01e-8
+True
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+
+_CELLS = 160
+_WIDENED = 1e-9
+"""Ends of cells are moved outward, and epsilon inward, by far more than masses are off (1e-13)."""
+_LARGEST_RATIO = 16.0
+"""log rho of the last Gaussian cell: what lies beyond is rarer under either input than e^-16."""
+
+Cells = list[tuple[float, float, float, float]]
+
+
+@dataclass(frozen=True)
+class PairProfile(PrivacyProfile):
+    """A continuous pair between the finite law ``below`` and the finite law ``above``."""
+
+    above: AmplificationProfile
+    below: AmplificationProfile
+
+    @property
+    def epsilon_max(self) -> float:
+        return self.above.epsilon_max
+
+    @property
+    def infinite_loss(self) -> float:
+        return self.below.infinite_loss
+
+    @property
+    def scale(self) -> float:
+        return self.below.scale
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return self.above.upper(np.maximum(epsilon - _WIDENED, 0.0), resolution)
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        outward = self.below.support(epsilon + _WIDENED, resolution)
+        return SupportingLines(epsilon, outward.value, outward.slope_low, outward.slope_high)
+
+
+def laplace_pair(epsilon0: float, n: int) -> PairProfile:
+    """x + Laplace noise of scale 1/epsilon0: blanket mass e^(-epsilon0/2), rho in [1, e^epsilon0]."""
+    local = _validate.epsilon0(epsilon0)
+    users = _validate.count("n", n)
+    if not 1e-3 <= local <= 30.0:
+        raise ValueError(f"epsilon0 must be in [0.001, 30], got {epsilon0!r}")
+    # y = (1 - s)/2 for s = log(rho)/epsilon0 in [0, 1]; left of 0 the ratio is constant.
+    rate = np.linspace(0.0, local, _CELLS + 1)
+    # Masses between neighbouring ratios: integrals of (epsilon0/2) e^(-epsilon0 y) and of the other.
+    step = np.diff(rate)
+    other = 0.5 * math.exp(-0.5 * local) * np.exp(-0.5 * rate[:-1]) * -np.expm1(-0.5 * step)
+    own = 0.5 * math.exp(-0.5 * local) * np.exp(0.5 * rate[:-1]) * np.expm1(0.5 * step)
+    cells = [(a, b, u, v) for a, b, u, v in zip(rate[:-1], rate[1:], own, other, strict=True)]
+    end = (local, local, 0.5, 0.5 * math.exp(-local))
+    return _pair([*cells, end], None, users)
+
+
+def gaussian_pair(sigma: float, n: int) -> PairProfile:
+    """x + Gaussian noise of standard deviation ``sigma``: rho = e^((1 - 2 y)/(2 sigma^2)), unbounded."""
+    spread = _validate.positive("sigma", sigma)
+    users = _validate.count("n", n)
+    if not 0.2 <= spread <= 100.0:
+        raise ValueError(f"sigma must be in [0.2, 100], got {sigma!r}")
+    # Out to nine standard deviations, or to the largest ratio.
+    most = min(_LARGEST_RATIO, (1.0 + 18.0 * spread) / (2.0 * spread**2))
+    rate = np.linspace(0.0, most, _CELLS + 1)
+    y = 0.5 - rate * spread**2
+    own = [_between(low, high, spread) for high, low in pairwise(y)]
+    other = [_between(low - 1.0, high - 1.0, spread) for high, low in pairwise(y)]
+    cells = [(a, b, u, v) for a, b, u, v in zip(rate[:-1], rate[1:], own, other, strict=True)]
+    last = float(y[-1])
+    return _pair(cells, (_left_of(last, spread), _left_of(last - 1.0, spread)), users)
+
+
+def _left_of(y: float, sigma: float) -> float:
+    return 0.5 * math.erfc(-y / (sigma * math.sqrt(2.0)))
+
+
+def _between(low: float, high: float, sigma: float) -> float:
+    """Probability of [low, high], by 20-point Gauss-Legendre (cells are much narrower than sigma)."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    y = 0.5 * (low + high) + 0.5 * (high - low) * nodes
+    density = np.exp(-0.5 * (y / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))
+    return float(0.5 * (high - low) * (weights @ density))
+
+
+def _pair(cells: Cells, beyond: tuple[float, float] | None, n: int) -> PairProfile:
+    """From the cells of the left half: (log rho at its ends, mass under 0, mass under 1)."""
+    above, below = [], []
+    for low, high, own, other in cells:
+        below.append((own, other, other))
+        if high <= low:
+            above.append((own, other, other))
+            continue
+        r, s = math.exp(low - _WIDENED), math.exp(high + _WIDENED)
+        upper = (own - r * other) / (s - r)
+        lower = other - upper
+        above += [(s * upper, upper, upper), (r * lower, lower, lower)]
+    tail = [(*beyond, 0.0)] if beyond else []
+    return PairProfile(_mirrored(above + tail, n), _mirrored(below + _hidden(tail), n))
+
+
+def _hidden(tail: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    return [(own, other, other) for own, other, _ in tail]
+
+
+def _mirrored(half: list[tuple[float, float, float]], n: int) -> AmplificationProfile:
+    """Both halves: the right one with the inputs exchanged."""
+    rows = [*half, *((other, own, clone) for own, other, clone in half)]
+    own, other, clone = (tuple(float(v) for v in column) for column in zip(*rows, strict=True))
+    gap = tuple(u - v for u, v in zip(own, other, strict=True))
+    return AmplificationProfile(n, own, other, gap, clone).without_empty_types()

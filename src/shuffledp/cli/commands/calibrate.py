@@ -1,0 +1,134 @@
+"""``shuffledp calibrate``: the parameter that meets a central (epsilon, delta)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp.cli.command import command, option
+from shuffledp.cli.mechanisms import analysis_used, rounds_options
+from shuffledp.cli.numbers import POSITIVE, PROBABILITY
+from shuffledp.cli.printing import (
+    certificate,
+    described_rounds,
+    json_option,
+    print_answer,
+    print_json,
+)
+from shuffledp.cli.randomizers import (
+    Given,
+    chosen,
+    described,
+    kind_of,
+    parameters,
+    randomizer_of,
+    randomizer_options,
+)
+
+if TYPE_CHECKING:
+    from shuffledp.accounting.calibration import Calibration
+
+GROUP = "Question"
+LOCAL = {"epsilon0": 30.0, "gamma": 0.5}
+"""Parameters of the randomizer that can be found, with a value at which every description is valid."""
+COUNTS = ("n", "rounds", "cohort")
+
+EXAMPLE = """
+$ shuffledp calibrate --krr 16 --n 1e6 --rounds 30 --epsilon 1 --delta 1e-8
+epsilon0 = 6.486 meets epsilon <= 1 at delta = 1e-8
+
+$ shuffledp calibrate --solve-for n --krr 16 --epsilon0 4 --epsilon 0.1 --delta 1e-8
+n = 174,565 meets epsilon <= 0.1 at delta = 1e-8
+"""
+
+
+@command(section="Accounting", example=EXAMPLE)
+@option(
+    "--epsilon", type=POSITIVE, required=True, metavar="X", help="Central epsilon.", group=GROUP
+)
+@option("--delta", type=PROBABILITY, required=True, metavar="X", help="Central delta.", group=GROUP)
+@option(
+    "--solve-for",
+    type=click.Choice([*LOCAL, *COUNTS]),
+    default="epsilon0",
+    metavar="NAME",
+    help="The largest epsilon0 (default), rounds or cohort (of --population), or the smallest "
+    "gamma or n.",
+    group=GROUP,
+)
+@randomizer_options
+@rounds_options
+@json_option
+def calibrate(as_json: bool, **given: Any) -> None:
+    """The parameter that meets a wanted (epsilon, delta).
+
+    The answer errs on the safe side and is checked by evaluating it."""
+    found = _solve(given)
+    bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
+    if as_json:
+        print_json(
+            parameter=found.parameter,
+            value=found.value,
+            quantity="epsilon",
+            lower=bound.lower,
+            upper=bound.upper,
+            analysis=analysis,
+        )
+        return
+    target = f"epsilon <= {written(given['epsilon'])} at delta = {written(given['delta'])}"
+    print_answer(
+        f"{found.parameter} = {_shown(found)} meets {target}",
+        [*certificate(bound.lower, bound.upper, analysis), *described_rounds(found.mechanism)],
+    )
+
+
+def _solve(given: Given) -> Calibration:
+    from shuffledp import calibrate
+
+    _check_counts(given)
+    target = {name: given[name] for name in ("epsilon", "delta", "analysis", "tolerance")}
+    sizes = {name: given[name] for name in ("n", "population")}
+    rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
+    subject, arguments = _subject(given)
+    return calibrate(
+        subject, solve_for=given["solve_for"], **target, **sizes, **rounds, **arguments
+    )
+
+
+def _check_counts(given: Given) -> None:
+    """Nothing is given that is to be found, and nothing is missing."""
+    unknown = given["solve_for"]
+    if unknown == "cohort" and given["population"] is None:
+        raise click.UsageError("--solve-for cohort needs --population.")
+    taken = "n" if unknown == "cohort" else unknown
+    if unknown in COUNTS and given[taken] is not None:
+        raise click.UsageError(f"{unknown} is to be found: leave out --{taken}.")
+    if taken != "n" and given["n"] is None:
+        raise click.UsageError("Missing option '--n'.")
+    if given["n"] and given["population"] and given["population"] < given["n"]:
+        raise click.UsageError(f"--population must be at least --n {given['n']}.")
+
+
+def _subject(given: Given) -> tuple[Any, Given]:
+    """What is calibrated: a class with its other parameters, or a randomizer; checked on one user."""
+    from shuffledp import Shuffled
+
+    unknown = given["solve_for"]
+    if unknown in COUNTS:
+        randomizer = randomizer_of(given)
+        described(lambda: Shuffled(randomizer, n=1, analysis=given["analysis"]))
+        return randomizer, {}
+    choice = chosen(given)
+    kind, arguments = kind_of(choice), parameters(choice, given, unknown)
+    trial = {**arguments, unknown: LOCAL[unknown]}
+    described(lambda: Shuffled(kind(**trial), n=1, analysis=given["analysis"]))
+    return kind, arguments
+
+
+def _shown(found: Calibration) -> str:
+    """Rounded to the safe side: a smaller epsilon0, a larger gamma."""
+    if found.parameter in COUNTS:
+        return f"{int(found.value):,}"
+    return (rounded_down if found.parameter == "epsilon0" else rounded_up)(found.value)

@@ -1,0 +1,90 @@
+"""``shuffledp compare``: every bound of the literature beside the certified ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp.cli.command import command, option
+from shuffledp.cli.mechanisms import mechanism_of, size_options
+from shuffledp.cli.numbers import POSITIVE, POSITIVE_PROBABILITY
+from shuffledp.cli.pictures import plot_option, save_picture
+from shuffledp.cli.printing import json_option, print_json, print_table
+from shuffledp.cli.randomizers import randomizer_options
+
+if TYPE_CHECKING:
+    from shuffledp.comparison.table import Comparison
+
+GROUP = "Question (one of these)"
+
+EXAMPLE = """
+$ shuffledp compare --krr 4 --epsilon0 2 --n 1000 --delta 1e-6 --plot bounds.png
+"""
+
+
+@command(section="Accounting", example=EXAMPLE)
+@option(
+    "--delta",
+    type=POSITIVE_PROBABILITY,
+    metavar="X",
+    help="Compare bounds of epsilon at this delta.",
+    group=GROUP,
+)
+@option(
+    "--epsilon",
+    type=POSITIVE,
+    metavar="X",
+    help="Compare bounds of delta at this epsilon.",
+    group=GROUP,
+)
+@randomizer_options
+@size_options
+@json_option
+@plot_option
+def compare(
+    delta: float | None,
+    epsilon: float | None,
+    as_json: bool,
+    plot_file: str | None,
+    **given: Any,
+) -> None:
+    """Every bound that applies, sound or not, side by side."""
+    if (delta is None) == (epsilon is None):
+        raise click.UsageError("give one of --delta and --epsilon.")
+    from shuffledp import compare as compared
+
+    found = compared(mechanism_of(given), delta=delta, epsilon=epsilon)
+    if plot_file is not None:
+        _draw(found, plot_file)
+    if as_json:
+        print_json(
+            quantity=found.quantity,
+            lower=found.lower,
+            upper=found.best.value,
+            analysis=found.best.bound,
+            bounds=found.to_dict()["rows"],
+        )
+    else:
+        _print(found)
+
+
+def _draw(found: Comparison, path: str) -> None:
+    from shuffledp import plotting
+    from shuffledp.plotting.comparison import height_of
+
+    save_picture(found.plot(plotting.new_axes(height_of(len(found)))), path)
+
+
+def _print(found: Comparison) -> None:
+    """The table, the reasons of what is not simply sound, and the lower end of the truth."""
+    click.secho(f"bounds of {found.quantity} at {found.given} = {written(found.level)}", bold=True)
+    click.echo()
+    rows = [(rounded_up(row.value), row.soundness, row.bound, row.theorem) for row in found]
+    print_table([("value", "soundness", "bound", "theorem"), *rows], align="<")
+    click.echo()
+    for row in found:
+        if row.soundness != "sound" and row.note:
+            click.echo(f"  {row.bound}: {row.note}")
+    click.echo(f"  the truth is at least {rounded_down(found.lower)}")

@@ -1,0 +1,1 @@
+"""Every bound that applies to a mechanism, side by side: value, theorem, soundness, time."""

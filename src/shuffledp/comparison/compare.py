@@ -1,0 +1,91 @@
+"""``compare``: every bound of the literature that applies, beside the certified ones.
+
+>>> import shuffledp as sdp
+>>> survey = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=1000)
+>>> found = sdp.compare(survey, delta=1e-6)
+>>> found.best.bound
+'blanket'
+>>> found["k-RR specific clones"].soundness
+'unsound'
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+
+from shuffledp import _validate
+from shuffledp.accounting.bounds.closed_forms import OutsideRangeError
+from shuffledp.accounting.mechanism import Mechanism
+from shuffledp.comparison import as_published, many_rounds, single_round
+from shuffledp.comparison.case import Case
+from shuffledp.comparison.entry import OUTSIDE, SOUND, Entry
+from shuffledp.comparison.numerical import THEOREMS, versions
+from shuffledp.comparison.table import Comparison, Row
+from shuffledp.numerics.frequencies import NoCertificateError
+
+ENTRIES = (*single_round.ENTRIES, *many_rounds.ENTRIES, *as_published.ENTRIES)
+
+
+def compare(
+    mechanism: Mechanism, *, delta: float | None = None, epsilon: float | None = None
+) -> Comparison:
+    """Every bound of epsilon at ``delta``, or of delta at ``epsilon``, that applies to ``mechanism``.
+
+    A theorem whose range does not hold answers what holds without it: epsilon0 for every round (or
+    delta = 1), and says so. A bound that is unsound says why."""
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a shuffledp Mechanism, got {mechanism!r}")
+    if (delta is None) == (epsilon is None):
+        raise ValueError(f"give one of delta and epsilon, got {delta=} and {epsilon=}")
+    if delta is not None:
+        given, level = "delta", _validate.probability("delta", delta, positive=True)
+        quantity, lower = "epsilon", mechanism.epsilon(delta=level).lower
+    else:
+        given, level = "epsilon", _validate.positive("epsilon", epsilon)
+        quantity, lower = "delta", mechanism.delta(epsilon=level).lower
+    rows = [*_certified(mechanism, quantity, level), *_published(mechanism, quantity, level)]
+    rows.sort(key=lambda row: row.value)
+    return Comparison(repr(mechanism), quantity, given, level, float(lower), tuple(rows))
+
+
+def _timed(answer: Callable[[], float]) -> tuple[float, float]:
+    start = time.perf_counter()
+    value = answer()
+    return value, time.perf_counter() - start
+
+
+def _certified(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Row]:
+    for name, version in versions(mechanism).items():
+
+        def answer(version: Mechanism = version) -> float:
+            if quantity == "epsilon":
+                return version.upper_epsilon(delta=level)
+            return float(version.upper_delta(epsilon=level))
+
+        try:
+            value, seconds = _timed(answer)
+        except NoCertificateError as error:
+            yield Row(name, math.inf, SOUND, 0.0, THEOREMS[name], str(error))
+        else:
+            yield Row(name, value, SOUND, seconds, THEOREMS[name], "certified numerically")
+
+
+def _published(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Row]:
+    case = Case.of(mechanism)
+    if case is None:
+        return
+    for entry in ENTRIES:
+        if entry.applies(case) and getattr(entry, quantity) is not None:
+            yield _row(entry, case, quantity, level)
+
+
+def _row(entry: Entry, case: Case, quantity: str, level: float) -> Row:
+    bound = getattr(entry, quantity)
+    try:
+        value, seconds = _timed(lambda: bound(case, level))
+    except OutsideRangeError as error:
+        value = case.rounds * case.epsilon0 if quantity == "epsilon" else 1.0
+        return Row(entry.name, value, OUTSIDE, 0.0, entry.theorem, f"trivial: {error}")
+    return Row(entry.name, value, entry.soundness, seconds, entry.theorem, entry.reason)

@@ -1,0 +1,22 @@
+"""Pictures of certified answers. Needs matplotlib: ``pip install 'shuffledp[plot]'``.
+
+Each function draws on ``ax``, or on new axes when there is none, and returns the axes:
+
+    privacy_curve(mechanism)                       delta against epsilon, with the certified band
+    epsilon_against("n", values, bound, delta=d)   epsilon against n, rounds or epsilon0
+    bounds_compared(rows, lower=...)               several bounds of the same quantity
+    save(ax, "curve.pdf")                          png, svg or pdf
+"""
+
+from shuffledp.plotting.comparison import bounds_compared
+from shuffledp.plotting.curves import delta_against_epsilon, epsilon_against, privacy_curve
+from shuffledp.plotting.style import new_axes, save
+
+__all__ = [
+    "bounds_compared",
+    "delta_against_epsilon",
+    "epsilon_against",
+    "new_axes",
+    "privacy_curve",
+    "save",
+]

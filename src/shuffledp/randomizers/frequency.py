@@ -1,0 +1,97 @@
+"""Frequency oracles: every report supports some categories, its own one more often than others.
+
+With p = P(a report supports its own category) and q = P(it supports a given other one),
+
+    estimate = (support - n q) / (p - q),
+    variance = (c p (1 - p) + (n - c) q (1 - q)) / (p - q)^2    for a category of true count c.
+
+Estimates are unbiased, and the variance is exact: whether different users' reports support a
+category are independent events. p and q are those of the integer probabilities really sampled.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp.randomizers.categorical import CategoricalRandomizer, Floats
+from shuffledp.randomizers.law import AmplificationLaw
+
+
+class FrequencyRandomizer(CategoricalRandomizer):
+    """A randomizer of categories with one law for all pairs and two support probabilities."""
+
+    MOST_EPSILON0: ClassVar[float] = _validate.MAX_SAMPLED_EPSILON0
+
+    @abstractmethod
+    def law(self) -> AmplificationLaw:
+        """The law of the amplification variable, for the worst ordered pair of inputs."""
+
+    @abstractmethod
+    def _support_fractions(self) -> tuple[Fraction, Fraction]:
+        """(p, q) exactly."""
+
+    @property
+    def total_variation(self) -> float:
+        """Total variation distance between the reports of two inputs, rounded up."""
+        apart = math.fsum(max(gap, 0.0) for gap in self.law().gap)
+        return min(1.0, apart * (1.0 + 2.0**-50))
+
+    def _masses_of_three(self) -> tuple[int, int, int, int] | None:
+        """Base masses of the reports that support, of three given categories, 0, 1, 2 or all in one way.
+
+        A report's probability is its base mass times e^epsilon0 if it supports the own category, up
+        to a factor. None where the three are not alike, or there are fewer."""
+        return None
+
+    def _likelihood_ratio(self) -> Fraction:
+        """e^epsilon0 exactly: how much likelier a report is for a category that it supports."""
+        raise NotImplementedError
+
+    def third_law(self) -> AmplificationLaw | None:
+        """The law with ``clone`` the report of a user who holds a third category (None if unknown).
+
+        What one concrete dataset shows to somebody who looks at three categories only."""
+        masses = self._masses_of_three()
+        if masses is None:
+            return None
+        ratio = self._likelihood_ratio()
+        patterns = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+        base = {pattern: masses[sum(pattern)] for pattern in patterns}
+        total = sum(base[pattern] * ratio ** pattern[0] for pattern in patterns)
+        return AmplificationLaw.merged(
+            tuple(base[pattern] * ratio**held / total for held in pattern) for pattern in patterns
+        )
+
+    @property
+    def support_probability(self) -> tuple[float, float]:
+        """(p, q): that a report supports its own category, or a given other one."""
+        p, q = self._support_fractions()
+        return float(p), float(q)
+
+    def estimate(self, support: Any, n: int) -> Floats:
+        """Unbiased estimates of how many of n users hold each category."""
+        users = _validate.count("n", n)
+        seen = _validate.counts("support", support, self.k, users)
+        p, q = self._support_fractions()
+        return np.asarray((seen - float(users * q)) / self._gap(p, q))
+
+    def variance(self, counts: Any, n: int) -> Floats:
+        """The exact variance of each estimate when n users hold the categories ``counts`` times."""
+        users = _validate.count("n", n)
+        held = _validate.counts("counts", counts, self.k, users)
+        p, q = self._support_fractions()
+        own, other = float(p * (1 - p)), float(q * (1 - q))
+        return np.asarray((held * own + (users - held) * other) / self._gap(p, q) ** 2)
+
+    def _gap(self, p: Fraction, q: Fraction) -> float:
+        if p == q:
+            raise ValueError(
+                f"reports of {self!r} do not depend on the values: nothing to estimate"
+            )
+        return float(p - q)

@@ -1,0 +1,255 @@
+"""PrivUnit: a noisy direction, for vectors of the l2 ball.
+
+Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018 (the R_2 of Girgis et al. 2021). A vector x is first
+sent to a point of the sphere without bias: u = x/|x| with probability (1 + |x|/radius)/2, else
+-x/|x|. Let the cap {v: <v, u> >= threshold} have probability q under the uniform law. With
+probability p the report is a uniformly random direction of the cap, otherwise of its complement,
+
+    E = e^epsilon0 = (p/q) / ((1 - p)/(1 - q)),   so   p = c E q,   c = 1/(1 + (E - 1) q),
+
+so a report has the density c E inside the cap and c outside it. With M = E[<V, u>; V in the cap] its
+mean is c (E - 1) M u =: m u, so radius/m times the report is unbiased, and its squared norm is
+always (radius/m)^2. The default cap has the largest m, hence the exact smallest variance.
+
+**Law.** For substitution neighbours and an adversary who knows everybody else's vector and sees the
+shuffled reports (``law.py`` has the formula for H_alpha). Everybody's report has a density of at least
+c everywhere: clones of density c. For two points whose caps overlap in a set of probability o the
+amplification variable X is (a = alpha)
+
+    E - a     on the own cap only, probability c (q - o);      E (1 - a)  on both,    c o;
+    1 - a E   on the other cap only, probability c (q - o);    1 - a      on neither, c (1 - 2 q + o);
+
+and 0 else. *Antipodal points are the worst pair, at every a.* Lowering o by h takes c h of mass from
+each of E (1 - a) and 1 - a, and adds it to each of E - a and 1 - a E. The sum of the two values is
+(E + 1)(1 - a) before and after, and the new ones enclose the old ones, since 1 - a E <= 1 - a,
+E (1 - a) <= E - a. So this is a mean-preserving spread, X increases in the convex order, and with it
+H_alpha = E[(X_1 + ... + X_n)_+]/n. The overlap is least, max(0, 2 q - 1), for u and -u. Vectors inside
+the ball send mixtures of u and -u; H_alpha is jointly convex in the two laws of the differing
+user, so mixtures are no worse, and clones of density c hide in mixtures as well. For q <= 1/2 this is
+the law of randomized response on k = 1/q symbols (k not whole): E - a (c q), 1 - a E (c q),
+1 - a (c (1 - 2 q)), 0; for q > 1/2 it is E - a, 1 - a E (c (1 - q) each), E (1 - a) (c (2 q - 1)), 0.
+
+**Which q is safe?** At a fixed E the law increases in the convex order in q up to 1/2, and decreases
+from there. With f convex, f(0) = 0 and S = f(E - a) + f(1 - a E): for q <= 1/2 the sign of
+d E[f(X)]/dq is that of S - (E + 1) f(1 - a) >= 0 (Jensen: E + 1 points, E - a, 1 - a E and E - 1
+zeros, have the mean 1 - a); for q >= 1/2 it is that of (E + 1) f(E (1 - a)) - E S <= 0 (1/E <= a <= E:
+masses at the two ends of an interval against masses of the same mean inside it; for other a the
+profile is trivial). So of an interval that holds q, the point nearest 1/2 is safe. The realised p is
+at most the exact one, which only mixes uniform reports in: a post-processing of each report.
+
+**What is exact.** The choice between cap and complement: ``weight`` out of 2^64 words, rounded so
+that epsilon0 is never exceeded. Directions are doubles. With ``sampler="rejection"`` (the default) a
+direction is drawn from one fixed finite law that does not depend on the input, until it falls on the
+right side of the computed cap: every input can send the same reports, and their probabilities take two
+values per input, in the ratio p (1 - q') / ((1 - p) q'), where q' is the cap's probability under the
+finite law. It differs from q by the rounding of the directions and of one inner product; ``margin``
+widens q by what 128 units of rounding in the threshold do to it, many times the rounding that occurs.
+That q' stays within the margin is an estimate, not a proof. The running time depends on the side that
+was drawn: do not publish it. With ``sampler="direct"`` the report is composed from u in floating point:
+one or two directions per report at any epsilon0, but the last bits of the doubles may depend on u in
+ways that the analysis does not see; they are rounded to single precision, which hides most of this.
+Use it for simulations.
+
+>>> PrivUnit(dimension=1000, epsilon0=2.0).variance()  # doctest: +ELLIPSIS
+161...
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp import _validate
+from shuffledp.numerics.spherical_cap import SphericalCap, best_cap, cap_of
+from shuffledp.randomizers.law import AmplificationLaw
+from shuffledp.randomizers.privunit_directions import direct, rejected
+from shuffledp.randomizers.vectors import VectorRandomizer
+from shuffledp.randomizers.vectors_sampling import (
+    Floats,
+    happens,
+    rounded_up,
+    weight_of_odds,
+)
+from shuffledp.randomness.uniform import WORD
+from shuffledp.randomness.words import Words
+
+HEIGHT_ERROR = 2.0**-46
+"""Allowed for the rounding of directions, inner products and lengths, per unit of length."""
+
+MOST_MARGIN = 1e-3
+LEAST_CAP = 1e-12
+MOST_DRAWS = 2000.0
+
+_TINY = 1e-290
+
+_SAMPLERS = ("rejection", "direct")
+
+
+@dataclass(frozen=True)
+class PrivUnit(VectorRandomizer):
+    """Vectors of l2 norm at most ``radius``, dimension >= 2 (see module).
+
+    ``cap_probability`` (q) is the probability of the cap under the uniform law, by default that of
+    the smallest variance; a smaller cap is more private after shuffling. ``sampler`` is
+    "rejection" or "direct". Reports are unit vectors in single precision."""
+
+    cap_probability: float | None = None
+    sampler: str = "rejection"
+
+    norm: ClassVar[str] = "l2"
+    _least_dimension: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _validate.one_of("sampler", self.sampler, _SAMPLERS)
+        if self.cap_probability is not None:
+            q = _validate.probability("cap_probability", self.cap_probability)
+            if not LEAST_CAP <= q <= 1.0 - LEAST_CAP:
+                raise ValueError(
+                    f"cap_probability must be in [{LEAST_CAP:g}, 1 - {LEAST_CAP:g}], got {q!r}"
+                )
+            if self.margin > MOST_MARGIN:
+                raise ValueError(
+                    f"cap_probability must be nearer to 1/2: in dimension {self.dimension} double "
+                    f"precision cannot resolve a cap of {q!r}"
+                )
+
+    @cached_property
+    def cap(self) -> SphericalCap:
+        """The cap: its threshold, probability and first moment."""
+        if self.cap_probability is None:
+            return best_cap(self.dimension, self.epsilon0)
+        return cap_of(self.dimension, self.cap_probability)
+
+    @property
+    def margin(self) -> float:
+        """How far the probability of the smaller side may be from ``cap.small``, relative."""
+        return self.cap.error + self.cap.hazard * HEIGHT_ERROR
+
+    @cached_property
+    def weight(self) -> int:
+        """The report is of the cap with probability weight / 2^64."""
+        return weight_of_odds(Fraction(math.exp(self.epsilon0) * self._least_odds * (1.0 - 1e-14)))
+
+    @property
+    def realised_epsilon0(self) -> float:
+        realised = Fraction(self.weight, WORD - self.weight) / Fraction(self._least_odds)
+        return min(self.epsilon0, math.log1p(float(realised - 1)) * (1.0 + 2.0**-50))
+
+    @property
+    def _least_odds(self) -> float:
+        """q / (1 - q), rounded down."""
+        if self.cap.threshold >= 0.0:
+            small = self.cap.small * (1.0 - self.margin)
+            return small / (1.0 - small)
+        small = self.cap.small * (1.0 + self.margin)
+        return (1.0 - small) / small
+
+    @cached_property
+    def mean_length(self) -> float:
+        """m: the length of the mean report of a vector on the sphere."""
+        p, rest = self.weight / WORD, (WORD - self.weight) / WORD
+        q = self.cap.probability
+        other = self.cap.small if self.cap.threshold < 0.0 else 1.0 - q
+        return self.cap.moment * (p / q - rest / other)
+
+    @property
+    def second_moment(self) -> float:
+        return (self.radius / self.mean_length) ** 2
+
+    @property
+    def longest(self) -> float:
+        return self.radius
+
+    @property
+    def total_variation(self) -> float:
+        """Of antipodal points, c (E - 1) min(q, 1 - q), with q on the safe side."""
+        return self._law_parts[2]
+
+    @property
+    def _law_parts(self) -> tuple[float, float, float]:
+        """(own cap under the own law, under the other's, their difference), q on the safe side."""
+        small = min(0.5, self.cap.small * (1.0 + self.margin))
+        q = small if self.cap.threshold >= 0.0 else 1.0 - small
+        growth = math.expm1(self.epsilon0)
+        c = 1.0 / (1.0 + growth * q)
+        return c * math.exp(self.epsilon0) * small, c * small, c * growth * small
+
+    def law(self) -> AmplificationLaw:
+        """The law of antipodal points, with q on the safe side (see module)."""
+        high, low, gap = self._law_parts
+        rest = max(0.0, 1.0 - high - low)
+        # For q > 1/2 the rest are reports of both caps: e^epsilon0 times as dense as their clones.
+        hidden = rest if self.cap.threshold >= 0.0 else rest * math.exp(-self.epsilon0)
+        if rest == 0.0:
+            return AmplificationLaw((high, low), (low, high), (low, low), (gap, -gap))
+        own, other, clone = (high, low, rest), (low, high, rest), (low, low, hidden)
+        return AmplificationLaw(own, other, clone, (gap, -gap, 0.0))
+
+    @property
+    def draws(self) -> float:
+        """Directions drawn per report, expected, by rejection."""
+        p, small = self.weight / WORD, self.cap.small
+        inside = p if self.cap.threshold >= 0.0 else 1.0 - p
+        return inside / (2.0 * small) + (1.0 - inside) / (1.0 - small)
+
+    def mean(self, reports: Any) -> Floats:
+        checked, _ = self._checked_reports(reports)
+        if checked.shape[0] == 0:
+            raise ValueError("reports must not be empty: there is no mean of no reports")
+        total = np.sum(checked, axis=0, dtype=np.float64)
+        return np.asarray(total * (self.radius / (self.mean_length * checked.shape[0])))
+
+    def randomize(
+        self, vectors: Any, *, rng: np.random.Generator | None = None
+    ) -> npt.NDArray[Any]:
+        if self.sampler == "rejection" and self.draws > MOST_DRAWS:
+            raise ValueError(
+                f"sampler must be 'direct' for {self!r}: 'rejection' would draw {self.draws:.3g} "
+                f"directions per report (at most {MOST_DRAWS:g})"
+            )
+        return super().randomize(vectors, rng=rng)
+
+    def _norms(self, rows: Floats) -> Floats:
+        # In units of the largest entry: squares neither overflow nor vanish.
+        peak = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+        scaled = rows / np.where(peak > 0.0, peak, 1.0)[:, None]
+        return np.asarray(peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+
+    def _empty(self, count: int) -> npt.NDArray[Any]:
+        return np.empty((count, self.dimension), np.float32)
+
+    def _report(self, rows: Floats, share: Floats, words: Words) -> npt.NDArray[Any]:
+        axis = self._points(rows, share, words)
+        inside = happens(self.weight, share.size, words)
+        # The smaller part is always the cap of some point: of -u if it is the complement.
+        if self.cap.threshold < 0.0:
+            axis, inside = -axis, ~inside
+        draw = rejected if self.sampler == "rejection" else direct
+        return draw(axis, inside, self.cap, words)
+
+    def _points(self, rows: Floats, share: Floats, words: Words) -> Floats:
+        """Unit vectors whose mean is the row; zero goes to plus or minus the first axis."""
+        zero = share < _TINY
+        rows[zero] = 0.0
+        rows[zero, 0] = 1.0
+        sign = np.where(rounded_up(share, words), 1.0, -1.0)
+        return np.asarray(rows * (sign / self._norms(rows))[:, None])
+
+    def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
+        array = self._rows("reports", reports)
+        for part in self._parts(array.shape[0]):
+            finite = np.isfinite(array[part]).all(axis=1)
+            if not finite.all():
+                row = part.start + int(np.argmin(finite))
+                raise ValueError(f"reports must be finite, row {row} is not")
+        return array, np.ndim(reports) == 1
+
+    def _decoded(self, reports: npt.NDArray[Any]) -> Floats:
+        return np.asarray(reports.astype(np.float64) * (self.radius / self.mean_length))

@@ -1,0 +1,193 @@
+"""Randomizers of vectors: what the l2, l-infinity and l1 mechanisms share.
+
+Each takes vectors of one ball, sends a compact report and decodes it without bias. The decoded
+report has the same length whatever was drawn, so its expected squared error at an input of l2 norm r
+is ``second_moment - r^2``, exactly: largest at zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp import _validate
+from shuffledp.randomizers.law import AmplificationLaw
+from shuffledp.randomizers.vectors_sampling import Floats
+from shuffledp.randomness.words import Words, source
+
+LEAST_EPSILON0, MOST_EPSILON0 = 1e-4, 32.0
+"""Below, the decoded noise would exceed the signal ten thousandfold; above, 64-bit words are coarse."""
+
+MOST_DIMENSION = 10**8
+LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100
+
+ROUNDING = 1e-12
+"""A norm this much above the radius (relative) is rounding, and counts as the radius."""
+
+_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True)
+class VectorRandomizer(ABC):
+    """An epsilon0-LDP randomizer of the vectors of R^dimension with norm at most ``radius``.
+
+    The guarantee is for any two vectors of the ball. The realised probabilities are multiples of
+    2^-64, rounded so that ``epsilon0`` is never exceeded."""
+
+    dimension: int
+    epsilon0: float
+    radius: float = 1.0
+
+    MOST_EPSILON0: ClassVar[float] = MOST_EPSILON0
+    norm: ClassVar[str]
+    _least_dimension: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        least = self._least_dimension
+        whole = _validate.count("dimension", self.dimension, least=least, most=MOST_DIMENSION)
+        object.__setattr__(self, "dimension", whole)
+        for name, low, high in (
+            ("epsilon0", LEAST_EPSILON0, MOST_EPSILON0),
+            ("radius", LEAST_RADIUS, MOST_RADIUS),
+        ):
+            given = getattr(self, name)
+            number = _validate.positive(name, given)
+            if not low <= number <= high:
+                raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {given!r}")
+            object.__setattr__(self, name, number)
+
+    @property
+    @abstractmethod
+    def realised_epsilon0(self) -> float:
+        """The local epsilon of the realised probabilities, rounded up; never above ``epsilon0``."""
+
+    @property
+    @abstractmethod
+    def total_variation(self) -> float:
+        """The largest total variation distance between the reports of two vectors."""
+
+    @property
+    @abstractmethod
+    def second_moment(self) -> float:
+        """The squared l2 norm of a decoded report (it is the same for every report)."""
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """The largest l2 norm of a vector of the ball."""
+
+    @abstractmethod
+    def law(self) -> AmplificationLaw:
+        """The law of the amplification variable of the worst pair of vectors."""
+
+    @abstractmethod
+    def mean(self, reports: Any) -> Floats:
+        """The unbiased estimate (dimension,) of the mean vector of those who sent the reports."""
+
+    def variance(self, norm: float = 0.0) -> float:
+        """Expected squared l2 error of one decoded report of a vector of this l2 norm.
+
+        The default, zero, is the worst case; n reports average to the mean of these over n."""
+        length = float(_validate.non_negative("norm", norm).reshape(()))
+        if length > self.longest * (1.0 + ROUNDING):
+            raise ValueError(f"norm must be in [0, {self.longest!r}], got {norm!r}")
+        return self.second_moment - length**2
+
+    def randomize(
+        self, vectors: Any, *, rng: np.random.Generator | None = None
+    ) -> npt.NDArray[Any]:
+        """One report per vector: (n, dimension) -> n reports, (dimension,) -> one report.
+
+        Secure randomness unless ``rng`` is given (for simulations). Temporaries are bounded."""
+        rows = self._rows("vectors", vectors)
+        norms = self._checked_norms(rows)
+        words = source(rng)
+        reports = self._empty(rows.shape[0])
+        for part in self._parts(rows.shape[0]):
+            block = rows[part].astype(np.float64) / self.radius
+            share = np.minimum(norms[part] / self.radius, 1.0)
+            reports[part] = self._report(block, share, words)
+        return reports if np.ndim(vectors) == 2 else reports[0]
+
+    def decode(self, reports: Any) -> Floats:
+        """Every report as an unbiased vector: n reports -> (n, dimension)."""
+        checked, single = self._checked_reports(reports)
+        vectors = self._decoded(checked)
+        return vectors[0] if single else vectors
+
+    def clip(self, vectors: Any) -> Floats:
+        """The vectors, those longer than the radius shortened to it (direction kept)."""
+        rows = self._rows("vectors", vectors)
+        clipped = rows.astype(np.float64)
+        for part in self._parts(rows.shape[0]):
+            norms = self._finite_norms(clipped[part], part.start)
+            clipped[part] *= (self.radius / np.maximum(norms, self.radius))[:, None]
+        return clipped if np.ndim(vectors) == 2 else clipped[0]
+
+    @abstractmethod
+    def _norms(self, rows: Floats) -> Floats:
+        """The norm that bounds the ball, of every row (inf where it overflows)."""
+
+    @abstractmethod
+    def _empty(self, count: int) -> npt.NDArray[Any]:
+        """Room for so many reports."""
+
+    @abstractmethod
+    def _report(self, rows: Floats, share: Floats, words: Words) -> npt.NDArray[Any]:
+        """Reports of rows in units of the radius, whose norms are ``share`` in [0, 1]."""
+
+    @abstractmethod
+    def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
+        """Reports as an array of several, and whether one was given."""
+
+    @abstractmethod
+    def _decoded(self, reports: npt.NDArray[Any]) -> Floats:
+        """Checked reports as unbiased vectors."""
+
+    def _parts(self, count: int) -> Iterator[slice]:
+        step = max(1, _AT_ONCE // self.dimension)
+        return (slice(first, min(first + step, count)) for first in range(0, count, step))
+
+    def _rows(self, name: str, vectors: Any) -> npt.NDArray[Any]:
+        """A real array of shape (n, dimension), from that or from (dimension,)."""
+        array = np.asarray(vectors)
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
+        if array.ndim not in (1, 2) or array.shape[-1] != self.dimension:
+            raise ValueError(
+                f"{name} must have shape (n, {self.dimension}) or ({self.dimension},), "
+                f"got {array.shape}"
+            )
+        return array.reshape(-1, self.dimension)
+
+    def _finite_norms(self, rows: Floats, first: int) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = self._norms(rows)
+        if not np.isfinite(norms).all():
+            row = int(np.argmin(np.isfinite(norms)))
+            bad = np.flatnonzero(~np.isfinite(rows[row]))
+            where = (
+                f"row {first + row} has column {bad[0]} = {rows[row, bad[0]]}"
+                if bad.size
+                else (f"row {first + row} has a norm beyond double precision")
+            )
+            raise ValueError(f"vectors must be finite, {where}")
+        return norms
+
+    def _checked_norms(self, rows: npt.NDArray[Any]) -> Floats:
+        """The norm of every row, all at most the radius."""
+        norms = np.empty(rows.shape[0])
+        for part in self._parts(rows.shape[0]):
+            norms[part] = self._finite_norms(rows[part].astype(np.float64), part.start)
+        above = np.flatnonzero(norms > self.radius * (1.0 + ROUNDING))
+        if above.size:
+            raise ValueError(
+                f"vectors must have {self.norm} norm in [0, {self.radius!r}], row {above[0]} has "
+                f"{float(norms[above[0]])!r} (see clip)"
+            )
+        return norms

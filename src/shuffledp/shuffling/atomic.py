@@ -1,0 +1,73 @@
+"""Files that appear whole or not at all.
+
+What is written goes to a file named ``<name>.<random>.partial`` in the same directory, is forced to
+the disk, and is then renamed. An error or Ctrl-C removes it. After ``kill -9`` or a power cut it stays
+behind under that name, which no reader of ``<name>`` takes for the real one; it can be deleted.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     with atomic_file(Path(folder) / "a.txt") as partial:
+...         _ = partial.write_text("whole")
+...     (Path(folder) / "a.txt").read_text()
+'whole'
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SUFFIX = ".partial"
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A file to write, which becomes ``path`` when the block ends without an error.
+
+    FileExistsError where ``path`` exists: reports are never replaced silently."""
+    _refuse_existing(path)
+    partial = _partial(path)
+    try:
+        yield partial
+        _force_to_disk(partial)
+        _refuse_existing(path)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        _force_to_disk(path.parent)
+
+
+@contextmanager
+def partial_folder(path: Path) -> Iterator[Path]:
+    """A folder beside ``path`` for intermediate files; removed in the end, whatever happens."""
+    folder = _partial(path)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{secrets.token_hex(8)}{SUFFIX}")
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise FileExistsError(f"output must not exist yet, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"output must be in an existing folder, got {str(path)!r}")
+
+
+def _force_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,190 @@
+"""Reports in Parquet files that say what they are and whether they are whole.
+
+One column, ``report``: a number, or the bytes of a row of numbers. The file's metadata has
+
+    shuffledp.header      JSON: format version, stage ("randomized" or "shuffled"), the protocol with all
+                          its parameters, type and shape of a report, a random name of the batch
+    shuffledp.reports     how many reports there are
+    shuffledp.checksum    BLAKE2b of header, number and all reports in their order
+
+The checksum finds damage, truncation and edits of reports or parameters. It is no signature: somebody
+who computes it anew can write any reports, as any dishonest client can.
+
+>>> import numpy as np, tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = Path(folder) / "reports.parquet"
+...     header = Header.new("randomized", {"protocol": "x"}, np.dtype(np.uint8), ())
+...     with create_reports(path, header) as writer:
+...         writer.write(np.array([3, 1, 2], dtype=np.uint8))
+...     stored = open_reports(path)
+...     stored.header == header, stored.n, [list(map(int, batch)) for batch in stored.batches()]
+(True, 3, [[3, 1, 2]])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp.io.extras import needed
+from shuffledp.shuffling import report_arrays
+from shuffledp.shuffling.atomic import atomic_file
+from shuffledp.shuffling.contract import rows_per_batch
+from shuffledp.shuffling.header import DamagedReportsError, Header, ReportFileError
+
+COLUMN = "report"
+_HEADER, _REPORTS, _CHECKSUM = "shuffledp.header", "shuffledp.reports", "shuffledp.checksum"
+
+
+class Checksum:
+    """BLAKE2b of a header, reports and their number."""
+
+    def __init__(self, header: str) -> None:
+        self.n, self._hash = 0, blake2b(header.encode() + b"\0", digest_size=32)
+
+    def update(self, reports: npt.NDArray[Any]) -> None:
+        """Some more reports, in C order."""
+        self.n += len(reports)
+        self._hash.update(reports.reshape(-1).view(np.uint8).data)
+
+    def hexdigest(self) -> str:
+        """Of everything so far."""
+        whole = self._hash.copy()
+        whole.update(self.n.to_bytes(8, "little"))
+        return whole.hexdigest()
+
+
+class ReportWriter:
+    """Writes batches of reports, and their checksum in the end."""
+
+    def __init__(self, parquet_writer: Any, header: Header) -> None:
+        self._writer, self._header = parquet_writer, header
+        self._checksum = Checksum(header.to_json())
+
+    @property
+    def n(self) -> int:
+        """How many reports were written."""
+        return self._checksum.n
+
+    def write(self, reports: npt.NDArray[Any]) -> None:
+        """Append reports of the header's type and shape."""
+        wanted = (self._header.dtype, self._header.shape)
+        if (reports.dtype.newbyteorder("<"), reports.shape[1:]) != wanted:
+            raise ValueError(
+                f"reports must have dtype {wanted[0]} and shape (n, *{wanted[1]}), "
+                f"got {reports.dtype} and {reports.shape}"
+            )
+        if len(reports) == 0:
+            return
+        plain = np.ascontiguousarray(reports, dtype=self._header.dtype)
+        self._checksum.update(plain)
+        pyarrow = needed("pyarrow", extra="collect")
+        column = report_arrays.to_arrow(plain)
+        self._writer.write_batch(pyarrow.record_batch([column], schema=self._writer.schema))
+
+    def finish(self) -> None:
+        """Number and checksum, at the end of the file."""
+        ending = {_REPORTS: str(self.n), _CHECKSUM: self._checksum.hexdigest()}
+        self._writer.add_key_value_metadata(ending)
+
+
+@contextmanager
+def create_reports(path: str | os.PathLike[str], header: Header) -> Iterator[ReportWriter]:
+    """A writer of a report file that appears, whole, when the block ends without an error."""
+    pyarrow = needed("pyarrow", extra="collect")
+    parquet = needed("pyarrow.parquet", extra="collect")
+    kind = report_arrays.arrow_type(header.dtype, header.shape)
+    field = pyarrow.field(COLUMN, kind, nullable=False)
+    schema = pyarrow.schema([field], metadata={_HEADER: header.to_json()})
+    # A file of Python's: its errors (no space left, say) keep their number and their text.
+    with (
+        atomic_file(Path(path)) as partial,
+        open(partial, "xb") as file,
+        parquet.ParquetWriter(file, schema) as parquet_writer,
+    ):
+        writer = ReportWriter(parquet_writer, header)
+        yield writer
+        writer.finish()
+
+
+@dataclass(frozen=True)
+class StoredReports:
+    """A report file whose header was read.
+
+    Attributes:
+        path: the file.
+        header: what its reports are.
+        n: how many it says it has.
+        checksum: what the reports must give.
+    """
+
+    path: Path
+    header: Header
+    n: int
+    checksum: str
+
+    def batches(self) -> Iterator[npt.NDArray[Any]]:
+        """The reports in pieces. Only the end of the stream proves that they are whole.
+
+        DamagedReportsError there (or before): release nothing that was computed from them earlier."""
+        checksum = Checksum(self.header.to_json())
+        for reports in self._read(rows_per_batch(self.header.dtype, self.header.shape)):
+            checksum.update(reports)
+            yield reports
+        if (checksum.n, checksum.hexdigest()) != (self.n, self.checksum):
+            raise DamagedReportsError(
+                f"{str(self.path)!r} is damaged or was changed: its reports and header do not give "
+                "its checksum"
+            )
+
+    def _read(self, rows: int) -> Iterator[npt.NDArray[Any]]:
+        with _opened(self.path) as file:
+            if file.schema_arrow.names.count(COLUMN) != 1:
+                raise DamagedReportsError(f"{str(self.path)!r} has no column {COLUMN!r}")
+            for batch in file.iter_batches(batch_size=rows, columns=[COLUMN]):
+                try:
+                    yield report_arrays.from_arrow(
+                        batch.column(0), self.header.dtype, self.header.shape
+                    )
+                except ValueError as error:
+                    raise DamagedReportsError(f"{str(self.path)!r}: {error}") from error
+
+
+def open_reports(path: str | os.PathLike[str]) -> StoredReports:
+    """A report file, its header checked: ReportFileError with the reason where it is none."""
+    where = Path(path)
+    if not where.is_file():
+        raise FileNotFoundError(f"report file not found: {str(where)!r}")
+    with _opened(where) as file:
+        metadata = file.metadata.metadata or {}
+    for key in (_HEADER, _REPORTS, _CHECKSUM):
+        if key.encode() not in metadata:
+            raise ReportFileError(f"{str(where)!r} is no whole report file: it has no {key}")
+    header, n, checksum = (
+        metadata[key.encode()].decode(errors="replace") for key in (_HEADER, _REPORTS, _CHECKSUM)
+    )
+    if not n.isascii() or not n.isdigit():
+        raise DamagedReportsError(f"{str(where)!r} is damaged: its number of reports is {n!r}")
+    return StoredReports(where, Header.from_json(header, where), int(n), checksum)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """An open Parquet file; what goes wrong inside is damage."""
+    pyarrow = needed("pyarrow", extra="collect")
+    parquet = needed("pyarrow.parquet", extra="collect")
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 22) as file:
+            yield file
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DamagedReportsError(
+            f"{str(path)!r} is damaged or no Parquet file: {error}"
+        ) from error

@@ -1,0 +1,198 @@
+"""The commands answer what the library answers, rounded outward, or in full for machines."""
+
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import shuffledp as sdp
+from shuffledp.accounting.analyses import NAMES
+from shuffledp.cli.mechanisms import ANALYSES
+from shuffledp.randomizers import HadamardResponse, SubsetSelection
+
+Run = Callable[..., Result]
+
+SIXTEEN = sdp.KaryRandomizedResponse(k=16, epsilon0=4.0)
+NOISE = [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]
+
+
+def answer(result: Result) -> Any:
+    """The JSON object of a run that went well and said nothing else."""
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return json.loads(result.stdout)
+
+
+def shown(result: Result, name: str) -> str:
+    """The first word beside a name in the table."""
+    found = re.search(rf"^  {name} +(\S+)", result.stdout, re.MULTILINE)
+    assert found, result.output
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "randomizer"),
+    [
+        ("--krr 16 --epsilon0 4", SIXTEEN),
+        ("--krr 4 --gamma 0.25", sdp.KaryRandomizedResponse(k=4, gamma=0.25)),
+        ("--binary --epsilon0 1", sdp.BinaryRandomizedResponse(epsilon0=1.0)),
+        ("--subset 8 --size 3 --epsilon0 2", SubsetSelection(k=8, epsilon0=2.0, size=3)),
+        ("--hadamard 8 --epsilon0 2", HadamardResponse(k=8, epsilon0=2.0)),
+        ("--local --epsilon0 2", sdp.LocalRandomizer(epsilon0=2.0)),
+        ("--epsilon0 2", sdp.LocalRandomizer(epsilon0=2.0)),
+        ("--epsilon0 2 --total-variation 0.3", sdp.LocalRandomizer(2.0, 0.3)),
+    ],
+)
+def test_every_randomizer_gets_the_answer_of_the_library(
+    shuffledp: Run, options: str, randomizer: Any
+) -> None:
+    found = answer(shuffledp(f"epsilon {options} --n 5_000 --delta 1e-6 --json"))
+    expected = sdp.Shuffled(randomizer, n=5000).epsilon(delta=1e-6)
+    assert (found["lower"], found["upper"]) == (expected.lower, expected.upper)
+
+
+def test_rounds_cohorts_analysis_and_tolerance_reach_the_library(shuffledp: Run) -> None:
+    line = (
+        "delta --krr 16 --epsilon0 4 --n 1e4 --population 1e6 --rounds 30 --analysis clones "
+        "--tolerance 0.01 --epsilon 0.03 --json"
+    )
+    one = sdp.Shuffled(SIXTEEN, n=10**4, analysis="clones").sampled_from(10**6)
+    expected = (30 * one).delta(epsilon=0.03, tolerance=0.01)
+    found = answer(shuffledp(line))
+    assert (found["lower"], found["upper"]) == (expected.lower, expected.upper)
+    assert found["analysis"] == "clones"
+    assert found["inputs"] == {
+        "epsilon": 0.03,
+        "krr": 16,
+        "epsilon0": 4.0,
+        "n": 10_000,
+        "rounds": 30,
+        "population": 1_000_000,
+        "analysis": "clones",
+        "tolerance": 0.01,
+    }
+    assert found["version"] == sdp.__version__
+
+
+@pytest.mark.parametrize(
+    ("line", "analysis"),
+    [
+        ("epsilon --binary --epsilon0 1 --n 1000 --delta 1e-6", "exact"),
+        ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6 --rounds 3", "blanket"),
+        ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6", "blanket"),
+        ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6 --population 1e6", "blanket"),
+        ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6 --analysis strong", "strong"),
+        ("epsilon --epsilon0 1 --n 1000 --delta 1e-6", "clones"),
+        ("delta --binary --epsilon0 1 --n 1000 --epsilon 5", "exact"),
+    ],
+)
+def test_the_analysis_that_answered_is_named(shuffledp: Run, line: str, analysis: str) -> None:
+    assert answer(shuffledp(line + " --json"))["analysis"] == analysis
+    assert shown(shuffledp(line), "analysis") == analysis
+
+
+def test_every_analysis_of_the_library_can_be_chosen() -> None:
+    assert set(ANALYSES) == set(NAMES)
+
+
+def test_the_table_shows_both_ends_rounded_outward(shuffledp: Run) -> None:
+    bound = (30 * sdp.Shuffled(SIXTEEN, n=10**6)).epsilon(delta=1e-8)
+    result = shuffledp("epsilon --krr 16 --epsilon0 4 --n 1e6 --rounds 30 --delta 1e-8")
+    upper, lower = shown(result, "upper"), shown(result, "lower")
+    assert bound.upper <= float(upper) <= bound.upper * 1.0001
+    assert bound.lower * 0.9999 <= float(lower) <= bound.lower
+    assert result.stdout.startswith(f"epsilon <= {upper} at delta = 1e-8\n")
+    assert shown(result, "rounds") == "30"
+    assert shown(result, "randomizer").startswith("KaryRandomizedResponse(k=16,")
+
+
+def test_an_infinite_epsilon_is_an_answer_and_valid_json(shuffledp: Run, tmp_path: Path) -> None:
+    file = tmp_path / "revealing.json"
+    file.write_text("[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]")
+    line = f"epsilon --matrix {file} --n 3 --delta 1e-8"
+    assert answer(shuffledp(line + " --json"))["upper"] == "Infinity"
+    assert shuffledp(line).stdout.startswith("epsilon <= inf at delta")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".npy"])
+def test_a_matrix_is_read_from_every_kind_of_file(
+    shuffledp: Run, tmp_path: Path, suffix: str
+) -> None:
+    file = tmp_path / f"noise{suffix}"
+    if suffix == ".npy":
+        np.save(file, np.array(NOISE))
+    elif suffix == ".json":
+        file.write_text(json.dumps(NOISE))
+    else:
+        file.write_text("\n".join(", ".join(map(str, row)) for row in NOISE) + "\n\n")
+    found = answer(shuffledp(f"epsilon --matrix {file} --n 1000 --delta 1e-6 --json"))
+    expected = sdp.Shuffled(sdp.FiniteRandomizer(NOISE), n=1000).epsilon(delta=1e-6)
+    assert found["upper"] == expected.upper
+    assert found["inputs"]["matrix"] == str(file)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "options", "arguments"),
+    [
+        ("epsilon0", "--krr 4 --n 1e4", {"k": 4, "n": 10**4}),
+        ("gamma", "--krr 4 --n 1e4", {"k": 4, "n": 10**4}),
+        ("n", "--krr 16 --epsilon0 4", {}),
+        ("rounds", "--krr 16 --epsilon0 4 --n 1e4", {"n": 10**4}),
+        ("cohort", "--krr 16 --epsilon0 4 --population 1e6", {"population": 10**6}),
+    ],
+)
+def test_calibrate_finds_every_parameter_that_the_library_finds(
+    shuffledp: Run, unknown: str, options: str, arguments: dict[str, int]
+) -> None:
+    line = f"calibrate --solve-for {unknown} {options} --epsilon 0.5 --delta 1e-6"
+    local = unknown in ("epsilon0", "gamma")
+    expected = sdp.calibrate(
+        sdp.KaryRandomizedResponse if local else SIXTEEN,
+        solve_for=unknown,
+        epsilon=0.5,
+        delta=1e-6,
+        **arguments,
+    )
+    found = answer(shuffledp(line + " --json"))
+    assert (found["parameter"], found["value"]) == (unknown, expected.value)
+    assert found["upper"] == expected.epsilon.upper <= 0.5
+    headline = shuffledp(line).stdout.splitlines()[0]
+    words = re.fullmatch(rf"{unknown} = (\S+) meets epsilon <= 0.5 at delta = 1e-6", headline)
+    assert words, headline
+    value = Decimal(words[1].replace(",", ""))
+    # The shown value is on the safe side of the certified one, and close to it.
+    if unknown == "epsilon0":
+        assert Decimal(expected.value) * Decimal("0.9999") <= value <= Decimal(expected.value)
+    elif unknown == "gamma":
+        assert Decimal(expected.value) <= value <= Decimal(expected.value) * Decimal("1.0001")
+    else:
+        assert value == expected.value
+
+
+@pytest.mark.parametrize("question", ["--delta 1e-6", "--epsilon 0.3"])
+def test_compare_lists_what_the_library_compares(
+    shuffledp: Run, tmp_path: Path, question: str
+) -> None:
+    line = f"compare --krr 4 --epsilon0 2 --n 300 {question}"
+    name, level = question.removeprefix("--").split()
+    four = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=300)
+    expected = sdp.compare(four, **{name: float(level)})
+    found = answer(shuffledp(line + " --json"))
+    assert found["lower"] == expected.lower
+    assert (found["upper"], found["analysis"]) == (expected.best.value, expected.best.bound)
+    values = {row["bound"]: (row["value"], row["soundness"]) for row in found["bounds"]}
+    assert values == {row.bound: (row.value, row.soundness) for row in expected}
+    picture = tmp_path / "bounds.svg"
+    result = shuffledp(f"{line} --plot {picture}")
+    assert result.exit_code == 0, result.output
+    assert picture.exists()
+    for row in expected:
+        assert row.bound in result.stdout
+        if row.soundness == "unsound":
+            assert f"{row.bound}: {row.note}" in result.stdout

@@ -1,0 +1,108 @@
+"""The help: every command is found by its file, and every example in it runs and prints what it says."""
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click import Context
+from click.testing import Result
+
+import shuffledp as sdp
+from shuffledp.cli import commands
+from shuffledp.cli.main import cli
+from shuffledp.cli.randomizers import CHOICES, Choice, kind_of
+
+Run = Callable[..., Result]
+
+FILES = sorted(Path(commands.__path__[0]).glob("[a-z]*.py"))
+COMMANDS = [file.stem.replace("_", "-") for file in FILES]
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+
+
+def examples(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The example lines of a help page, each with the lines it is said to print."""
+    section = text.split("\nExample:\n")[1].replace("\n  ", "\n")[2:]
+    for block in re.split(r"^\$ ", section, flags=re.MULTILINE)[1:]:
+        line, *printed = block.rstrip("\n").split("\n")
+        yield line, [each for each in printed if each]
+
+
+def same_text_and_nearly_the_same_numbers(printed: str, promised: str) -> bool:
+    """Numbers may differ by 1%, which is more than any analysis may move without a new example."""
+    texts = [NUMBER.sub("#", line).split() for line in (printed, promised)]
+    numbers = [
+        [float(number.replace(",", "")) for number in NUMBER.findall(line)]
+        for line in (printed, promised)
+    ]
+    return texts[0] == texts[1] and all(
+        math.isclose(a, b, rel_tol=0.01) for a, b in zip(*numbers, strict=True)
+    )
+
+
+def test_every_file_is_a_command_with_a_line_in_the_help(shuffledp: Run) -> None:
+    assert cli.list_commands(Context(cli)) == COMMANDS
+    result = shuffledp("--help")
+    assert result.exit_code == 0
+    for name in COMMANDS:
+        assert re.search(rf"^  {name}  +\S", result.stdout, re.MULTILINE)
+    assert "..." not in result.stdout.split("Accounting:")[1], "a summary is too long for its line"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_example_runs_and_prints_what_the_help_says(
+    shuffledp: Run, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = shuffledp(f"{name} --help")
+    assert page.exit_code == 0
+    found = list(examples(page.stdout))
+    assert found
+    for line, promised in found:
+        program, called, *rest = shlex.split(line.split(">")[0])
+        assert (program, called) == ("shuffledp", name)
+        result = shuffledp(shlex.join([called, *rest]))
+        assert result.exit_code == 0, result.output
+        printed = result.stdout.splitlines()
+        assert len(printed) >= len(promised)
+        for one, other in zip(printed, promised, strict=False):
+            assert same_text_and_nearly_the_same_numbers(one, other), (one, other)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_eighty_columns(shuffledp: Run, name: str) -> None:
+    page = shuffledp(f"{name} --help", terminal_width=80)
+    assert max(map(len, page.stdout.splitlines())) <= 88  # examples are not wrapped
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.name)
+def test_every_randomizer_of_the_help_can_be_described(shuffledp: Run, choice: Choice) -> None:
+    kind = kind_of(choice)
+    given = {choice.parameter: {"k": 4, "dimension": 4}.get(choice.parameter, [[1.0], [1.0]])}
+    made = kind(**(given if choice.parameter else {}), **dict.fromkeys(choice.local[:1], 1.0))
+    assert made.epsilon0 >= 0.0
+    assert f"  {choice.flag} " in shuffledp("epsilon --help").stdout
+
+
+def test_no_arguments_show_the_help(shuffledp: Run) -> None:
+    assert shuffledp("").stdout == shuffledp("--help").stdout
+    assert shuffledp("").exit_code == 0
+
+
+def test_the_version_is_that_of_the_library(shuffledp: Run) -> None:
+    result = shuffledp("--version")
+    assert (result.exit_code, result.stdout) == (0, f"shuffledp {sdp.__version__}\n")
+
+
+def test_colour_is_for_terminals_that_want_it(
+    shuffledp: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[1m" in shuffledp(line, color=True).stdout  # as on a terminal
+    assert "\x1b" not in shuffledp(line).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in shuffledp(line, color=True).stdout

@@ -1,0 +1,117 @@
+"""Every bound beside the others: sound ones above the truth, unsound ones named."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+import shuffledp as sdp
+from oracles.brute import k_ary, shuffled_pairs, worst
+
+SURVEY = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
+COHORT = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=2000).sampled_from(60_000)
+MECHANISMS = {
+    "kary": SURVEY,
+    "kary, tight": sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=300),
+    "binary": sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=2.0), n=200),
+    "generic": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.4), n=100_000),
+    "matrix": sdp.Shuffled(sdp.FiniteRandomizer([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]), n=500),
+    "one user": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1),
+    "rounds": 30 * SURVEY,
+    "cohorts": 1515 * COHORT,
+    "mix": 2 * SURVEY + COHORT,
+    "nothing local": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.0), n=10),
+    "no rounds": 0 * SURVEY,
+    "strong": sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=300, analysis="strong"),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_sound_bound_is_above_the_truth_and_the_best_is_ours(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    for found in (
+        sdp.compare(mechanism, delta=1e-6),
+        sdp.compare(mechanism, epsilon=0.1),
+    ):
+        assert all(row.value >= found.lower for row in found if row.soundness != "unsound")
+        assert all(row.note for row in found if row.soundness != "sound")
+        assert all(row.seconds >= 0.0 and row.theorem for row in found)
+        values = [row.value for row in found]
+        assert values == sorted(values)
+        assert not any(math.isnan(value) for value in values)
+        if len(found):
+            assert found.best.bound in ("exact", "blanket", "clones")
+
+
+def test_unsound_bounds_are_seen_below_the_truth() -> None:
+    found = sdp.compare(SURVEY, epsilon=0.1)
+    wrong = {row.bound for row in found if row.value < found.lower}
+    assert wrong == {"one bin as printed", "Bennett as printed", "k-RR specific clones"}
+    assert all(found[name].soundness == "unsound" for name in wrong)
+
+
+def test_sound_bounds_cover_every_dataset_of_three_users() -> None:
+    three = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=math.log(5)), n=3)
+    pairs = shuffled_pairs(k_ary(3, 5), 3)
+    exceeded = []
+    for alpha in (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4)):
+        truth = worst(pairs, alpha)
+        found = sdp.compare(three, epsilon=math.log(alpha))
+        assert found.lower <= truth * (1 + Fraction(1, 10**9))
+        for row in found:
+            if row.soundness != "unsound":
+                assert row.value >= truth * (1 - Fraction(1, 10**9)), row
+        exceeded.append(truth - Fraction(found["k-RR specific clones"].value))
+    assert max(exceeded) > Fraction(1, 100)
+
+
+def test_a_theorem_outside_its_range_answers_what_holds_anyway() -> None:
+    small = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=50)
+    row = sdp.compare(small, delta=1e-8)["Feldman et al. 2022, closed form"]
+    assert (row.value, row.soundness) == (2.0, "sound outside its stated range")
+    assert "epsilon0" in row.note
+    assert sdp.compare(small, epsilon=0.1)["Erlingsson et al. 2019"].value == 1.0
+
+
+def test_the_learning_paper_s_numbers_are_among_them() -> None:
+    found = sdp.compare(1515 * COHORT, delta=1e-5)
+    assert found["Girgis et al. 2021"].value == pytest.approx(2.99977, abs=1e-4)
+    assert found.best.value == pytest.approx(0.315, abs=1e-3)
+
+
+def test_a_mix_of_rounds_is_compared_by_the_certified_analyses_alone() -> None:
+    found = sdp.compare(MECHANISMS["mix"], delta=1e-6)
+    assert {row.bound for row in found} == {"clones", "clones-2021"}
+
+
+def test_it_renders_in_a_terminal_a_notebook_and_pandas() -> None:
+    found = sdp.compare(30 * SURVEY, delta=1e-6)
+    text = str(found)
+    assert "epsilon at delta = 1e-06" in text
+    assert "the truth is at least" in text
+    assert max(len(line) for line in text.splitlines()[1:]) < 250
+    page = found._repr_html_()
+    assert page.count("<tr>") == len(found) + 1
+    assert "<table>" in page
+    frame = found.to_pandas()
+    assert list(frame["bound"]) == [row.bound for row in found]
+    assert frame.attrs["lower"] == found.lower
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["bound"] == found.rows[0].bound
+    with pytest.raises(KeyError, match="blanket"):
+        found["nonsense"]
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="one of delta and epsilon"):
+        sdp.compare(SURVEY)
+    with pytest.raises(ValueError, match="one of delta and epsilon"):
+        sdp.compare(SURVEY, delta=0.1, epsilon=0.1)
+    with pytest.raises(ValueError, match="delta"):
+        sdp.compare(SURVEY, delta=0.0)
+    with pytest.raises(ValueError, match="epsilon"):
+        sdp.compare(SURVEY, epsilon=-1.0)
+    with pytest.raises(TypeError, match="mechanism"):
+        sdp.compare(sdp.LocalRandomizer(1.0), delta=0.1)  # type: ignore[arg-type]

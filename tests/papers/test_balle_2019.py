@@ -1,0 +1,60 @@
+"""Lemma 5.6 as printed: its values, and the truth above them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from oracles.golden import Golden, entries
+from shuffledp.accounting.bounds.concentration import KaryBlanket, bennett_delta
+from shuffledp.accounting.witnesses import krr_witnesses
+from shuffledp.papers.balle_2019 import bennett_krr_delta_as_published
+
+
+def truth(k: int, epsilon0: float, n: int, epsilon: float) -> float:
+    """A certified lower bound: concrete datasets in either direction."""
+    pairs = [way for pair in krr_witnesses(k, epsilon0, n) for way in pair.directions]
+    return max(float(pair.support(np.array([epsilon]), 1e-4).value[0]) for pair in pairs)
+
+
+@pytest.mark.parametrize("golden", entries("p2_bennett_rr_as_printed"), ids=str)
+def test_the_printed_bound_has_its_golden_values(golden: Golden) -> None:
+    at = golden.params
+    found = bennett_krr_delta_as_published(
+        at["k"], golden.number("eps0"), at["n"], golden.number("eps")
+    )
+    assert found == pytest.approx(golden.delta, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "epsilon", "printed", "exact"),
+    [(4, 1000, 0.1, 1.72e-6, 8.52e-6), (2, 10**5, 0.01, 1.29e-7, 1.17e-6)],
+)
+def test_the_printed_bound_falls_below_a_concrete_dataset(k, n, epsilon, printed, exact) -> None:
+    found = bennett_krr_delta_as_published(k, 1.0, n, epsilon)
+    assert found == pytest.approx(printed, rel=0.01)
+    certified = truth(k, 1.0, n, epsilon)
+    assert certified == pytest.approx(exact, rel=0.03)
+    assert found < certified < bennett_delta(KaryBlanket(k, 1.0), n, epsilon)
+
+
+def test_the_lemma_itself_fails_for_signs() -> None:
+    """400 fair signs less 0.05: E[sum_+] is 1.66, the printed bound 0.63, the corrected one 12.6."""
+    m, a = 400, 0.05
+    heads = np.arange(m + 1)
+    log_mass = np.array(
+        [math.lgamma(m + 1) - math.lgamma(h + 1) - math.lgamma(m - h + 1) for h in heads]
+    )
+    mass = np.exp(log_mass - m * math.log(2))
+    exact = float((mass * np.maximum(2 * heads - m - a * m, 0)).sum())
+    top, c = 1 - a, 1 + a * a
+    u = a * top / c
+    phi = (1 + u) * math.log1p(u) - u
+    corrected = top / math.log1p(u) * math.exp(-m * c / top**2 * phi)
+    assert exact == pytest.approx(1.66, abs=0.01)
+    assert corrected == pytest.approx(12.6, abs=0.1)
+    assert corrected / (a * m) == pytest.approx(0.63, abs=0.01)
+
+
+def test_beyond_epsilon0_it_is_zero() -> None:
+    assert bennett_krr_delta_as_published(4, 1.0, 100, 2.0) == 0.0

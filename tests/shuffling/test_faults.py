@@ -1,0 +1,203 @@
+"""Killed, interrupted, out of disk: no output that looks whole, inputs untouched, a rerun succeeds.
+
+Each step runs in a process of its own that is killed (or interrupted) from inside at a chosen point,
+so the tests do not depend on time. "Disk full" is a limit on the size of files, which every system
+grants, and a real file system of 128 KiB where mounting one is permitted.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shuffledp
+from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.shuffling.files import open_reports
+from shuffledp.shuffling.header import ReportFileError
+from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
+
+TRUTH = ["cat"] * 1500 + ["dog"] * 1500
+
+PRELUDE = """
+import itertools, os, resource, signal, sys
+import numpy as np
+import shuffledp as sdp
+from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.shuffling import atomic, external, files, roles
+
+answer = sdp.KaryRandomizedResponse(k=3, gamma=0.02)
+pets = HistogramProtocol(
+    ("cat", "dog", "fish"), epsilon=8.0, delta=1e-6, n=3000, randomizer=answer
+)
+calls = itertools.count()
+
+def then_die(function, call, how):
+    def wrapped(*arguments, **named):
+        if next(calls) == call:
+            os.kill(os.getpid(), how)
+        return function(*arguments, **named)
+    return wrapped
+"""
+STEPS = {
+    "randomize": "roles.randomize_file(pets, {input!r}, {output!r}, column='pet')",
+    "shuffle": "roles.shuffle_files({input!r}, {output!r}, minimum=1, bytes_in_memory=3000)",
+    "analyze": "print(roles.analyze_file(pets, {input!r}).n)",
+}
+POINTS = {
+    "randomize": {
+        "before the first reports are written": ("files.ReportWriter.write", 0),
+        "before the end of the file": ("files.ReportWriter.finish", 0),
+        "before it is forced to the disk": ("os.fsync", 0),
+        "before it gets its name": ("os.replace", 0),
+    },
+    "shuffle": {
+        "while reports go to buckets": ("external.uniform", 0),
+        "between two buckets": ("external.permuted", 3),
+        "before some reports are written": ("files.ReportWriter.write", 5),
+        "before it gets its name": ("os.replace", 0),
+    },
+    "analyze": {"while reports are counted": ("HistogramProtocol.count", 0)},
+}
+
+
+@pytest.fixture
+def inputs(pets: HistogramProtocol, tmp_path: Path) -> dict[str, Path]:
+    """What each step reads."""
+    (tmp_path / "in").mkdir()
+    paths = {
+        step: tmp_path / "in" / name
+        for step, name in {"randomize": "a.csv", "shuffle": "r.pq", "analyze": "s.pq"}.items()
+    }
+    paths["randomize"].write_text("pet\n" + "\n".join(TRUTH) + "\n")
+    randomize_file(pets, paths["randomize"], paths["shuffle"])
+    shuffle_files(paths["shuffle"], paths["analyze"], minimum=1)
+    return paths
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    source = str(Path(shuffledp.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source}
+    command = [sys.executable, "-c", PRELUDE + code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def step_code(step: str, inputs: dict[str, Path], output: Path) -> str:
+    return STEPS[step].format(input=str(inputs[step]), output=str(output))
+
+
+def contents(paths: dict[str, Path]) -> list[bytes]:
+    return [path.read_bytes() for path in paths.values()]
+
+
+def check_output(step: str, pets: HistogramProtocol, output: Path) -> None:
+    """The rerun's file is whole, and has all reports."""
+    if step == "randomize":
+        assert sum(map(len, open_reports(output).batches())) == 3000
+    if step == "shuffle":
+        assert analyze_file(pets, output).n == 3000
+
+
+@pytest.mark.parametrize(
+    ("step", "point"), [(step, point) for step, points in POINTS.items() for point in points]
+)
+def test_a_killed_step_leaves_nothing_that_looks_whole_and_can_be_run_again(
+    step: str, point: str, inputs: dict[str, Path], pets: HistogramProtocol, tmp_path: Path
+) -> None:
+    before = contents(inputs)
+    where, call = POINTS[step][point]
+    output = tmp_path / "out" / "o.parquet"
+    output.parent.mkdir()
+    code = step_code(step, inputs, output)
+    died = run(f"{where} = then_die({where}, {call}, signal.SIGKILL)\n{code}")
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    left = list(output.parent.iterdir())
+    assert not output.exists()
+    assert all(path.name.startswith("o.parquet.") for path in left)
+    assert all(path.name.endswith(".partial") for path in left)
+    assert contents(inputs) == before
+    again = run(code)
+    assert again.returncode == 0, again.stderr
+    assert contents(inputs) == before
+    check_output(step, pets, output)
+
+
+@pytest.mark.parametrize("step", ["randomize", "shuffle"])
+def test_an_interrupted_step_leaves_nothing_behind(
+    step: str, inputs: dict[str, Path], tmp_path: Path
+) -> None:
+    before = contents(inputs)
+    output = tmp_path / "out" / "o.parquet"
+    output.parent.mkdir()
+    where = "files.ReportWriter.finish"
+    code = step_code(step, inputs, output)
+    died = run(f"{where} = then_die({where}, 0, signal.SIGINT)\n{code}")
+    # Python turns the interrupt into an exception, cleans up, and then dies of the same signal.
+    assert died.returncode == -signal.SIGINT, died.stderr
+    assert not list(output.parent.iterdir())
+    assert contents(inputs) == before
+
+
+def test_what_a_killed_step_leaves_is_no_report_file(
+    inputs: dict[str, Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "o.parquet"
+    code = step_code("randomize", inputs, output)
+    where = "files.ReportWriter.finish"
+    run(f"{where} = then_die({where}, 0, signal.SIGKILL)\n{code}")
+    (left,) = tmp_path.glob("o.parquet.*.partial")
+    with pytest.raises(ReportFileError):
+        open_reports(left)
+
+
+@pytest.mark.parametrize("step", ["randomize", "shuffle"])
+@pytest.mark.parametrize("limit", [0, 600])
+def test_a_full_disk_is_an_error_that_leaves_nothing_behind(
+    step: str, limit: int, inputs: dict[str, Path], tmp_path: Path
+) -> None:
+    before = contents(inputs)
+    output = tmp_path / "out" / "o.parquet"
+    output.parent.mkdir()
+    lowered = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+    failed = run(lowered + step_code(step, inputs, output))
+    assert failed.returncode == 1
+    assert "File too large" in failed.stderr.splitlines()[-1]
+    assert not list(output.parent.iterdir())
+    assert contents(inputs) == before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path):
+    """A file system of 128 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("mounting a file system is not permitted here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("room", [1 << 20, 1 << 27])
+def test_a_small_disk_that_is_full_stays_as_it_was(
+    room: int, pets: HistogramProtocol, small_disk: Path, tmp_path: Path
+) -> None:
+    values = np.random.default_rng(0).choice(pets.categories, size=10**6)
+    reports = tmp_path / "many.parquet"
+    randomize_file(pets, values, reports)
+    for step in (
+        lambda: randomize_file(pets, values, small_disk / "r.parquet"),
+        lambda: shuffle_files(reports, small_disk / "s.parquet", minimum=1, bytes_in_memory=room),
+    ):
+        with pytest.raises(OSError, match="No space left"):
+            step()
+        assert not list(small_disk.iterdir())
