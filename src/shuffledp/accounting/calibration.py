@@ -95,7 +95,7 @@ def calibrate(
 
     value = _SOLVERS[unknown](target.meets(build), target, population)
     mechanism = build(value)
-    checked = mechanism.epsilon(delta=target.delta, tolerance=target.tolerance)
+    checked = target.recheck(mechanism)
     if not checked.upper <= target.epsilon:
         raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
     return Calibration(unknown, value, mechanism, checked, target.delta)
@@ -121,9 +121,20 @@ class _Target:
 
         return ratio
 
+    def recheck(self, mechanism: Mechanism) -> Bound:
+        """The answer's enclosure, at the coarser tolerance of the search where the finer one fails."""
+        try:
+            return mechanism.epsilon(delta=self.delta, tolerance=self.tolerance)
+        except NoCertificateError:
+            return mechanism.epsilon(delta=self.delta, tolerance=self._coarse)
+
+    @property
+    def _coarse(self) -> float:
+        return max(0.02, self.tolerance)
+
     def _ratio(self, mechanism: Mechanism) -> float:
         # A coarse answer settles what is far from the target, and is cheaper.
-        for tolerance in (max(0.02, self.tolerance), self.tolerance):
+        for tolerance in (self._coarse, self.tolerance):
             bound = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance)
             if not 1.0 < bound / self.epsilon < 1.0 + 1.5 * tolerance:
                 break
