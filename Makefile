@@ -11,10 +11,10 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench format clean
+.PHONY: help demo test test-slow bench bench-collect bench-learn docs study-mnist format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/installed ## the main job: a certified epsilon for 30 rounds of a shuffled survey
 	@$(BIN)/python examples/demo.py
@@ -32,8 +32,21 @@ test: .venv/installed-dev ## lint, format check, type check, all tests but the s
 test-slow: .venv/installed-dev ## the tests that take minutes
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
-bench: .venv/installed-bench ## measure, and write docs/performance.md
+bench: .venv/installed-bench ## measure the accountant and sampling, and write docs/performance.md
 	@$(BIN)/python benchmarks/accounting.py --output docs/performance.md
+
+bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
+	@$(BIN)/python benchmarks/collect.py
+
+bench-learn: .venv/installed-dev ## measure training
+	@$(BIN)/python benchmarks/learn.py
+
+MNIST ?= mnist
+study-mnist: .venv/installed-dev ## the MNIST study, from the idx files in MNIST=folder (hours without a GPU)
+	@$(BIN)/python studies/mnist/budget.py --out studies/mnist/budget.csv
+	@$(BIN)/python studies/mnist/search.py --data $(MNIST) --out studies/mnist/search.csv
+	@$(BIN)/python studies/mnist/run.py --data $(MNIST)
+	@$(BIN)/python studies/mnist/plots.py
 
 format: .venv/installed-dev ## rewrite the code in the house format
 	@$(BIN)/ruff check -q --fix-only .
@@ -58,9 +71,9 @@ clean: ## remove the environment, caches and builds
 	@$(PIP_INSTALL) -e .
 	@touch $@
 
-.venv/installed-dev: .venv/installed
+.venv/installed-dev: .venv/installed constraints.txt
 	@echo "installing the development tools"
-	@$(PIP_INSTALL) -e '.[dev]'
+	@$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 .venv/installed-bench: .venv/installed

@@ -147,3 +147,26 @@ def test_two_binomials_are_their_convolution(m: int) -> None:
     scale = math.exp(result.log_scale[0])
     assert abs(scale * result.value[0, 0] - exact) <= scale * result.error[0, 0] + 1e-14
     assert scale * result.error[0, 0] <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [(50, 0.3), (999, 0.036), (10**6, 0.036), (10**6, 0.5), (10**7, 1e-4), (10**9, 1e-7)],
+)
+def test_windows_of_binomial_probabilities_enclose_the_truth(n: int, p: float) -> None:
+    spread = math.sqrt(n * p * (1 - p))
+    low = max(0, math.floor(n * p - 9 * spread - 20))
+    edges = np.arange(low, min(n, math.ceil(n * p + 8 * spread + 20)), 7, dtype=np.float64)
+    lower, upper = binomial.window_probabilities(n, p, 1 - p, edges)
+    assert np.all(upper - lower <= 1e-8 * upper + 1e-300)
+    for i in {0, 1, edges.size // 2, edges.size - 3, edges.size - 2}:
+        values = range(int(edges[i]), int(edges[i + 1]))
+        exact = sum((ball_log_pmf(n, k, p).exp() for k in values), arb(0))
+        assert arb(float(lower[i])) <= exact
+        assert exact <= arb(float(upper[i]))
+    below, above = binomial.beyond_window(n, p, 1 - p, low, int(edges[-1]))
+    tail = sum((ball_log_pmf(n, k, p).exp() for k in range(max(0, low - 300), low)), arb(0))
+    assert tail <= arb(below)
+    last = int(edges[-1])
+    tail = sum((ball_log_pmf(n, k, p).exp() for k in range(last, min(n, last + 300) + 1)), arb(0))
+    assert tail <= arb(above)

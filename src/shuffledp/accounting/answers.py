@@ -183,9 +183,10 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
     resolution = 0.5 * tolerance
     for _ in range(_REFINEMENTS):
         at = epsilon[todo]
-        high = profile.upper(at, resolution)
-        values = profile.support(np.concatenate([at, at * (1.0 - tolerance)]), resolution).value
-        here, below = values[: at.size], values[at.size :]
+        points = np.concatenate([at, at * (1.0 - tolerance)])
+        upper, lines = profile.both(points, resolution)
+        high = upper[: at.size]
+        here, below = lines.value[: at.size], lines.value[at.size :]
         done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < _SMALLEST_DELTA)
         result[todo[done]] = high[done]
         todo = todo[~done]

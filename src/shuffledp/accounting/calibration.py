@@ -15,6 +15,7 @@ from shuffledp.numerics.frequencies import NoCertificateError
 _LOCAL = ("epsilon0", "gamma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
 _MAX_ROUNDS = 2**40
+_RECHECKS = 8
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,25 @@ def calibrate(
         return one * (int(value) if unknown == "rounds" else rounds)
 
     value = _SOLVERS[unknown](target.meets(build), target, population)
-    mechanism = build(value)
-    checked = target.recheck(mechanism)
-    if not checked.upper <= target.epsilon:
-        raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
-    return Calibration(unknown, value, mechanism, checked, target.delta)
+    for _ in range(_RECHECKS):
+        mechanism = build(value)
+        checked = target.recheck(mechanism)
+        if checked.upper <= target.epsilon:
+            return Calibration(unknown, value, mechanism, checked, target.delta)
+        # The search was coarser than the re-check: step back within the tolerance.
+        value = _safer(unknown, value, 0.5 * target.tolerance)
+    raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
+
+
+def _safer(unknown: str, value: float, share: float) -> float:
+    """A little more private."""
+    if unknown == "epsilon0":
+        return value * (1.0 - share)
+    if unknown == "gamma":
+        return 1.0 - (1.0 - value) * (1.0 - share)
+    if unknown == "n":
+        return math.ceil(value * (1.0 + share))
+    return max(1, min(int(value) - 1, math.floor(value * (1.0 - share))))
 
 
 @dataclass(frozen=True)
@@ -166,7 +181,8 @@ def _largest_epsilon0(ratio: Ratio, target: _Target, population: int | None) -> 
     while ratio(high) <= 1.0:
         if high == most:
             return high
-        low, high = high, min(2.0 * high, most)
+        # Not far beyond: where a large local epsilon can be certified at all, it takes long.
+        low, high = high, min(high + min(high, 2.0), most)
     return _bisect(ratio, low, high, target.tolerance)
 
 

@@ -34,10 +34,13 @@ import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import (
+    MAX_WINDOW,
     UNIT,
+    beyond_window,
     interval_probabilities,
     mean_of_signs_excess,
     signs_excess_table,
+    window_probabilities,
 )
 
 _CELLS_AT_ONCE = 1 << 17
@@ -144,6 +147,10 @@ def _buckets(trials: int, rate: float, rest: float, resolution: float) -> _Bucke
     w loosens epsilon by about w/2); beyond it towards zero, widths double."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
     width = max(1, math.floor(min(resolution * mean, 0.5 * spread)))
+    # Tiny deltas need the far left exactly: they come back with a finer resolution.
+    coarse = resolution >= 1e-4 and 2 * width < spread
+    if coarse and 24.0 * spread + 120.0 < MAX_WINDOW:
+        return _short_buckets(trials, rate, rest, width)
     low = max(0, math.floor(mean - 9.0 * spread - 60.0))
     high = min(trials, math.ceil(mean + 8.0 * spread + 20.0))
     left = []
@@ -157,6 +164,28 @@ def _buckets(trials: int, rate: float, rest: float, resolution: float) -> _Bucke
     )
     weight_low, weight_high = interval_probabilities(trials, rate, rest, edges)
     return _Buckets(edges[:-1], weight_low, weight_high, np.diff(edges) == 1.0)
+
+
+def _short_buckets(trials: int, rate: float, rest: float, width: int) -> _Buckets:
+    """The same where the bulk has few values: it is summed, and the ends are bounded.
+
+    What lies 13 deviations to the left counts as no clones at all; what lies 9 to the right as the
+    first value there (and, from below, as nothing)."""
+    mean, spread = trials * rate, math.sqrt(trials * rate * rest)
+    low = max(0, math.floor(mean - 13.0 * spread - 60.0))
+    high = min(trials, math.ceil(mean + 9.0 * spread + 20.0))
+    edges = np.arange(low, high + 1, width, dtype=np.float64)
+    weight_low, weight_high = window_probabilities(trials, rate, rest, edges)
+    below, above = beyond_window(trials, rate, rest, low, int(edges[-1]))
+    zero = [0.0] if low > 0 else []
+    first = np.concatenate([zero, edges])
+    single = np.concatenate([[False] * len(zero), np.diff(edges) == 1.0, [False]])
+    return _Buckets(
+        first,
+        np.concatenate([zero, weight_low, [0.0]]),
+        np.concatenate([[below] * len(zero), weight_high, [above]]),
+        single,
+    )
 
 
 def strong_clones(epsilon0: float, n: int) -> CloneProfile:

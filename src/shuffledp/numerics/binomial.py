@@ -24,6 +24,7 @@ of positive terms, and phi itself is a sum of terms of one sign, so rounding cos
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -339,3 +340,42 @@ def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple
         lower[single] = np.exp(log_f - 2.0 * log_error)
         upper[single] = np.exp(log_f + 2.0 * log_error)
     return np.maximum(lower, 0.0), upper + 1e-300
+
+
+MAX_WINDOW = 1 << 15
+
+
+def window_probabilities(n: int, p: float, q: float, edges: Floats) -> tuple[Floats, Floats]:
+    """The same for edges that span at most MAX_WINDOW values around the mode, cheaper.
+
+    The probability function by the ratios (n - k) p / ((k + 1) q) of neighbours, from the value at
+    the mode outward. A ratio carries at most 16 units (p and q at most four each), so the error grows
+    by that with every step."""
+    first, end = int(edges[0]), int(edges[-1])
+    mode = min(max(int((n + 1) * p), first), end - 1)
+    log_f, anchor = log_pmf(n, np.array([float(mode)]), p, q)
+    odds = p / q
+    up = np.arange(mode, end - 1, dtype=np.float64)
+    down = np.arange(mode, first, -1, dtype=np.float64)
+    right = np.cumprod((n - up) / (up + 1.0) * odds)
+    left = np.cumprod(down / (n - down + 1.0) / odds)
+    pmf = np.concatenate([left[::-1], [1.0], right]) * math.exp(float(log_f[0]))
+    total = np.add.reduceat(pmf, (edges[:-1] - first).astype(np.int64))
+    far = np.maximum(np.abs(edges[:-1] - mode), np.abs(edges[1:] - mode))
+    error = 2.0 * float(anchor[0]) + UNIT * (20.0 * far + np.diff(edges) + 16.0)
+    return total * (1.0 - error), total * (1.0 + error) + 1e-300
+
+
+def beyond_window(n: int, p: float, q: float, low: int, high: int) -> tuple[float, float]:
+    """Upper bounds of Pr[Bin(n, p) < low] and Pr[Bin(n, p) >= high], away from the mode.
+
+    Ratios of neighbours fall outward, so a tail is below its first term's geometric series."""
+    ends = np.array([low - 1.0, float(high)])
+    inside = (ends >= 0.0) & (ends <= n)
+    k = np.clip(ends, 0.0, float(n))
+    log_f, error = log_pmf(n, k, p, q)
+    ratio = np.array([k[0] * q / ((n - k[0] + 1.0) * p), (n - k[1]) * p / ((k[1] + 1.0) * q)])
+    series = np.exp(log_f + 2.0 * error) / -np.expm1(np.log(np.maximum(ratio, 1e-300)))
+    bound = np.where(inside, np.where(ratio < 0.999, series * (1.0 + 1e-9), 1.0), 0.0)
+    below, above = np.minimum(bound, 1.0) + 1e-300
+    return float(below), float(above)

@@ -1,0 +1,64 @@
+"""The documentation site: Sphinx with MyST (Markdown). ``make docs`` builds it; warnings are errors."""
+
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+import shuffledp
+
+project = "shuffledp"
+author = "the shuffledp authors"
+project_copyright = author
+version = release = shuffledp.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"shuffledp {release}"
+html_copy_source = False
+html_show_sphinx = False
+
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_class_signature = "mixed"
+autodoc_default_options = {"members": True}
+# The reference of what needs a missing extra is built without it.
+autodoc_mock_imports = [
+    name for name in ("attr", "dp_accounting", "pyspark", "torch") if find_spec(name) is None
+]
+
+
+ATTRIBUTE = re.compile(r"    (\w[\w, ]*): (.*)")
+
+
+def as_restructured_text(_app, _what, _name, _obj, _options, lines):
+    """Docstrings as Sphinx wants them: their ``Attributes:`` as a list, their bars as plain bars."""
+    shown = []
+    inside = False  # a list of attributes
+    for line in lines:
+        inside = line == "Attributes:" or (inside and line.startswith("    "))
+        if line == "Attributes:":
+            shown += [line, ""]
+        elif inside:
+            found = ATTRIBUTE.fullmatch(line)
+            shown.append(f"* ``{found[1]}``: {found[2]}" if found else line[6:])
+        elif line.startswith("|"):  # a table in Markdown
+            shown += [] if shown and shown[-1].startswith("    |") else ["::", ""]
+            shown.append(f"    {line}")
+        else:
+            shown.append(line if "``" in line else line.replace("|", r"\|"))
+    lines[:] = shown
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", as_restructured_text)

@@ -1,0 +1,1 @@
+"""What an analyst does with tallies: debias, project, give confidence intervals."""

@@ -1,0 +1,109 @@
+"""``shuffledp histogram``: how many people hold each of some categories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp.cli.collecting import (
+    collect_or_plan,
+    collecting_options,
+    column_option,
+    data_argument,
+)
+from shuffledp.cli.command import command, option
+from shuffledp.cli.randomizers import described
+
+if TYPE_CHECKING:
+    from shuffledp.protocols.histogram import HistogramProtocol
+
+GROUP = "Question"
+
+EXAMPLE = """
+$ shuffledp histogram pets.csv --column pet --categories cat,dog,fish --epsilon 1 --delta 1e-6
+histogram of 100,000 reports, epsilon <= 0.99932 at delta = 1e-6
+
+  category     count  std. error  95% interval:        to
+  cat       49,997.3         8.0       49,982.0  50,013.0
+  dog       35,001.1         7.6       34,986.0  35,016.0
+  fish      15,001.6         7.1       14,988.0  15,015.0
+
+$ shuffledp histogram --plan survey.json --n 1e5 --categories cat,dog --epsilon 1 --delta 1e-6
+histogram planned: epsilon <= 0.99932 at delta = 1e-6
+"""
+
+
+@command(section="Collecting", example=EXAMPLE)
+@data_argument
+@column_option
+@option(
+    "--categories", metavar="A,B,...", help="The public list, separated by commas.", group=GROUP
+)
+@option(
+    "--categories-file",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Instead: one category per line, or a .json list.",
+    group=GROUP,
+)
+@option(
+    "--numeric",
+    is_flag=True,
+    help="The categories are whole numbers, as the column's type is.",
+    group=GROUP,
+)
+@option(
+    "--other",
+    metavar="NAME",
+    help="The category of what is missing or not in the list; else an error.",
+    group=GROUP,
+)
+@collecting_options
+def histogram(
+    categories: str | None, categories_file: str | None, numeric: bool, other: Any, **given: Any
+) -> None:
+    """Count people by category, with certified privacy.
+
+    DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. Estimates are
+    unbiased; each has its own interval. The randomizer is chosen for the smallest error."""
+    listed = _categories(categories, categories_file)
+    if numeric:
+        listed, other = [_whole(each) for each in listed], _whole(other)
+
+    def make(**plan: Any) -> HistogramProtocol:
+        from shuffledp.protocols.domain import checked_categories
+        from shuffledp.protocols.histogram import HistogramProtocol
+
+        known = described(lambda: checked_categories(listed))
+        return HistogramProtocol(known, other=other, **plan)
+
+    collect_or_plan(make, given)
+
+
+def _categories(written: str | None, path: str | None) -> list[Any]:
+    if (written is None) == (path is None):
+        raise click.UsageError("give one of --categories and --categories-file.")
+    if path is None:
+        return [each.strip() for each in (written or "").split(",")]
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        if Path(path).suffix.lower() != ".json":
+            return [line.strip() for line in text.splitlines() if line.strip()]
+        listed = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--categories-file {path}: {error}.") from error
+    if not isinstance(listed, list):
+        raise click.UsageError(f"--categories-file {path}: a .json file must hold a list.")
+    return listed
+
+
+def _whole(category: Any) -> int | None:
+    try:
+        return None if category is None else int(category)
+    except (TypeError, ValueError):
+        raise click.UsageError(
+            f"--numeric categories must be whole numbers, got {category!r}."
+        ) from None

@@ -1,0 +1,221 @@
+"""``shuffledp ledger``: what has been collected from whom, and what may still be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp.cli.command import command, option
+from shuffledp.cli.ledgers import open_ledger
+from shuffledp.cli.numbers import POSITIVE, POSITIVE_PROBABILITY, WHOLE
+from shuffledp.cli.printing import json_option, print_answer, print_json, print_table
+from shuffledp.cli.protocol_files import PROTOCOL_FILE, read_protocol
+from shuffledp.cli.reporting import one_line_each
+
+if TYPE_CHECKING:
+    from shuffledp.protocols.ledger import Collection, Ledger
+
+Given = dict[str, Any]
+
+EXAMPLE = """
+$ shuffledp ledger create readers.jsonl --epsilon 2 --delta 1e-6
+readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
+
+$ shuffledp ledger reserve readers.jsonl --population readers --protocol survey.json
+
+$ shuffledp ledger show readers.jsonl
+readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
+
+  population  collections  epsilon spent    left
+  readers               1        0.99932  1.0006
+"""
+
+
+@command(section="Collecting", example=EXAMPLE)
+@click.argument("action", type=click.Choice(["create", "show", "check", "reserve", "release"]))
+@click.argument("file", type=click.Path(dir_okay=False))
+@option("--epsilon", type=POSITIVE, metavar="X", help="Of the budget.", group="create")
+@option("--delta", type=POSITIVE_PROBABILITY, metavar="X", help="Of the budget.", group="create")
+@option("--head", metavar="HASH", help="A line that must still be there.", group="check")
+@option(
+    "--protocol",
+    "protocol_file",
+    type=PROTOCOL_FILE,
+    metavar="FILE",
+    help="The collection: `check` says what it would cost.",
+    group="reserve, check",
+)
+@option("--population", metavar="NAME", help="The people who are asked.", group="reserve, check")
+@option(
+    "--honest",
+    type=WHOLE,
+    metavar="N",
+    help="Honest reports to count on.  [default: as planned]",
+    group="reserve",
+)
+@option("--note", default="", metavar="TEXT", help="Kept with the reservation.", group="reserve")
+@option("--reservation", metavar="ID", help="What is given back.", group="release")
+@json_option
+def ledger(action: str, file: str, **given: Any) -> None:
+    """The privacy spent on the same people, and what is left.
+
+    \b
+    create   a new file with a budget that can not be changed later
+    show     what was collected from whom, spent and left
+    check    is the file as it was written, and would a protocol still fit?
+    reserve  set a collection aside before it is run; prints its id
+    release  give a reservation back whose reports never left a client
+
+    FILE is append-only: every line confirms those before it. Collections are composed by the
+    accountant: what fits is not a matter of subtraction."""
+    with one_line_each():
+        if action != "create" and not Path(file).is_file():
+            raise click.ClickException(f"no ledger {file}: make one with `shuffledp ledger create`")
+        _ACTIONS[action](file, given)
+
+
+def _create(file: str, given: Given) -> None:
+    from shuffledp.protocols.ledger import Ledger
+
+    _need(given, "epsilon", "delta")
+    if Path(file).exists():
+        raise click.ClickException(f"{file} exists already")
+    made = Ledger(file, (given["epsilon"], given["delta"]))
+    if given["as_json"]:
+        print_json(budget=_budget(made), head=made.head)
+    else:
+        click.secho(_headline(file, made), bold=True)
+
+
+def _show(file: str, given: Given) -> None:
+    found = open_ledger(file)
+    collections = found.collections
+    rows = [_spent(found, name, collections) for name in _populations(collections)]
+    if given["as_json"]:
+        listed = [_entry(collection) for collection in collections]
+        print_json(budget=_budget(found), populations=rows, collections=listed, head=found.head)
+        return
+    click.secho(_headline(file, found), bold=True)
+    click.echo()
+    _print_populations(rows)
+    _print_collections(collections)
+    click.echo(f"\n  head  {found.head}")
+
+
+def _check(file: str, given: Given) -> None:
+    from shuffledp.protocols.chained_log import locked
+
+    found = open_ledger(file)  # every line is checked here
+    with locked(Path(file)) as log:
+        hashes = [record.hash for record in log.records]
+    if given["head"] is not None and given["head"] not in hashes:
+        raise click.ClickException(f"{file}: the line {given['head']} is missing at the end")
+    answer: Given = {"lines": len(hashes), "head": hashes[-1]}
+    rows = [("lines", f"{len(hashes):,}, every one as it was written"), ("head", hashes[-1])]
+    if given["protocol_file"] is not None:
+        _need(given, "population")
+        after = found.epsilon_with(
+            read_protocol(given["protocol_file"]), population=given["population"], rounds=1
+        )
+        answer |= {"epsilon_with": after, "fits": after <= found.budget[0]}
+        fits = "fits" if answer["fits"] else "would be refused"
+        rows.append(("protocol", f"{fits}: epsilon <= {rounded_up(after)} with it"))
+    if given["as_json"]:
+        print_json(**answer)
+    else:
+        print_answer(_headline(file, found), rows)
+    if not answer.get("fits", True):
+        click.get_current_context().exit(1)
+
+
+def _reserve(file: str, given: Given) -> None:
+    _need(given, "protocol_file", "population")
+    found, protocol = open_ledger(file), read_protocol(given["protocol_file"])
+    ticket = found.reserve(
+        protocol, population=given["population"], honest=given["honest"], note=given["note"]
+    )
+    if given["as_json"]:
+        print_json(reservation=ticket, epsilon=found.epsilon(given["population"]))
+        return
+    click.echo(ticket)  # alone on standard output, for scripts
+    click.echo(f"reserved; commit it: shuffledp analyze ... --ledger {file}", err=True)
+
+
+def _release(file: str, given: Given) -> None:
+    _need(given, "reservation")
+    open_ledger(file).release(given["reservation"])
+    if given["as_json"]:
+        print_json(released=given["reservation"])
+    else:
+        click.echo(f"released {given['reservation']}")
+
+
+_ACTIONS: dict[str, Callable[[str, Given], None]] = {
+    "create": _create,
+    "show": _show,
+    "check": _check,
+    "reserve": _reserve,
+    "release": _release,
+}
+
+
+def _need(given: Given, *names: str) -> None:
+    for name in names:
+        if given[name] is None:
+            flag = name.removesuffix("_file")
+            raise click.UsageError(f"Missing option '--{flag}'.")
+
+
+def _headline(file: str, found: Ledger) -> str:
+    epsilon, delta = map(written, found.budget)
+    return f"{file}: a budget of epsilon = {epsilon} at delta = {delta} for each population"
+
+
+def _budget(found: Ledger) -> Given:
+    return {"epsilon": found.budget[0], "delta": found.budget[1]}
+
+
+def _populations(collections: tuple[Collection, ...]) -> list[str]:
+    return sorted({collection.population for collection in collections})
+
+
+def _spent(found: Ledger, population: str, collections: tuple[Collection, ...]) -> Given:
+    epsilon = found.epsilon(population)
+    counted = [c for c in collections if c.population == population and c.status != "released"]
+    left = max(0.0, found.budget[0] - epsilon)
+    return {"population": population, "collections": len(counted), "epsilon": epsilon, "left": left}
+
+
+def _entry(collection: Collection) -> Given:
+    names = ("id", "population", "status", "honest", "note", "randomizer", "fingerprint")
+    return {name: getattr(collection, name) for name in names}
+
+
+def _print_populations(rows: list[Given]) -> None:
+    if not rows:
+        click.echo("  nothing was collected yet")
+        return
+    cells = [
+        (
+            row["population"],
+            f"{row['collections']:,}",
+            rounded_up(row["epsilon"]),
+            rounded_down(row["left"]) if row["left"] > 0.0 else "nothing",
+        )
+        for row in rows
+    ]
+    width = max(len("population"), *(len(row[0]) for row in cells))
+    header = ("population", "collections", "epsilon spent", "left")
+    print_table([(f"{row[0]:<{width}}", *row[1:]) for row in (header, *cells)])
+
+
+def _print_collections(collections: tuple[Collection, ...]) -> None:
+    if collections:
+        click.echo()
+        header = ("id", "population", "status", "honest", "note")
+        rows = [(c.id, c.population, c.status, f"{c.honest:,}", c.note) for c in collections]
+        print_table([header, *rows], align="<")

@@ -1,0 +1,22 @@
+"""``shuffledp mean``: the mean of people's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shuffledp.cli.command import command
+from shuffledp.cli.number_commands import number_options, run_number
+
+EXAMPLE = """
+$ shuffledp mean pets.csv --column age --low 0 --high 100 --epsilon 1 --delta 1e-6
+"""
+
+
+@command(section="Collecting", example=EXAMPLE)
+@number_options
+def mean(low: float, high: float, **given: Any) -> None:
+    """The mean of people's numbers in [low, high].
+
+    DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. The estimate is
+    unbiased; grid and noise are chosen for the smallest error at the certified privacy."""
+    run_number("MeanProtocol", low, high, given)

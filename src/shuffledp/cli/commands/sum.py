@@ -1,0 +1,22 @@
+"""``shuffledp sum``: the sum of people's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shuffledp.cli.command import command
+from shuffledp.cli.number_commands import number_options, run_number
+
+EXAMPLE = """
+$ shuffledp sum pets.csv --column age --low 0 --high 100 --epsilon 1 --delta 1e-6
+"""
+
+
+@command(section="Collecting", example=EXAMPLE)
+@number_options
+def sum(low: float, high: float, **given: Any) -> None:
+    """The sum of people's numbers in [low, high].
+
+    DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. The estimate is
+    unbiased; grid and noise are chosen for the smallest error at the certified privacy."""
+    run_number("SumProtocol", low, high, given)

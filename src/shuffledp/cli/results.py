@@ -1,0 +1,163 @@
+"""A result on the terminal, for machines, in files and as a picture, always with its privacy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._digits import rounded_up, written
+from shuffledp.cli.command import option, stacked
+from shuffledp.cli.numbers import Real
+from shuffledp.cli.outputs import csv_option, output_option, write_picture, write_text
+from shuffledp.cli.pictures import plot_option
+from shuffledp.cli.printing import OUTPUT, json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from shuffledp.protocols.histogram_result import HistogramResult
+    from shuffledp.protocols.number_result import NumberResult
+    from shuffledp.protocols.statement import PrivacyStatement
+
+    Result = HistogramResult | NumberResult
+
+SHOWN = 40
+"""Categories on the terminal; files and JSON have all."""
+_MOST_DECIMALS = 9
+
+result_options = stacked(
+    option(
+        "--confidence",
+        type=Real(high=1.0, positive=True),
+        default=0.95,
+        show_default=True,
+        metavar="X",
+        help="Of each interval.",
+        group=OUTPUT,
+    ),
+    json_option,
+    csv_option,
+    plot_option,
+    output_option(
+        "--statement",
+        "statement_file",
+        help="Write the privacy statement: .json, or text.",
+    ),
+)
+
+
+def present(result: Result, given: dict[str, Any], truth: Any = None) -> None:
+    """The answer first, then the files that were asked for. ``truth``: of a simulation."""
+    header, rows = table_of(result, truth)
+    if given["as_json"]:
+        entries = [dict(zip(header, row, strict=True)) for row in rows]
+        extra = {} if truth is None else {"simulation": True}
+        print_json(n=result.n, estimates=entries, privacy=result.privacy.to_dict(), **extra)
+    else:
+        _print(result, header, rows)
+    if given["csv_file"] is not None:
+        write_text(given["csv_file"], _as_csv(header, rows))
+    if given["statement_file"] is not None:
+        write_text(given["statement_file"], _stated(result.privacy, given["statement_file"]))
+    if given["plot_file"] is not None:
+        _draw(result, truth, given["plot_file"])
+
+
+def table_of(result: Any, truth: Any = None) -> tuple[list[str], list[list[Any]]]:
+    """Names and rows of numbers: one row per category, or one for a sum or mean."""
+    low, high = result.interval()
+    if hasattr(result, "categories"):
+        names = ["category", "count"]
+        columns = [result.counts, result.standard_errors, low, high]
+        rows = [list(result.categories), *(column.tolist() for column in columns)]
+    else:
+        names = ["quantity", "value"]
+        rows = [[entry] for entry in (result.name, result.value, result.standard_error, low, high)]
+    names += ["standard_error", "lower", "upper"]
+    if truth is not None:
+        names.append("truth")
+        rows.append(truth.tolist() if hasattr(truth, "tolist") else [truth])
+    return names, [list(row) for row in zip(*rows, strict=True)]
+
+
+def _as_csv(header: list[str], rows: list[list[Any]]) -> str:
+    """Every number as Python writes it, so that reading it back gives the same number."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([header, *rows])
+    return text.getvalue()
+
+
+def _stated(statement: PrivacyStatement, path: str) -> str:
+    as_json = Path(path).suffix.lower() == ".json"
+    return (statement.to_json() if as_json else statement.text) + "\n"
+
+
+def _draw(result: Any, truth: Any, path: str) -> None:
+    from shuffledp import plotting
+    from shuffledp.plotting.histograms import estimate, height_of, histogram
+
+    if hasattr(result, "categories"):
+        ax = plotting.new_axes(height_of(len(result.categories)))
+        histogram(result, truth=truth, ax=ax)
+    else:
+        ax = estimate(result, truth=truth, ax=plotting.new_axes(height_of(1)))
+    write_picture(path, ax)
+
+
+def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
+    """The certified guarantee, the estimates, and what the guarantee rests on."""
+    privacy = result.privacy
+    click.secho(
+        f"{privacy.protocol} of {result.n:,} reports, epsilon <= {rounded_up(privacy.epsilon)} "
+        f"at delta = {written(privacy.delta)}",
+        bold=True,
+    )
+    if "truth" in header:
+        click.echo("SIMULATION: the truth is shown, so this output is not private at all")
+    click.echo()
+    _print_estimates(header, rows, f"{100 * result.confidence:g}% interval")
+    click.echo()
+    for line in privacy.text.splitlines():
+        click.echo(f"  {line}")
+
+
+def _print_estimates(header: list[str], rows: list[list[Any]], interval: str) -> None:
+    """Two digits of the standard error, and as many of the rest; intervals rounded outward."""
+    places = decimals(row[2] for row in rows)
+    rounding = [ROUND_HALF_EVEN, ROUND_CEILING, ROUND_FLOOR, ROUND_CEILING, ROUND_HALF_EVEN]
+    cells = []
+    for name, *numbers in rows[:SHOWN]:
+        shown = [fixed(x, places, way) for x, way in zip(numbers, rounding, strict=False)]
+        cells.append([str(name), *shown])
+    titles = [header[0], header[1], "std. error", f"{interval}:", "to", *header[5:]]
+    width = max(len(row[0]) for row in [titles, *cells])
+    print_table([[f"{row[0]:<{width}}", *row[1:]] for row in [titles, *cells]])
+    if len(rows) > SHOWN:
+        click.echo(f"  ... {len(rows) - SHOWN:,} more: --csv and --json have all")
+
+
+def decimals(errors: Any) -> int:
+    """Places after the point that show two digits of the smallest error above zero.
+
+    >>> decimals([0.0145, 3.0]), decimals([8.0]), decimals([31_000.0]), decimals([0.0])
+    (3, 1, 0, 0)
+    """
+    smallest = min((error for error in errors if error > 0.0), default=math.inf)
+    if math.isinf(smallest):
+        return 0
+    return min(max(0, 1 - math.floor(math.log10(smallest))), _MOST_DECIMALS)
+
+
+def fixed(value: float, places: int, rounding: str) -> str:
+    """So many places after the point.
+
+    >>> fixed(1234.561, 1, ROUND_FLOOR), fixed(-0.04, 1, ROUND_FLOOR)
+    ('1,234.5', '-0.1')
+    """
+    exact = Decimal(repr(float(value)))
+    return f"{exact.quantize(Decimal(1).scaleb(-places), rounding):,}"

@@ -1,0 +1,43 @@
+"""Learning from many people without seeing any of them: shuffled, subsampled, locally private SGD.
+
+Girgis, Data, Diggavi, Kairouz, Suresh 2021 (Algorithm 1). In every round a uniformly random cohort of
+fixed size is asked; each client computes the gradient of its own example at the current model, clips
+it, randomizes it and sends one report; the shuffler permutes the reports; the server averages them,
+undoes the bias and takes a step. ``ShuffledTrainer`` simulates that, with the certified accountant
+attached; ``randomize_gradient`` and ``aggregate`` are the two ends for use in any federated framework.
+
+Needs PyTorch: ``pip install "shuffledp[learn]"``. Importing ``shuffledp`` alone never imports it.
+"""
+
+try:
+    import torch as _torch
+except ImportError as error:
+    raise ImportError('shuffledp.learning needs PyTorch: pip install "shuffledp[learn]"') from error
+
+from shuffledp.learning.history import History
+from shuffledp.learning.ledger import (
+    Budget,
+    BudgetExceededError,
+    Ledger,
+    epsilon0_for,
+    rounds_for,
+)
+from shuffledp.learning.mnist import load_mnist
+from shuffledp.learning.reports import aggregate, parameter_count, randomize_gradient
+from shuffledp.learning.trainer import ShuffledTrainer
+
+del _torch
+
+__all__ = [
+    "Budget",
+    "BudgetExceededError",
+    "History",
+    "Ledger",
+    "ShuffledTrainer",
+    "aggregate",
+    "epsilon0_for",
+    "load_mnist",
+    "parameter_count",
+    "randomize_gradient",
+    "rounds_for",
+]

@@ -1,0 +1,54 @@
+"""Checkpoints: everything needed to go on as if nothing had happened.
+
+Written to a temporary file that then takes the old one's place, so that a crash never leaves half a
+checkpoint. A crash can lose rounds whose reports were already sent: their privacy is spent. If the
+run is not repeatable (secure randomness), a checkpoint written *during* a run therefore charges, when
+it is loaded, all the rounds that may have followed it; the one written at the end charges none.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FORMAT = 1
+
+
+def write(path: str | Path, state: dict[str, Any]) -> None:
+    """Atomically, on the same file system."""
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    torch.save({"format": FORMAT} | state, part)
+    os.replace(part, target)
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Tensors and plain values only: loading a checkpoint runs no code from it."""
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise ValueError(f"path must name a checkpoint of format {FORMAT}, got {str(path)!r}")
+    return state
+
+
+def random_state(generator: torch.Generator | None) -> dict[str, Any]:
+    """The states of the clients' generator and of PyTorch's own (dropout)."""
+    own = None if generator is None else generator.get_state()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"clients": own, "cpu": torch.get_rng_state(), "cuda": cuda}
+
+
+def restore_random_state(state: dict[str, Any], generator: torch.Generator | None) -> None:
+    """The inverse. A repeatable checkpoint needs a generator, a secure one must have none."""
+    if (generator is None) != (state["clients"] is None):
+        kind = "seeded" if generator is None else "secure"
+        raise ValueError(
+            f"the checkpoint is {kind} but the trainer is not: give the same generator= or seed="
+        )
+    if generator is not None:
+        generator.set_state(state["clients"])
+        torch.set_rng_state(state["cpu"])
+        if len(state["cuda"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(state["cuda"])

@@ -1,0 +1,80 @@
+"""The gradient of every client's own example, by ``torch.func``.
+
+>>> import torch
+>>> model = torch.nn.Linear(2, 1, bias=False)
+>>> gradients = PerExampleGradients(model, torch.nn.functional.mse_loss)
+>>> gradients(torch.eye(2), torch.zeros(2, 1)).shape  # two clients, two parameters
+torch.Size([2, 2])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+class PerExampleGradients:
+    """(inputs, targets) of n clients -> their gradients as the rows of an (n, parameters) matrix.
+
+    ``loss(output, target)`` is called with one example at a time, in a batch of one. Only parameters
+    that require a gradient count, in the order of ``model.parameters()``."""
+
+    def __init__(self, model: nn.Module, loss: Loss) -> None:
+        refuse_batch_statistics(model)
+        self.model, self.loss = model, loss
+        self._rows = vmap(grad(self._one), in_dims=(None, 0, 0), randomness="different")
+
+    def _one(self, parameters: dict[str, Tensor], example: Tensor, target: Tensor) -> Tensor:
+        output = functional_call(self.model, parameters, (example.unsqueeze(0),))
+        return self.loss(output, target.unsqueeze(0))
+
+    def __call__(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        named = {
+            name: value.detach()
+            for name, value in self.model.named_parameters()
+            if value.requires_grad
+        }
+        rows = self._rows(named, inputs, targets)
+        return torch.cat([rows[name].flatten(start_dim=1) for name in named], dim=1)
+
+
+def refuse_batch_statistics(model: nn.Module) -> None:
+    """A layer that mixes the examples of a batch has no gradient of one client."""
+    for name, module in model.named_modules():
+        tracked = isinstance(module, _NormBase) and module.track_running_stats
+        if tracked or isinstance(module, _BatchNorm):
+            raise ValueError(
+                f"model must not use batch statistics: {name or 'the model'} is "
+                f"{type(module).__name__}; use GroupNorm or LayerNorm, which see one example"
+            )
+
+
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that are learned."""
+    found = [value for value in model.parameters() if value.requires_grad]
+    if not found:
+        raise ValueError("model must have at least one parameter that requires a gradient")
+    return found
+
+
+def flattened(parts: Iterable[Tensor]) -> Tensor:
+    """Tensors as one long vector."""
+    return torch.cat([part.detach().reshape(-1) for part in parts])
+
+
+def shaped_like(vector: Tensor, parts: Iterable[Tensor]) -> list[Tensor]:
+    """The inverse of ``flattened``."""
+    like = list(parts)
+    sizes = [part.numel() for part in like]
+    if vector.shape != (sum(sizes),):
+        raise ValueError(f"vector must have shape ({sum(sizes)},), got {tuple(vector.shape)}")
+    pieces = torch.split_with_sizes(vector, sizes)
+    return [
+        piece.reshape(part.shape).to(part.dtype) for piece, part in zip(pieces, like, strict=True)
+    ]

@@ -1,0 +1,58 @@
+"""What happened during training, as rows of numbers, to CSV or JSON.
+
+Only what the caller's ``evaluate`` measures is recorded beside the round and its epsilon. The
+clients' own losses are private data and are not.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+Row = dict[str, float]
+
+
+class History:
+    """Rows of named numbers, in order.
+
+    >>> history = History([{"round": 1, "epsilon": 0.1, "accuracy": 0.5}])
+    >>> history.last["accuracy"], len(history)
+    (0.5, 1)
+    """
+
+    def __init__(self, rows: list[Row] | None = None) -> None:
+        self.rows: list[Row] = list(rows or [])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @property
+    def last(self) -> Row:
+        """The latest row (empty before the first)."""
+        return self.rows[-1] if self.rows else {}
+
+    def add(self, row: Mapping[str, float]) -> None:
+        self.rows.append({name: _number(name, value) for name, value in row.items()})
+
+    def to_csv(self, path: str | Path) -> None:
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+    def to_json(self, path: str | Path) -> None:
+        Path(path).write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _number(name: str, value: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"evaluate must return numbers, got {name} = {value!r}") from None
+    return int(number) if number.is_integer() and name == "round" else number

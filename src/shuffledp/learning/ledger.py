@@ -1,0 +1,134 @@
+"""The privacy that training has spent, and may still spend.
+
+Every round is the same mechanism: a cohort of n clients, drawn from the population, randomizes and is
+shuffled. Rounds are adaptive (each depends on the model so far), which the accountant's composition
+covers. All numbers are certified upper bounds for substitution neighbours: one client's data replaced.
+
+>>> from shuffledp import LocalRandomizer, Shuffled
+>>> one = Shuffled(LocalRandomizer(2.0), n=2_000).sampled_from(60_000)
+>>> ledger = Ledger(one, budget=Budget(epsilon=0.5, delta=1e-5)).spend(100)
+>>> float(ledger.epsilon(delta=1e-5)) < 0.2, ledger.rounds_left > 1_000
+(True, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from shuffledp import _validate
+from shuffledp.accounting.calibration import calibrate
+from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.bound import Bound
+
+
+class BudgetExceededError(RuntimeError):
+    """Another round would cost more privacy than the budget allows."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that training may cost: (epsilon, delta)-DP in total."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _validate.positive("epsilon", self.epsilon))
+        delta = _validate.probability("delta", self.delta)
+        object.__setattr__(self, "delta", delta)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """``spent`` rounds of one mechanism, within a ``budget`` if there is one."""
+
+    round: Shuffled
+    spent: int = 0
+    budget: Budget | None = None
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What has been run so far, for any question to the accountant."""
+        return self.round * self.spent
+
+    def epsilon(self, *, delta: float) -> Bound:
+        """The certified epsilon spent so far."""
+        return self.mechanism.epsilon(delta=delta)
+
+    def upper_epsilon(self, *, delta: float) -> float:
+        """Its upper end alone, cheaper: what progress shows."""
+        return _upper_epsilon(self.round, self.spent, delta)
+
+    @property
+    def rounds_left(self) -> float:
+        """How many more rounds the budget allows (inf without a budget)."""
+        if self.budget is None:
+            return float("inf")
+        allowed = rounds_for(self.round, epsilon=self.budget.epsilon, delta=self.budget.delta)
+        return max(0, allowed - self.spent)
+
+    def spend(self, rounds: int = 1) -> Ledger:
+        """The ledger after so many more rounds. BudgetExceededError if they are too many."""
+        if rounds > self.rounds_left:
+            assert self.budget is not None
+            raise BudgetExceededError(
+                f"{rounds} more round(s) after {self.spent} would exceed epsilon = "
+                f"{self.budget.epsilon:g} at delta = {self.budget.delta:g}: "
+                f"{self.rounds_left:g} left"
+            )
+        return replace(self, spent=self.spent + rounds)
+
+
+@lru_cache(maxsize=1024)
+def _upper_epsilon(round: Shuffled, rounds: int, delta: float) -> float:
+    return (round * rounds).upper_epsilon(delta=delta) if rounds else 0.0
+
+
+@lru_cache(maxsize=64)
+def rounds_for(round: Shuffled, *, epsilon: float, delta: float) -> int:
+    """The most rounds of this mechanism that are (epsilon, delta)-DP together; 0 if not even one is."""
+    if round.upper_epsilon(delta=delta) > epsilon:
+        return 0
+    found = calibrate(
+        round.randomizer,
+        solve_for="rounds",
+        epsilon=epsilon,
+        delta=delta,
+        analysis=round.analysis,
+        **_sizes(round.n, round.population),
+    )
+    return int(found.value)
+
+
+def epsilon0_for(
+    randomizer: type,
+    *,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    cohort: int,
+    population: int | None = None,
+    **parameters: Any,
+) -> float:
+    """The largest epsilon0 for which so many rounds are (epsilon, delta)-DP.
+
+    ``randomizer`` is a class, ``parameters`` its others: ``epsilon0_for(PrivUnit, dimension=3010,
+    epsilon=3.0, delta=1e-5, rounds=6_000, cohort=60_000)``."""
+    found = calibrate(
+        randomizer,
+        solve_for="epsilon0",
+        epsilon=epsilon,
+        delta=delta,
+        rounds=rounds,
+        **_sizes(cohort, population),
+        **parameters,
+    )
+    return found.value
+
+
+def _sizes(cohort: int, population: int | None) -> dict[str, Any]:
+    if population is None:
+        return {"n": cohort}
+    return {"cohort": cohort, "population": population}

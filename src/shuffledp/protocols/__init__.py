@@ -1,0 +1,1 @@
+"""Private collections from end to end: encode, randomize, (shuffle), count, analyze, account."""

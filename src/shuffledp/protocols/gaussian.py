@@ -1,0 +1,50 @@
+"""The central model's yardstick: the analytic Gaussian mechanism (Balle, Wang 2018, Theorem 8).
+
+Somebody who sees everybody's data adds Gaussian noise of standard deviation sigma to a statistic that one
+person's substitution moves by at most ``sensitivity`` (Euclidean). That is (epsilon, delta)-DP iff
+
+    Phi(d / (2 sigma) - epsilon sigma / d) - e^epsilon Phi(-d / (2 sigma) - epsilon sigma / d) <= delta.
+
+>>> round(analytic_gaussian_sigma(epsilon=1.0, delta=1e-6), 3)
+4.225
+"""
+
+from __future__ import annotations
+
+import math
+
+from shuffledp import _validate
+
+_UNIT = 2.0**-52
+
+
+def gaussian_delta(epsilon: float, sigma: float) -> float:
+    """An upper bound of delta for sensitivity 1, next to the exact one."""
+    near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
+    first, second = _phi(near), _phi(far)
+    # Relative errors: of phi's argument (amplified by its square) and of erfc itself.
+    slack = 16.0 * _UNIT * (2.0 + far * far)
+    return first * (1.0 + slack) - math.exp(epsilon) * second * (1.0 - slack)
+
+
+def _phi(x: float) -> float:
+    return 0.5 * math.erfc(-x * math.sqrt(0.5))
+
+
+def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
+    """The smallest standard deviation (to 1e-9) that is (epsilon, delta)-DP."""
+    target = min(_validate.positive("epsilon", epsilon), 700.0)
+    level = _validate.probability("delta", delta, positive=True)
+    distance = _validate.positive("sensitivity", sensitivity)
+    low = high = 1.0
+    while gaussian_delta(target, high) > level:
+        high *= 2.0
+    while gaussian_delta(target, low) <= level and low > 1e-9:
+        low *= 0.5
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        if gaussian_delta(target, middle) <= level:
+            high = middle
+        else:
+            low = middle
+    return high * distance

@@ -1,0 +1,116 @@
+"""The figures and the tables of docs/mnist.md, from results.csv, curves.csv and budget.csv.
+
+python studies/mnist/plots.py
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from plan import DELTA, POPULATION
+
+import shuffledp as sdp
+from shuffledp.accounting.bounds.girgis import girgis_2021_epsilon
+from shuffledp.randomizers.privunit import PrivUnit
+
+HERE = Path(__file__).parent
+PUBLISHED = {3.0: 0.8115, 5.8: 0.897}
+Rows = list[dict[str, str]]
+
+
+def read(name: str) -> Rows:
+    with open(HERE / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def spread(values: list[float]) -> tuple[float, float]:
+    return mean(values), stdev(values) if len(values) > 1 else 0.0
+
+
+def by_epsilon(results: Rows, run: str) -> dict[float, tuple[float, float]]:
+    """Certified epsilon -> mean and deviation of the final test accuracy over seeds."""
+    found: dict[float, list[float]] = defaultdict(list)
+    for row in results:
+        if row["run"] == run:
+            found[float(row["epsilon_certified"])].append(float(row["test_accuracy"]))
+    return {epsilon: spread(values) for epsilon, values in sorted(found.items())}
+
+
+def paper_curve(curves: Rows) -> list[tuple[int, float, float]]:
+    """(round, mean, deviation) of the paper's setting."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for row in curves:
+        if row["run"] == "paper":
+            found[int(row["round"])].append(float(row["test_accuracy"]))
+    return [(at, *spread(values)) for at, values in sorted(found.items())]
+
+
+def paper_epsilons(rounds: list[int]) -> tuple[list[float], list[float]]:
+    """Of the paper's setting after so many rounds: its Theorem 1, and certified."""
+    one = sdp.Shuffled(PrivUnit(26_010, 2.0), n=2_000).sampled_from(POPULATION)
+    published = [girgis_2021_epsilon(2.0, 2_000, POPULATION, rounds=t, delta=DELTA) for t in rounds]
+    return published, [(t * one).upper_epsilon(delta=DELTA) for t in rounds]
+
+
+def accuracy_figure(results: Rows, curves: Rows) -> None:
+    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    curve = paper_curve(curves)[::4]
+    heights, bars = [y for _, y, _ in curve], [e for _, _, e in curve]
+    published, certified = paper_epsilons([t for t, _, _ in curve])
+    axes.errorbar(
+        published, heights, bars, label="paper's setting, its Theorem 1", color="tab:gray"
+    )
+    axes.errorbar(certified, heights, bars, label="paper's setting, certified", color="tab:blue")
+    for run, label, color in (
+        ("network", "same network, budget respent (one seed)", "tab:orange"),
+        ("best", "linear model on fixed features, certified", "tab:green"),
+    ):
+        points = by_epsilon(results, run)
+        values, deviations = zip(*points.values(), strict=True)
+        axes.errorbar(list(points), values, deviations, marker="o", label=label, color=color)
+    axes.plot(list(PUBLISHED), list(PUBLISHED.values()), "x", color="black", label="as published")
+    axes.set(xscale="log", ylim=(0.6, 1.0), xlabel="epsilon (delta = 1e-5)", ylabel="test accuracy")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower center", fontsize=8)
+    figure.savefig(HERE / "accuracy.svg", metadata={"Date": None})
+
+
+def budget_figure(budget: Rows) -> None:
+    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    for cohort in sorted({int(row["cohort"]) for row in budget}):
+        rows = [r for r in budget if int(r["cohort"]) == cohort and float(r["epsilon"]) == 3.0]
+        axes.plot(
+            [float(row["epsilon0"]) for row in rows],
+            [float(row["information_per_population_squared"]) for row in rows],
+            marker="o",
+            label=f"cohorts of {cohort:,}",
+        )
+    axes.set(yscale="log", xlabel="epsilon0", ylabel="information / population²")
+    axes.set_title("What epsilon = 3 buys", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(HERE / "budget.svg", metadata={"Date": None})
+
+
+def main() -> None:
+    matplotlib.rcParams["svg.hashsalt"] = "shuffledp"
+    results, curves, budget = (read(f"{name}.csv") for name in ("results", "curves", "budget"))
+    for run in ("paper", "network", "best"):
+        for epsilon, (middle, deviation) in by_epsilon(results, run).items():
+            print(f"{run:8} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")
+    at = [75 * i for i in (4, 8, 20, 40, 60, 80)]
+    for row in zip(at, *paper_epsilons(at), strict=True):
+        print("paper's setting, rounds, Theorem 1, certified:", *row)
+    accuracy_figure(results, curves)
+    budget_figure(budget)
+
+
+if __name__ == "__main__":
+    main()

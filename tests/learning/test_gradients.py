@@ -1,0 +1,77 @@
+"""Per-example gradients against plain autograd, one example at a time."""
+
+import pytest
+import torch
+from torch import nn
+
+from shuffledp.learning.gradients import (
+    PerExampleGradients,
+    flattened,
+    shaped_like,
+    trainable,
+)
+
+
+def one_by_one(model, loss, inputs, targets):
+    rows = []
+    for example, target in zip(inputs, targets, strict=True):
+        model.zero_grad()
+        loss(model(example[None]), target[None]).backward()
+        rows.append(torch.cat([p.grad.reshape(-1) for p in model.parameters()]))
+    return torch.stack(rows)
+
+
+def test_every_row_is_the_gradient_of_that_client_alone():
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3),
+        nn.Tanh(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.GroupNorm(2, 18),
+        nn.Linear(18, 4),
+    ).double()
+    inputs, targets = torch.randn(5, 1, 8, 8).double(), torch.tensor([0, 1, 2, 3, 1])
+    loss = nn.functional.cross_entropy
+    rows = PerExampleGradients(model, loss)(inputs, targets)
+    torch.testing.assert_close(rows, one_by_one(model, loss, inputs, targets))
+
+
+def test_frozen_parameters_are_left_out():
+    model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+    model[0].requires_grad_(False)
+    rows = PerExampleGradients(model, nn.functional.mse_loss)(torch.randn(4, 3), torch.zeros(4, 1))
+    assert rows.shape == (4, 3)
+
+
+def test_gradients_follow_the_parameters_as_they_change():
+    model = nn.Linear(1, 1, bias=False)
+    gradients = PerExampleGradients(model, nn.functional.mse_loss)
+    for value in (1.0, 3.0):
+        nn.init.constant_(model.weight, value)
+        rows = gradients(torch.ones(1, 1), torch.zeros(1, 1))
+        assert rows.item() == pytest.approx(2 * value)
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.BatchNorm1d(3), nn.BatchNorm2d(3), nn.InstanceNorm1d(3, track_running_stats=True)]
+)
+def test_layers_that_mix_clients_are_refused(layer):
+    with pytest.raises(ValueError, match="batch statistics: 1 is"):
+        PerExampleGradients(nn.Sequential(nn.Linear(3, 3), layer), nn.functional.mse_loss)
+
+
+def test_flattening_and_shaping_are_inverse():
+    parts = [torch.randn(2, 3), torch.randn(4)]
+    back = shaped_like(flattened(parts), parts)
+    assert all(torch.equal(a, b) for a, b in zip(parts, back, strict=True))
+
+
+def test_a_vector_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(3,\)"):
+        shaped_like(torch.zeros(4), [torch.zeros(3)])
+
+
+def test_a_model_with_nothing_to_learn_is_refused():
+    with pytest.raises(ValueError, match="at least one parameter"):
+        trainable(nn.Tanh())

@@ -1,0 +1,294 @@
+"""The trainer, on a small data set made on the fly: two clouds of points, one client each."""
+
+import os
+import signal
+import threading
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from shuffledp import Shuffled
+from shuffledp.learning import Budget, BudgetExceededError, ShuffledTrainer, parameter_count
+from shuffledp.randomizers.l1 import L1Randomizer
+from shuffledp.randomizers.linf import LInfinityRandomizer
+from shuffledp.randomizers.privunit import PrivUnit
+
+LOSS = nn.functional.cross_entropy
+BUDGET = Budget(epsilon=2.0, delta=1e-5)
+
+
+def clouds(n=400):
+    generator = torch.Generator().manual_seed(5)
+    labels = torch.arange(n) % 2
+    points = torch.randn(n, 4, generator=generator) + 2.0 * (2 * labels[:, None] - 1)
+    return TensorDataset(points, labels)
+
+
+def network(dropout=0.0):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Dropout(dropout), nn.Linear(3, 2))
+
+
+def trainer(model=None, dataset=None, kind=PrivUnit, epsilon0=2.0, radius=1.0, lr=0.3, **options):
+    model = network() if model is None else model
+    dataset = clouds() if dataset is None else dataset
+    options = {"cohort": 100, "seed": 1} | options
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.5)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    return ShuffledTrainer(
+        model,
+        dataset,
+        LOSS,
+        randomizer=kind(parameter_count(model), epsilon0, radius),
+        optimizer=optimizer,
+        **{"scheduler": scheduler} | options,
+    )
+
+
+def weights(of):
+    return torch.cat([p.detach().reshape(-1) for p in of.model.parameters()])
+
+
+def accuracy(model):
+    points, labels = clouds().tensors
+    with torch.no_grad():
+        return {"accuracy": float((model(points).argmax(dim=1) == labels).double().mean())}
+
+
+@pytest.mark.parametrize("kind", [PrivUnit, LInfinityRandomizer, L1Randomizer])
+def test_it_learns_to_tell_two_clouds_apart(kind):
+    learned = trainer(kind=kind, epsilon0=5.0, cohort=300, lr=0.5, scheduler=None)
+    assert accuracy(learned.model)["accuracy"] < 0.8
+    learned.run(40, evaluate=accuracy)
+    assert learned.history.last["accuracy"] > 0.9
+
+
+def test_the_step_follows_the_mean_clipped_gradient():
+    """Mean of 120 steps from one point; each coordinate within 6 standard errors (1 in 10^6)."""
+    model = network()
+    start = [p.detach().clone() for p in model.parameters()]
+    one = trainer(model, lr=1.0, cohort=400, epsilon0=4.0, radius=0.5, scheduler=None)
+    one.optimizer.param_groups[0]["momentum"] = 0.0
+    rows = one._gradients(*clouds().tensors)
+    truth = (rows * (0.5 / rows.norm(dim=1).clamp_min(0.5))[:, None]).mean(dim=0)
+    before, moves = weights(one), []
+    for _ in range(120):
+        one.step()
+        moves.append(before - weights(one))
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), start, strict=True):
+                parameter.copy_(value)
+    moves = torch.stack(moves)
+    errors = (moves.mean(dim=0) - truth) / (moves.std(dim=0) / 120**0.5)
+    assert float(errors.abs().max()) < 6.0
+    assert float(truth.norm() / (moves.std(dim=0).norm() / 120**0.5)) > 10  # it can tell
+
+
+def test_epsilon_is_that_of_the_accountant():
+    run = trainer(cohort=100).run(3)
+    one = Shuffled(run.randomizer, n=100).sampled_from(400)
+    assert run.epsilon(delta=1e-5) == (3 * one).epsilon(delta=1e-5)
+
+
+def test_the_accountant_is_attached():
+    run = trainer(cohort=100)
+    target = {"epsilon": 1.0, "delta": 1e-5}
+    rounds = run.rounds_for(**target)
+    assert float((rounds * run.ledger.round).epsilon(delta=1e-5)) <= 1.0
+    # Asked the other way round, the same number of rounds gives this epsilon0 back.
+    assert run.epsilon0_for(**target, rounds=rounds) == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_history_holds_round_epsilon_and_what_was_measured():
+    run = trainer(budget=BUDGET).run(5, evaluate=accuracy, every=2)
+    assert [row["round"] for row in run.history] == [2, 4, 5]
+    assert run.history.last["epsilon"] == run.epsilon(delta=BUDGET.delta).upper
+    assert run.history.last["accuracy"] == accuracy(run.model)["accuracy"]
+
+
+def test_a_run_beyond_the_budget_is_refused_before_anything_is_sent():
+    run = trainer(budget=BUDGET)
+    allowed, before = int(run.ledger.rounds_left), weights(run)
+    with pytest.raises(BudgetExceededError):
+        run.run(allowed + 1)
+    assert torch.equal(weights(run), before)
+    assert run.ledger.spent == 0
+    run.run(allowed)
+    with pytest.raises(BudgetExceededError, match="0 left"):
+        run.step()
+    assert run.epsilon(delta=BUDGET.delta).upper <= BUDGET.epsilon
+
+
+def test_a_resumed_run_is_the_run_that_was_not_interrupted(tmp_path):
+    whole = trainer(network(dropout=0.3), budget=BUDGET).run(6, evaluate=accuracy, every=1)
+    path = tmp_path / "checkpoint"
+    trainer(network(dropout=0.3), budget=BUDGET).run(4, evaluate=accuracy, every=1, checkpoint=path)
+    torch.manual_seed(99)
+    resumed = trainer(network(dropout=0.3), budget=BUDGET, seed=77).load(path)
+    assert resumed.rounds == 4
+    resumed.run(2, evaluate=accuracy, every=1)
+    assert torch.equal(weights(whole), weights(resumed))
+    assert whole.history.rows == resumed.history.rows
+    assert whole.ledger == resumed.ledger
+
+
+def test_seeded_runs_repeat_and_secure_runs_do_not():
+    first, again = (weights(trainer().run(2)) for _ in range(2))
+    assert torch.equal(first, again)
+    first, again = (weights(trainer(seed=None).run(2)) for _ in range(2))
+    assert not torch.equal(first, again)
+
+
+def test_chunks_change_memory_and_not_the_clients_that_are_asked():
+    class Watched(TensorDataset):
+        seen: list[int]
+
+        def __getitem__(self, index):
+            self.seen.append(index)
+            return super().__getitem__(index)
+
+    def asked(chunk):
+        # Not a TensorDataset to the reader: it goes client by client.
+        data = Watched(*clouds().tensors)
+        data.seen = []
+        reader = type("Reader", (), {"__len__": lambda _: 400, "__getitem__": lambda _, i: data[i]})
+        trainer(dataset=reader(), chunk=chunk).run(1)
+        return data.seen
+
+    assert asked(7) == asked(100)
+    assert len(set(asked(7))) == 100
+
+
+def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint"
+
+    def interrupt(model):
+        os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    run = trainer()
+    with pytest.raises(KeyboardInterrupt):
+        run.run(50, evaluate=interrupt, every=3, checkpoint=path)
+    assert run.rounds == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert torch.equal(weights(trainer().load(path)), weights(run))
+
+
+def test_training_works_outside_the_main_thread():
+    run = trainer()
+    thread = threading.Thread(target=run.run, args=(2,))
+    thread.start()
+    thread.join()
+    assert run.rounds == 2
+
+
+def test_a_crash_charges_a_secure_run_for_the_rounds_that_may_be_lost(tmp_path):
+    path = tmp_path / "checkpoint"
+    run = trainer(seed=None)
+
+    def crash(model):
+        if run.rounds == 5:
+            raise RuntimeError("power cut")
+        return {}
+
+    with pytest.raises(RuntimeError):
+        run.run(9, evaluate=crash, every=1, checkpoint=path, checkpoint_every=3)
+    resumed = trainer(seed=None).load(path)
+    assert resumed.rounds == 3
+    assert resumed.ledger.spent == 6 >= run.ledger.spent
+
+
+def test_a_crash_before_the_first_checkpoint_of_a_run_is_charged_too(tmp_path):
+    path = tmp_path / "checkpoint"
+    run = trainer(seed=None).run(2, checkpoint=path, checkpoint_every=5)
+
+    def crash(model):
+        raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError):
+        run.run(4, evaluate=crash, every=4, checkpoint=path, checkpoint_every=5)
+    resumed = trainer(seed=None).load(path)
+    assert (resumed.rounds, resumed.ledger.spent) == (2, 5)
+    assert run.ledger.spent == 4
+
+
+def test_a_crash_charges_a_repeatable_run_nothing_more(tmp_path):
+    run = trainer().run(2)
+    run.save(tmp_path / "checkpoint", in_flight=4)
+    assert trainer().load(tmp_path / "checkpoint").ledger.spent == 2
+
+
+def test_a_clean_end_charges_nothing_more(tmp_path):
+    path = tmp_path / "checkpoint"
+    trainer(seed=None).run(4, checkpoint=path, checkpoint_every=2)
+    assert trainer(seed=None).load(path).ledger.spent == 4
+
+
+def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path):
+    trainer().run(1, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="the checkpoint is of"):
+        trainer(epsilon0=2.5).load(tmp_path / "checkpoint")
+
+
+def test_a_seeded_checkpoint_needs_a_seeded_trainer(tmp_path):
+    trainer().run(1, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="is seeded but the trainer is not"):
+        trainer(seed=None).load(tmp_path / "checkpoint")
+
+
+def test_another_file_is_no_checkpoint(tmp_path):
+    torch.save([1, 2], tmp_path / "other")
+    with pytest.raises(ValueError, match="must name a checkpoint"):
+        trainer().load(tmp_path / "other")
+
+
+def test_projection_keeps_the_parameters_in_the_ball():
+    run = trainer(projection=0.5, lr=5.0)
+    run.run(3)
+    assert float(weights(run).norm()) == pytest.approx(0.5, rel=1e-5)
+
+
+def test_progress_shows_rounds_accuracy_and_epsilon(capsys):
+    trainer(budget=BUDGET).run(2, evaluate=accuracy, every=1, progress=True)
+    shown = capsys.readouterr().err
+    assert all(word in shown for word in ("2 rounds", "accuracy=", "epsilon="))
+
+
+def test_a_non_finite_gradient_is_named_and_nothing_is_spent():
+    points, labels = clouds().tensors
+    points = points.clone()
+    points[:, 1] = float("inf")
+    run = trainer(dataset=TensorDataset(points, labels))
+    with pytest.raises(ValueError, match="gradients must be finite: client 0 of this cohort"):
+        run.step()
+    assert run.ledger.spent == 0
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match=r"cohort must be in \[1, 400\]"):
+        trainer(cohort=401)
+    with pytest.raises(ValueError, match="at least one client"):
+        trainer(dataset=TensorDataset(torch.zeros(0, 4), torch.zeros(0)))
+    with pytest.raises(ValueError, match="batch statistics"):
+        trainer(nn.Sequential(nn.Linear(4, 2), nn.BatchNorm1d(2)))
+    with pytest.raises(ValueError, match="one of seed and generator"):
+        trainer(generator=torch.Generator())
+    with pytest.raises(ValueError, match=r"projection must be in \(0, inf\)"):
+        trainer(projection=0.0)
+    model = network()
+    with pytest.raises(ValueError, match=r"randomizer.dimension must be 23"):
+        ShuffledTrainer(
+            model,
+            clouds(),
+            LOSS,
+            randomizer=PrivUnit(7, 1.0),
+            cohort=10,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        )
+
+
+def test_evaluate_must_return_numbers():
+    with pytest.raises(TypeError, match="accuracy = 'good'"):
+        trainer().run(1, evaluate=lambda model: {"accuracy": "good"})
