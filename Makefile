@@ -41,6 +41,10 @@ bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (mi
 bench-learn: .venv/installed-dev ## measure training
 	@$(BIN)/python benchmarks/learn.py
 
+docs: .venv/installed-docs ## build the site in build/docs/html (warnings are errors)
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs/trees docs build/docs/html
+	@echo "open build/docs/html/index.html"
+
 MNIST ?= mnist
 study-mnist: .venv/installed-dev ## the MNIST study, from the idx files in MNIST=folder (hours without a GPU)
 	@$(BIN)/python studies/mnist/budget.py --out studies/mnist/budget.csv
@@ -79,4 +83,9 @@ clean: ## remove the environment, caches and builds
 .venv/installed-bench: .venv/installed
 	@echo "installing the benchmark baseline"
 	@$(PIP_INSTALL) -e '.[bench]'
+	@touch $@
+
+.venv/installed-docs: .venv/installed constraints.txt
+	@echo "installing the documentation tools"
+	@$(PIP_INSTALL) -c constraints.txt -e '.[docs]'
 	@touch $@

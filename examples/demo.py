@@ -37,6 +37,7 @@ def main() -> None:
     )
     print_analyses(answer)
     print_calibration()
+    print_survey()
 
 
 def print_analyses(answer: sdp.KaryRandomizedResponse) -> None:
@@ -63,6 +64,17 @@ def print_calibration() -> None:
         f"{found.parameter} of {found.value:.4f} ({milliseconds:.0f} ms)\n"
         f"  checked: with it, the certified epsilon is {float(found.epsilon):.4f} <= {TARGET:g}"
     )
+
+
+def print_survey() -> None:
+    """A whole collection: plan, randomize, shuffle, analyze, with error bars and a statement."""
+    people = ["cat"] * 20_000 + ["dog"] * 17_000 + ["fish"] * 3_000 + ["none"] * 10_000
+    survey = sdp.HistogramProtocol(
+        ["cat", "dog", "fish", "none"], epsilon=TARGET, delta=DELTA, n=len(people)
+    )
+    reports = sdp.shuffle(survey.randomize(people))
+    result = survey.analyze(reports)
+    print(f"\nA survey of {len(people):,} people, from plan to result:\n\n{result}")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,34 @@ def test_layers_that_mix_clients_are_refused(layer):
         PerExampleGradients(nn.Sequential(nn.Linear(3, 3), layer), nn.functional.mse_loss)
 
 
+class Remembers(nn.Module):
+    """Keeps something of what it has seen, in one of two ways."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.layer, self.how = nn.Linear(3, 1), how
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, inputs):
+        if self.how == "replaces":
+            self.seen = self.seen + inputs.detach().mean()
+        elif self.how == "counts":
+            self.seen += 1
+        return self.layer(inputs)
+
+
+@pytest.mark.parametrize("how", ["replaces", "counts"])
+def test_a_model_that_keeps_something_of_its_inputs_is_refused(how):
+    gradients = PerExampleGradients(Remembers(how), nn.functional.mse_loss)
+    with pytest.raises(ValueError, match="must not change its buffers .* 'seen' did"):
+        gradients(torch.randn(4, 3), torch.zeros(4, 1))
+
+
+def test_a_model_whose_buffers_stay_as_they_are_is_accepted():
+    gradients = PerExampleGradients(Remembers("nothing"), nn.functional.mse_loss)
+    assert gradients(torch.randn(4, 3), torch.zeros(4, 1)).shape == (4, 4)
+
+
 def test_flattening_and_shaping_are_inverse():
     parts = [torch.randn(2, 3), torch.randn(4)]
     back = shaped_like(flattened(parts), parts)

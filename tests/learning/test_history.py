@@ -23,5 +23,24 @@ def test_json_holds_the_rows(tmp_path):
     assert json.loads((tmp_path / "history.json").read_text()) == ROWS
 
 
+def test_what_diverged_is_null_in_json(tmp_path):
+    History([{"round": 1, "loss": float("nan")}]).to_json(tmp_path / "history.json")
+    assert json.loads((tmp_path / "history.json").read_text()) == [{"round": 1, "loss": None}]
+
+
+def test_a_history_with_epsilons_is_drawn_against_them():
+    rows = [{"round": 1, "epsilon": 0.25, "accuracy": 0.5}, ROWS[1]]
+    ax = History(rows, delta=1e-5).plot()
+    (curve,) = ax.get_lines()
+    assert curve.get_xydata().tolist() == [[0.25, 0.5], [0.5, 0.75]]
+    assert "1e-05" in ax.get_xlabel()
+
+
+def test_a_history_without_epsilons_is_drawn_against_rounds():
+    ax = History([{"round": 3, "loss": 1.0, "accuracy": 0.5}]).plot("accuracy")
+    (curve,) = ax.get_lines()
+    assert curve.get_xydata().tolist() == [[3.0, 0.5]]
+
+
 def test_an_empty_history_has_no_last_row():
     assert History().last == {}

@@ -67,6 +67,14 @@ def test_the_budget_is_spent_to_the_last_round_and_no_further():
         spent.spend()
 
 
+@pytest.mark.parametrize("rounds", [-1, 0.5])
+def test_rounds_cannot_be_taken_back(rounds):
+    with pytest.raises(ValueError, match="rounds must be"):
+        Ledger(ONE).spend(3).spend(rounds)
+    with pytest.raises(ValueError, match="spent must be"):
+        Ledger(ONE, spent=rounds)
+
+
 def test_without_a_budget_there_is_no_end():
     assert Ledger(ONE).rounds_left == float("inf")
 

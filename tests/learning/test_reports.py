@@ -10,11 +10,12 @@ from scipy.special import betainc
 from scipy.stats import chi2
 from torch import nn
 
-from shuffledp.learning.privunit_device import quantiles, report_sum
+from shuffledp.learning.privunit_device import DEEPEST, height_tables, report_sum
 from shuffledp.learning.reports import (
     aggregate,
     parameter_count,
     randomize_gradient,
+    refuse_non_finite,
     simulated_sum,
 )
 from shuffledp.randomizers.l1 import L1Randomizer
@@ -39,12 +40,41 @@ def height_distribution(s, dimension):
 
 @pytest.mark.parametrize("randomizer", [r for r in RANDOMIZERS if isinstance(r, PrivUnit)])
 def test_simulated_heights_are_those_of_uniform_directions_in_the_cap_and_outside(randomizer):
+    """The share of the cap above a height of the table, and of the rest below it."""
     at = height_distribution(randomizer.cap.threshold, randomizer.dimension)
-    inside, outside = quantiles(randomizer)
-    grid = np.linspace(0.0, 1.0, inside.size)
-    inside, outside = (height_distribution(t, randomizer.dimension) for t in (inside, outside))
-    assert np.abs((inside - at) / (1.0 - at) - grid).max() < 1e-4
-    assert np.abs(outside / at - grid).max() < 1e-4
+    inside, outside = height_tables(randomizer)
+    share = np.exp(-np.linspace(0.0, DEEPEST, inside.size))
+    above = height_distribution(-inside, randomizer.dimension) / (1.0 - at)
+    below = height_distribution(outside, randomizer.dimension) / at
+    assert np.abs(above - share).max() < 1e-6
+    assert np.abs(below - share).max() < 1e-6
+
+
+TABLES = [
+    PrivUnit(2, 1.0),
+    PrivUnit(6, 3.0),
+    PrivUnit(5, 1.0, cap_probability=0.7),
+    PrivUnit(150, 4.0, cap_probability=0.02),
+    PrivUnit(3010, 2.0, cap_probability=0.115),
+    PrivUnit(26_010, 2.0),
+]
+
+
+@pytest.mark.parametrize("randomizer", TABLES)
+def test_the_mean_of_simulated_reports_is_the_length_that_the_server_divides_by(randomizer):
+    """The tables are straight between nodes: their means over the exponential law, by fine sums."""
+    nodes = np.linspace(0.0, DEEPEST, height_tables(randomizer)[0].size)
+    edges = np.linspace(0.0, DEEPEST, 4 * nodes.size - 3)
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    masses = -np.diff(np.exp(-edges))
+    inside, outside = (
+        float(masses @ np.interp(middles, nodes, table)) for table in height_tables(randomizer)
+    )
+    cap = randomizer.cap
+    assert inside == pytest.approx(cap.moment / cap.probability, rel=1e-6)
+    p = randomizer.weight / 2**64
+    mean = p * inside + (1.0 - p) * outside
+    assert mean == pytest.approx(randomizer.mean_length, rel=1e-6)
 
 
 def clipped(randomizer, vector):
@@ -144,6 +174,17 @@ def test_a_gradient_of_another_size_is_refused():
 def test_a_non_finite_gradient_is_refused(bad):
     with pytest.raises(ValueError, match=f"client 0 .* has {bad} at entry 1"):
         randomize_gradient(torch.tensor([1.0, bad, 0.0]), PrivUnit(3, 1.0))
+
+
+def test_a_gradient_whose_length_overflows_is_refused_and_a_long_one_is_not():
+    long = torch.tensor([1e15, -1e15, 1.0])
+    refuse_non_finite(torch.stack([long, long]))
+    with pytest.raises(ValueError, match=r"client 1 .* at entry 2"):
+        refuse_non_finite(torch.stack([long, torch.tensor([0.0, 1.0, -3e38])]))
+
+
+def test_rows_whose_lengths_overflow_only_together_are_accepted():
+    refuse_non_finite(torch.full((4, 1), 1.5e19))
 
 
 def test_no_reports_have_no_mean():

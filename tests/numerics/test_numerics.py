@@ -164,9 +164,12 @@ def test_windows_of_binomial_probabilities_enclose_the_truth(n: int, p: float) -
         exact = sum((ball_log_pmf(n, k, p).exp() for k in values), arb(0))
         assert arb(float(lower[i])) <= exact
         assert exact <= arb(float(upper[i]))
-    below, above = binomial.beyond_window(n, p, 1 - p, low, int(edges[-1]))
-    tail = sum((ball_log_pmf(n, k, p).exp() for k in range(max(0, low - 300), low)), arb(0))
-    assert tail <= arb(below)
+    fewer = np.array([max(0.0, low - 11.0), float(low)])
+    below, above = binomial.tail_bounds(n, p, 1 - p, fewer, edges[-1])
+    for edge, bound in zip(fewer, below, strict=True):
+        values = range(max(0, int(edge) - 300), int(edge))
+        tail = sum((ball_log_pmf(n, k, p).exp() for k in values), arb(0))
+        assert tail <= arb(float(bound))
     last = int(edges[-1])
     tail = sum((ball_log_pmf(n, k, p).exp() for k in range(last, min(n, last + 300) + 1)), arb(0))
     assert tail <= arb(above)

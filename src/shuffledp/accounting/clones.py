@@ -36,10 +36,10 @@ from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import (
     MAX_WINDOW,
     UNIT,
-    beyond_window,
     interval_probabilities,
     mean_of_signs_excess,
     signs_excess_table,
+    tail_bounds,
     window_probabilities,
 )
 
@@ -153,38 +153,40 @@ def _buckets(trials: int, rate: float, rest: float, resolution: float) -> _Bucke
         return _short_buckets(trials, rate, rest, width)
     low = max(0, math.floor(mean - 9.0 * spread - 60.0))
     high = min(trials, math.ceil(mean + 8.0 * spread + 20.0))
-    left = []
-    step, edge = width, low
-    while edge > 0:
-        edge = max(0, edge - step)
-        left.append(edge)
-        step += max(1, step // 4)
     edges = np.concatenate(
-        [np.asarray(left[::-1], np.float64), np.arange(low, high + 1, width), [trials + 1.0]]
+        [_towards_zero(low, width), np.arange(low, high + 1, width), [trials + 1.0]]
     )
     weight_low, weight_high = interval_probabilities(trials, rate, rest, edges)
     return _Buckets(edges[:-1], weight_low, weight_high, np.diff(edges) == 1.0)
 
 
+def _towards_zero(low: int, width: int) -> Floats:
+    """Edges 0 = ... < low, without low itself, wider and wider."""
+    found = []
+    step, edge = width, low
+    while edge > 0:
+        edge = max(0, edge - step)
+        found.append(edge)
+        step += max(1, step // 4)
+    return np.asarray(found[::-1], np.float64)
+
+
 def _short_buckets(trials: int, rate: float, rest: float, width: int) -> _Buckets:
     """The same where the bulk has few values: it is summed, and the ends are bounded.
 
-    What lies 13 deviations to the left counts as no clones at all; what lies 9 to the right as the
-    first value there (and, from below, as nothing)."""
+    From below, what lies 10 deviations to the left or 9 to the right counts as nothing."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
-    low = max(0, math.floor(mean - 13.0 * spread - 60.0))
+    low = max(0, math.floor(mean - 10.0 * spread - 60.0))
     high = min(trials, math.ceil(mean + 9.0 * spread + 20.0))
-    edges = np.arange(low, high + 1, width, dtype=np.float64)
-    weight_low, weight_high = window_probabilities(trials, rate, rest, edges)
-    below, above = beyond_window(trials, rate, rest, low, int(edges[-1]))
-    zero = [0.0] if low > 0 else []
-    first = np.concatenate([zero, edges])
-    single = np.concatenate([[False] * len(zero), np.diff(edges) == 1.0, [False]])
+    inner = np.arange(low, high + 1, width, dtype=np.float64)
+    weight_low, weight_high = window_probabilities(trials, rate, rest, inner)
+    left = _towards_zero(low, width)
+    below, above = tail_bounds(trials, rate, rest, np.append(left[1:], low)[: left.size], inner[-1])
     return _Buckets(
-        first,
-        np.concatenate([zero, weight_low, [0.0]]),
-        np.concatenate([[below] * len(zero), weight_high, [above]]),
-        single,
+        np.concatenate([left, inner]),
+        np.concatenate([np.zeros(left.size), weight_low, [0.0]]),
+        np.concatenate([below, weight_high, [above]]),
+        np.concatenate([np.zeros(left.size, bool), np.diff(inner) == 1.0, [False]]),
     )
 
 

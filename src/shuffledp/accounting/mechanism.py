@@ -22,6 +22,8 @@ from shuffledp.accounting.witnesses import witnesses
 from shuffledp.bound import Bound
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.local import LocalRandomizer
 
 DEFAULT_TOLERANCE = 1e-3
 
@@ -191,22 +193,38 @@ class Shuffled(OneRound):
 
     @cached_property
     def _base(self) -> BestProfile:
-        return profile_of(self.randomizer, self.n, self.analysis)
+        return profile_of(self._sampled, self.n, self.analysis)
+
+    @cached_property
+    def _sampled(self) -> Any:
+        """What is analysed. A matrix is realised in whole multiples of 2^-64; all other randomizers
+        are described by what is sampled, or (randomized response) by no less."""
+        return getattr(self.randomizer, "realised", self.randomizer)
 
     @cached_property
     def round(self) -> Round:
-        pairs = witnesses(self.randomizer, self.n)
+        pairs = witnesses(self._sampled, self.n)
         profile: PrivacyProfile = self._base
         if self.fraction < 1.0:
             profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
-        local = self.randomizer.epsilon0
+        local = self._sampled.epsilon0
         shrunk = subsampled_epsilon(local, self.fraction)
         if self.fraction < 1.0:
             shrunk *= 1.0 + 8.0 * UNIT
         pure = math.inf if self.analysis == "strong" and local > 0.0 else shrunk
-        attained = shrunk * (1.0 - 32.0 * UNIT) if self.fraction < 1.0 else local
-        return Round(profile, tuple(pairs), pure, attained if pairs else 0.0, self.n == 1)
+        return Round(profile, tuple(pairs), pure, self._attained if pairs else 0.0, self.n == 1)
+
+    @property
+    def _attained(self) -> float:
+        """The largest loss of some outcome, rounded down; local epsilons are rounded up."""
+        local = self._sampled.epsilon0
+        described = isinstance(self._sampled, (LocalRandomizer, KaryRandomizedResponse))
+        if described and self.fraction == 1.0:
+            return float(local)
+        if not described:
+            local = getattr(self._sampled, "realised_epsilon0", local)
+        return subsampled_epsilon(local, self.fraction) * (1.0 - 2.0**-44)
 
 
 @dataclass(frozen=True, eq=False)

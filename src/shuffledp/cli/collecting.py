@@ -1,7 +1,7 @@
 """One collection in one process, or the plan of one for three: what histogram, sum and mean share.
 
-    DATA given       calibrate for its rows, randomize, count, analyze
-    --plan FILE      calibrate for --n reports and write the protocol, for `shuffledp randomize`
+DATA given       calibrate for its rows, randomize, count, analyze
+--plan FILE      calibrate for --n reports and write the protocol, for `shuffledp randomize`
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def _plan(make: Make, given: Given) -> None:
         f"{protocol.name} planned: epsilon <= {rounded_up(certified)} "
         f"at delta = {written(protocol.delta)}",
         [
-            ("reports", f"at least {protocol.n:,} honest ones in each of {protocol.rounds:,} rounds"),
+            ("reports", f"at least {protocol.n:,} honest ones in each round"),
+            ("rounds", f"{protocol.rounds:,}"),
             ("randomizer", repr(protocol.randomizer)),
         ],
     )

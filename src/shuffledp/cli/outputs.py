@@ -26,7 +26,9 @@ def _checked(context: click.Context, parameter: click.Parameter, path: str | Non
     return path
 
 
-def output_option(*names: str, help: str, group: str = OUTPUT, **settings: Any) -> Callable[..., Any]:
+def output_option(
+    *names: str, help: str, group: str = OUTPUT, **settings: Any
+) -> Callable[..., Any]:
     """An option that names a file to be written."""
     path = click.Path(dir_okay=False, writable=True)
     return option(

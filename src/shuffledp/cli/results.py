@@ -120,7 +120,7 @@ def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
     if "truth" in header:
         click.echo("SIMULATION: the truth is shown, so this output is not private at all")
     click.echo()
-    _print_estimates(header, rows, f"{100 * result.confidence:g}% interval")
+    _print_estimates(header, rows, f"{100 * result.confidence:g}% from")
     click.echo()
     for line in privacy.text.splitlines():
         click.echo(f"  {line}")
@@ -134,7 +134,7 @@ def _print_estimates(header: list[str], rows: list[list[Any]], interval: str) ->
     for name, *numbers in rows[:SHOWN]:
         shown = [fixed(x, places, way) for x, way in zip(numbers, rounding, strict=False)]
         cells.append([str(name), *shown])
-    titles = [header[0], header[1], "std. error", f"{interval}:", "to", *header[5:]]
+    titles = [header[0], header[1], "std. error", interval, "to", *header[5:]]
     width = max(len(row[0]) for row in [titles, *cells])
     print_table([[f"{row[0]:<{width}}", *row[1:]] for row in [titles, *cells]])
     if len(rows) > SHOWN:

@@ -3,7 +3,14 @@
 Written to a temporary file that then takes the old one's place, so that a crash never leaves half a
 checkpoint. A crash can lose rounds whose reports were already sent: their privacy is spent. If the
 run is not repeatable (secure randomness), a checkpoint written *during* a run therefore charges, when
-it is loaded, all the rounds that may have followed it; the one written at the end charges none.
+it is loaded, all the rounds that may have followed it; the one written at the end charges none. A
+trainer that has sent reports of its own and then loads a checkpoint is charged for both, and a run that
+goes on from a checkpoint goes on writing it. What no file can see is a copy of it: go on from a
+checkpoint once. Two runs from the same one spend twice, and each ledger knows of one.
+
+A seeded run repeats the lost rounds, random numbers and all, so they cost nothing more. It is a
+simulation: the same random numbers beside another model or other data would cancel, and show the
+gradients as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ from typing import Any
 
 import torch
 
-FORMAT = 1
+FORMAT = 2
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
@@ -40,15 +47,25 @@ def random_state(generator: torch.Generator | None) -> dict[str, Any]:
     return {"clients": own, "cpu": torch.get_rng_state(), "cuda": cuda}
 
 
-def restore_random_state(state: dict[str, Any], generator: torch.Generator | None) -> None:
-    """The inverse. A repeatable checkpoint needs a generator, a secure one must have none."""
+def refuse_other_randomness(state: dict[str, Any], generator: torch.Generator | None) -> None:
+    """A repeatable checkpoint needs a generator, a secure one must have none."""
     if (generator is None) != (state["clients"] is None):
         kind = "seeded" if generator is None else "secure"
         raise ValueError(
             f"the checkpoint is {kind} but the trainer is not: give the same generator= or seed="
         )
+
+
+def restore_random_state(state: dict[str, Any], generator: torch.Generator | None) -> None:
+    """The inverse of ``random_state`` (a secure run has nothing to restore)."""
     if generator is not None:
-        generator.set_state(state["clients"])
+        try:
+            generator.set_state(state["clients"])
+        except RuntimeError:
+            raise ValueError(
+                f"the checkpoint's generator was not one of {generator.device.type!r}: go on with "
+                "the model on the device where it was"
+            ) from None
         torch.set_rng_state(state["cpu"])
         if len(state["cuda"]) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(state["cuda"])

@@ -1,8 +1,13 @@
-"""Who is asked in a round: a uniformly random subset of fixed size, and its data.
+"""Who is asked in a round, and in which order: a uniformly random subset of fixed size, and its data.
 
 The amplification by subsampling holds because nobody knows who was drawn, so the draw is secure
-unless a generator is given. The ``cohort`` smallest of independent random words are a uniformly
-random subset: all orders of distinct words are equally likely, and a tie at the border is drawn again.
+unless a generator is given. The ``cohort`` smallest of independent random words, in their order, are a
+uniformly random subset in a uniformly random order: all orders of distinct words are equally likely,
+and where two of the words that matter are equal all are drawn again.
+
+The order is the shuffler's permutation. The sum of the reports hardly depends on it, but its last bits
+do: rounding depends on who comes first. In a random order, what the server gets is computed from the
+shuffled reports, as the accountant assumes.
 """
 
 from __future__ import annotations
@@ -11,26 +16,31 @@ from collections.abc import Sized
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.utils.data import TensorDataset, default_collate
 
-from shuffledp.randomness.words import source
+from shuffledp.randomness.words import Uint64s, source
 
 
 def draw_cohort(population: int, cohort: int, generator: torch.Generator | None) -> Tensor:
-    """Indices of a uniformly random subset (everybody, in order, if that is all)."""
-    if cohort == population:
-        return torch.arange(population, device=None if generator is None else generator.device)
+    """Indices of a uniformly random subset, in a uniformly random order."""
     if generator is not None:
         drawn = torch.randperm(population, generator=generator, device=generator.device)
         return drawn[:cohort]
     words = source()
     while True:
         keys = words.draw(population)
-        order = np.argpartition(keys, (cohort - 1, cohort))
-        if keys[order[cohort - 1]] != keys[order[cohort]]:
+        order = _smallest(keys, min(cohort + 1, population))
+        if np.diff(keys[order]).all():  # no two are equal
             return torch.from_numpy(order[:cohort].astype(np.int64))
+
+
+def _smallest(keys: Uint64s, count: int) -> npt.NDArray[np.intp]:
+    """Where the ``count`` smallest keys are, in order."""
+    some = np.argpartition(keys, count - 1)[:count] if count < keys.size else np.arange(count)
+    return np.asarray(some[np.argsort(keys[some])])
 
 
 class ClientData:
@@ -48,7 +58,7 @@ class ClientData:
 
     def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs and targets of some clients, on the model's device."""
-        if isinstance(self.dataset, TensorDataset):
+        if type(self.dataset) is TensorDataset:  # a subclass may transform what it gives
             columns = self.dataset.tensors
             picked = [column[indices.to(column.device)] for column in columns]
         else:
@@ -58,5 +68,13 @@ class ClientData:
             raise ValueError(
                 f"dataset must give pairs (input, target), got {len(picked)} values per client"
             )
-        inputs, targets = (torch.as_tensor(part).to(self.device) for part in picked)
+        inputs, targets = (self._tensor(part) for part in picked)
         return inputs, targets
+
+    def _tensor(self, part: Any) -> Tensor:
+        if not isinstance(part, Tensor):
+            raise TypeError(
+                "dataset must give inputs and targets that stack into tensors, "
+                f"got {type(part).__name__}"
+            )
+        return part.to(self.device)

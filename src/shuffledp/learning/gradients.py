@@ -40,7 +40,9 @@ class PerExampleGradients:
             for name, value in self.model.named_parameters()
             if value.requires_grad
         }
+        before = _versions(self.model)
         rows = self._rows(named, inputs, targets)
+        refuse_changed_buffers(self.model, before)
         return torch.cat([rows[name].flatten(start_dim=1) for name in named], dim=1)
 
 
@@ -53,6 +55,22 @@ def refuse_batch_statistics(model: nn.Module) -> None:
                 f"model must not use batch statistics: {name or 'the model'} is "
                 f"{type(module).__name__}; use GroupNorm or LayerNorm, which see one example"
             )
+
+
+def _versions(model: nn.Module) -> dict[str, tuple[int, int]]:
+    """Changes whenever a buffer is replaced or written to."""
+    return {name: (id(value), value._version) for name, value in model.named_buffers()}
+
+
+def refuse_changed_buffers(model: nn.Module, before: dict[str, tuple[int, int]]) -> None:
+    """What a model keeps of its inputs is not randomized, and would leave with the model."""
+    after = _versions(model)
+    changed = [name for name in before | after if before.get(name) != after.get(name)]
+    if changed:
+        raise ValueError(
+            f"model must not change its buffers while it reads the clients' data, but "
+            f"{changed[0]!r} did: what it keeps of them would not be private"
+        )
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:

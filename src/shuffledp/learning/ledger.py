@@ -48,6 +48,9 @@ class Ledger:
     spent: int = 0
     budget: Budget | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spent", _validate.count("spent", self.spent, least=0))
+
     @property
     def mechanism(self) -> Mechanism:
         """What has been run so far, for any question to the accountant."""
@@ -71,14 +74,15 @@ class Ledger:
 
     def spend(self, rounds: int = 1) -> Ledger:
         """The ledger after so many more rounds. BudgetExceededError if they are too many."""
-        if rounds > self.rounds_left:
+        more = _validate.count("rounds", rounds, least=0)
+        if more > self.rounds_left:
             assert self.budget is not None
             raise BudgetExceededError(
-                f"{rounds} more round(s) after {self.spent} would exceed epsilon = "
+                f"{more} more round(s) after {self.spent} would exceed epsilon = "
                 f"{self.budget.epsilon:g} at delta = {self.budget.delta:g}: "
                 f"{self.rounds_left:g} left"
             )
-        return replace(self, spent=self.spent + rounds)
+        return replace(self, spent=self.spent + more)
 
 
 @lru_cache(maxsize=1024)

@@ -1,12 +1,17 @@
-"""PrivUnit reports simulated on the device that holds the gradients: fast, repeatable, not secure.
+"""PrivUnit reports simulated on the device that holds the gradients. **For simulations only.**
 
-The law is that of ``randomizers.privunit``. A report about the unit vector u is composed of its height
-s = <V, u> (drawn from the cap or from the rest, by a table of the quantiles of the density
-(1 - s^2)^((d - 3)/2)) and a uniform direction orthogonal to u:
+The draws are repeatable and in the gradients' precision: whoever knows the seed knows the noise, and
+the last bits of a report depend on the gradient. What a person sends comes from
+``randomizers.privunit``, whose law this follows. A report about the unit vector u is composed of its
+height s = <V, u>, drawn from the cap or from the rest, and a uniform direction orthogonal to u:
 
     V = s u + sqrt(1 - s^2) (g - <g, u> u) / |g - <g, u> u|,   g standard normal.
 
-Only the sum of the reports is needed, so no report is written down.
+Heights have the density (1 - s^2)^((d - 3)/2). A table gives the height beyond which, away from the
+threshold, only a share e^-t of the cap (or of the rest) lies, at equal steps of t; t is drawn from the
+exponential law. The height is smooth in t far into the tail, so that straight lines between the nodes
+leave the mean within a few millionths. Only the sum of the reports is needed, so no report is
+written down.
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from torch import Tensor
 from shuffledp.randomizers.privunit import PrivUnit
 from shuffledp.randomness.uniform import WORD
 
-_NODES = 1 << 14
+_NODES = 1 << 16
+DEEPEST = 37.0
+"""A draw of 53 bits is never deeper: 2^-53 = e^-36.7."""
 _FEW = 100
 _TINY = 1e-30
 
@@ -58,14 +65,13 @@ def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _heights(randomizer: PrivUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
-    inside, rest = (torch.as_tensor(t).to(axis) for t in quantiles(randomizer))
-    draw = _uniform(axis[:, 0], generator)
+    inside, rest = (torch.as_tensor(t).to(axis) for t in height_tables(randomizer))
+    depth = -torch.log1p(-_uniform(axis[:, 0], generator))
     capped = _uniform(axis[:, 0], generator) < randomizer.weight / WORD
-    place = draw * (_NODES - 1)
+    place = depth * ((_NODES - 1) / DEEPEST)
     low = place.long().clamp_max(_NODES - 2)
-    part = place - low
     table = torch.where(capped[:, None], _pair(inside, low), _pair(rest, low))
-    return torch.lerp(table[:, 0], table[:, 1], part)
+    return torch.lerp(table[:, 0], table[:, 1], (place - low).clamp_max(1.0))
 
 
 def _pair(table: Tensor, low: Tensor) -> Tensor:
@@ -73,22 +79,26 @@ def _pair(table: Tensor, low: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=16)
-def quantiles(randomizer: PrivUnit) -> tuple[np.ndarray, np.ndarray]:
-    """Heights at equal steps of probability, in the cap and outside it."""
+def height_tables(randomizer: PrivUnit) -> tuple[np.ndarray, np.ndarray]:
+    """Heights at equal steps of t in [0, DEEPEST]: from the threshold up into the cap, and down."""
     threshold, dimension = randomizer.cap.threshold, randomizer.dimension
     # Beyond 12 standard deviations the density is below e^-70 of its peak.
     reach = min(1.0, 12.0 / np.sqrt(dimension) + abs(threshold))
     return (
-        _quantiles(threshold, reach, dimension),
-        _quantiles(-reach, threshold, dimension),
+        _heights_at_depths(threshold, reach, dimension),
+        _heights_at_depths(threshold, -reach, dimension),
     )
 
 
-def _quantiles(low: float, high: float, dimension: int) -> np.ndarray:
+def _heights_at_depths(start: float, end: float, dimension: int) -> np.ndarray:
     # s = sin(angle): the density becomes cos(angle)^(d - 2), finite at the poles for every d >= 2.
-    angle = np.linspace(np.arcsin(low), np.arcsin(high), 1 << 18)
+    angle = np.linspace(np.arcsin(start), np.arcsin(end), 1 << 18)
     cosine = np.maximum(np.cos(angle), 1e-300)
     log_density = (dimension - 2) * np.log(cosine)
     density = np.exp(log_density - log_density.max())
-    mass = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))])
-    return np.asarray(np.sin(np.interp(np.linspace(0.0, mass[-1], _NODES), mass, angle)))
+    # Summed from the far end, so that the small masses there keep their digits.
+    beyond = np.cumsum(0.5 * (density[1:] + density[:-1])[::-1])[::-1]
+    known = np.count_nonzero(beyond > 1e-30 * beyond[0])
+    depth = -np.log(beyond[:known] / beyond[0])
+    nodes = np.linspace(0.0, DEEPEST, _NODES)
+    return np.asarray(np.sin(np.interp(nodes, depth, angle[:known])))

@@ -67,7 +67,8 @@ def aggregate(
 ) -> Tensor | list[Tensor]:
     """The unbiased estimate of the mean clipped gradient, a vector or shaped like some tensors.
 
-    The mean does not depend on the order of the reports: whoever shuffled them has nothing to fear."""
+    Give the reports as the shuffler did, in a random order: but for rounding, the mean does not
+    depend on it."""
     rows = np.asarray(reports)
     if rows.shape[:1] == (0,):
         raise ValueError("reports must not be empty: there is no mean of no reports")
@@ -76,13 +77,15 @@ def aggregate(
 
 
 def refuse_non_finite(rows: Tensor) -> None:
-    """Gradients must be finite: clipping inf or nan would send nonsense."""
-    if math.isfinite(float(rows.sum())):
-        return  # an infinity or nan would have reached the sum
-    finite = torch.isfinite(rows).all(dim=1)
+    """Gradients and their lengths must be finite: clipping inf or nan would send nonsense.
+
+    The message is about one client's data, for whoever debugs a simulation: do not publish it."""
+    if math.isfinite(float(torch.linalg.vector_norm(rows))):
+        return  # an infinity or nan would have reached the norm of all rows
+    finite = torch.isfinite(torch.linalg.vector_norm(rows, dim=1))
     if not bool(finite.all()):
         client = int((~finite).nonzero()[0])
-        entry = int((~torch.isfinite(rows[client])).nonzero()[0])
+        entry = int(rows[client].abs().nan_to_num(nan=math.inf).argmax())
         raise ValueError(
             f"gradients must be finite: client {client} of this cohort has "
             f"{float(rows[client, entry])} at entry {entry}; lower the step size or bound the loss"
@@ -95,7 +98,7 @@ def simulated_sum(
     """The sum of the de-biased reports of gradients (rows), each clipped first.
 
     Without a generator the reports are drawn as a client would, exactly and securely; with one they
-    are repeatable, and PrivUnit's are drawn on the device."""
+    are repeatable and protect nobody, and PrivUnit's are drawn on the device, in single precision."""
     if generator is None:
         return _sampled(randomizer, rows, None)
     return _repeatable_sum(randomizer, rows, generator)

@@ -5,8 +5,14 @@ client i at the current model:
 
     report_i = randomizer(clip(g_i)),   estimate = mean of the de-biased reports,   step, project.
 
-The average does not depend on the order of the reports, so the simulation does not permute them: what
-the server learns is the average. The certified epsilon holds for the whole shuffled set of reports.
+A round releases the new model and nothing else, and the model is computed from the shuffled reports
+(``learning.cohort``) and earlier models: momentum, schedules, projection and averages of iterates cost
+no privacy. The certified epsilon holds even for somebody who sees all the shuffled reports.
+
+Three things it does not cover. ``evaluate`` must look at data that may be looked at: the clients' losses
+and accuracies are not private, and none are recorded. The settings (step, clipping, network) are free
+only if they were chosen without the clients' data. A run that stops because of some client's data (a
+gradient that is not finite) says something about it.
 
 >>> import torch
 >>> from shuffledp.randomizers.privunit import PrivUnit
@@ -59,8 +65,9 @@ class ShuffledTrainer:
     * ``cohort`` clients are drawn afresh in every round. ``optimizer`` and ``scheduler`` are any of
       PyTorch's, and act once a round. ``projection`` keeps the parameters within this l2 norm.
     * ``budget``: a round that would exceed it raises BudgetExceededError before anything is sent.
-    * ``seed`` or ``generator`` make the run repeatable, for simulations; otherwise the clients'
-      randomness and the cohorts are secure. ``chunk`` clients' gradients are in memory at a time."""
+    * ``seed`` or ``generator`` make the run repeatable, for simulations only: whoever knows the seed
+      can undo the noise. Otherwise the clients' randomness and the cohorts are secure.
+    * ``chunk`` clients' gradients are in memory at a time."""
 
     def __init__(
         self,
@@ -93,18 +100,21 @@ class ShuffledTrainer:
                 f"randomizer.dimension must be {parameter_count(model)}, the number of "
                 f"parameters that are learned, got {randomizer.dimension}"
             )
+        _refuse_other_parameters(optimizer, self._parameters)
         one = Shuffled(randomizer, n=size).sampled_from(self._data.population)
-        self.ledger, self.history = Ledger(one, budget=budget), History()
+        self.ledger = Ledger(one, budget=budget)
+        self.history = self._history([])
         self.projection = (
             None if projection is None else _validate.positive("projection", projection)
         )
-        if seed is not None and generator is not None:
-            raise ValueError("give one of seed and generator, got both")
-        if seed is not None:
-            generator = torch.Generator(device).manual_seed(seed)
-        self.generator = generator
+        self.generator = _generator(seed, generator, device)
         self._chunk = _chunk(chunk, randomizer.dimension, device)
         self.rounds = 0
+        self._resumed: Path | None = None
+
+    def _history(self, rows: list[dict[str, float]]) -> History:
+        budget = self.ledger.budget
+        return History(rows, delta=None if budget is None else budget.delta)
 
     @property
     def randomizer(self) -> VectorRandomizer:
@@ -185,13 +195,15 @@ class ShuffledTrainer:
         """So many more rounds. Ctrl-C ends them after the current one, with a checkpoint.
 
         ``evaluate(model)`` gives numbers (on data that may be looked at) for the history, every so
-        many rounds and at the end; epsilon is recorded at the budget's delta."""
+        many rounds and at the end; epsilon is recorded at the budget's delta. A secure run that was
+        loaded from a checkpoint goes on writing there unless another is named."""
         todo = _validate.count("rounds", rounds, least=0)
         self.ledger.spend(todo)  # refuse at once what the budget will not allow
         _validate.count("every", every)
         _validate.count("checkpoint_every", checkpoint_every)
         last = self.rounds + todo
         bar = ProgressBar(todo) if progress else Silent(todo)
+        checkpoint = self._resumed if checkpoint is None else checkpoint
         if checkpoint is not None:
             # Before anything is sent: a crash must not forget the rounds that follow.
             self.save(checkpoint, in_flight=min(todo, _until(self.rounds, checkpoint_every)))
@@ -215,9 +227,8 @@ class ShuffledTrainer:
         row: dict[str, float] = {"round": self.rounds}
         if self.ledger.budget is not None:
             row["epsilon"] = self.ledger.upper_epsilon(delta=self.ledger.budget.delta)
-        if evaluate is not None:
-            row.update(evaluate(self.model))
-        self.history.add(row)
+        measured = {} if evaluate is None else evaluate(self.model)
+        self.history.add({**row, **measured, **row})  # round and epsilon are ours to say
 
     def save(self, path: str | Path, *, in_flight: int = 0) -> None:
         """A checkpoint. ``in_flight``: rounds that may follow before the next one."""
@@ -227,7 +238,7 @@ class ShuffledTrainer:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": scheduler,
             "random": checkpoints.random_state(self.generator),
-            "round": repr(self.ledger.round),
+            "settings": self._settings(),
             "rounds": self.rounds,
             "spent": self.ledger.spent,
             "in_flight": in_flight,
@@ -239,21 +250,31 @@ class ShuffledTrainer:
         """Go on from a checkpoint of a trainer built with the same arguments.
 
         A seeded run goes on exactly as it would have. A secure one is charged for the rounds that may
-        have been lost in a crash (see ``learning.checkpoint``)."""
+        have been lost in a crash, and for those that this trainer has run (see
+        ``learning.checkpoint``)."""
         state = checkpoints.read(path)
-        if state["round"] != repr(self.ledger.round):
+        checkpoints.refuse_other_randomness(state["random"], self.generator)
+        if state["settings"] != self._settings():
             raise ValueError(
-                f"the checkpoint is of {state['round']}, the trainer of {self.ledger.round!r}"
+                f"the checkpoint is of {state['settings']}, the trainer of {self._settings()}"
             )
         checkpoints.restore_random_state(state["random"], self.generator)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(state["scheduler"])
-        lost = state["in_flight"] if self.generator is None else 0
-        self.ledger = replace(self.ledger, spent=state["spent"] + lost)
-        self.rounds, self.history = state["rounds"], History(state["history"])
+        secure = self.generator is None
+        # Going back takes no report back: what this trainer sent before stays spent.
+        more = state["in_flight"] + self.ledger.spent if secure else 0
+        self.ledger = replace(self.ledger, spent=state["spent"] + more)
+        self.rounds, self.history = state["rounds"], self._history(state["history"])
+        self._resumed = Path(path) if secure else None
         return self
+
+    def _settings(self) -> str:
+        """What must be the same for a checkpoint to fit."""
+        chunk = "" if self.generator is None else f", chunk={self._chunk}"
+        return f"{self.ledger.round!r}, projection={self.projection!r}{chunk}"
 
 
 def _until(rounds: int, every: int) -> int:
@@ -269,6 +290,35 @@ def project(parameters: list[nn.Parameter], radius: float) -> None:
         )
         for value in parameters:
             value.mul_((radius / norm.clamp_min(radius)).to(value.dtype))
+
+
+def _generator(
+    seed: int | None, generator: torch.Generator | None, device: torch.device
+) -> torch.Generator | None:
+    """The one that was given, on the model's device, or one with this seed, or none: secure."""
+    if seed is not None and generator is not None:
+        raise ValueError("give one of seed and generator, got both")
+    if seed is not None:
+        whole = _validate.count("seed", seed, least=0, most=2**63 - 1)
+        return torch.Generator(device).manual_seed(whole)
+    if generator is not None and generator.device.type != device.type:
+        raise ValueError(
+            f"generator must be on the model's device {device.type!r}, got {generator.device.type!r}"
+        )
+    return generator
+
+
+def _refuse_other_parameters(
+    optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]
+) -> None:
+    """Parameters that nobody steps would be asked about, and paid for, in vain."""
+    held = {id(value) for group in optimizer.param_groups for value in group["params"]}
+    missing = sum(id(value) not in held for value in parameters)
+    if missing:
+        raise ValueError(
+            f"optimizer must hold all {len(parameters)} parameters of the model that require a "
+            f"gradient, got one without {missing} of them"
+        )
 
 
 def _chunk(chunk: int | None, dimension: int, device: torch.device) -> int:

@@ -366,16 +366,18 @@ def window_probabilities(n: int, p: float, q: float, edges: Floats) -> tuple[Flo
     return total * (1.0 - error), total * (1.0 + error) + 1e-300
 
 
-def beyond_window(n: int, p: float, q: float, low: int, high: int) -> tuple[float, float]:
-    """Upper bounds of Pr[Bin(n, p) < low] and Pr[Bin(n, p) >= high], away from the mode.
+def tail_bounds(n: int, p: float, q: float, below: Floats, above: float) -> tuple[Floats, float]:
+    """Upper bounds of Pr[Bin(n, p) < below_i] and of Pr[Bin(n, p) >= above], away from the mode.
 
     Ratios of neighbours fall outward, so a tail is below its first term's geometric series."""
-    ends = np.array([low - 1.0, float(high)])
+    ends = np.append(below - 1.0, above)
     inside = (ends >= 0.0) & (ends <= n)
     k = np.clip(ends, 0.0, float(n))
     log_f, error = log_pmf(n, k, p, q)
-    ratio = np.array([k[0] * q / ((n - k[0] + 1.0) * p), (n - k[1]) * p / ((k[1] + 1.0) * q)])
-    series = np.exp(log_f + 2.0 * error) / -np.expm1(np.log(np.maximum(ratio, 1e-300)))
-    bound = np.where(inside, np.where(ratio < 0.999, series * (1.0 + 1e-9), 1.0), 0.0)
-    below, above = np.minimum(bound, 1.0) + 1e-300
-    return float(below), float(above)
+    ratio = k * q / ((n - k + 1.0) * p)
+    ratio[-1] = (n - k[-1]) * p / ((k[-1] + 1.0) * q)
+    with np.errstate(under="ignore"):
+        first = np.exp(log_f + 2.0 * error)
+    series = first * (1.0 + 1e-9) / np.maximum(1.0 - ratio, 1e-3)
+    bound = np.where(inside, np.where(ratio < 0.998, np.minimum(series, 1.0), 1.0), 0.0) + 1e-300
+    return bound[:-1], float(bound[-1])

@@ -60,13 +60,14 @@ class FrequencyRandomizer(CategoricalRandomizer):
         masses = self._masses_of_three()
         if masses is None:
             return None
-        ratio = self._likelihood_ratio()
+        powers = (Fraction(1), self._likelihood_ratio())
         patterns = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
-        base = {pattern: masses[sum(pattern)] for pattern in patterns}
-        total = sum(base[pattern] * ratio ** pattern[0] for pattern in patterns)
-        return AmplificationLaw.merged(
-            tuple(base[pattern] * ratio**held / total for held in pattern) for pattern in patterns
-        )
+        total = sum(masses[sum(pattern)] * powers[pattern[0]] for pattern in patterns)
+        types = []
+        for a, b, c in patterns:
+            unit = masses[a + b + c] / Fraction(total)
+            types.append((unit * powers[a], unit * powers[b], unit * powers[c]))
+        return AmplificationLaw.merged(types)
 
     @property
     def support_probability(self) -> tuple[float, float]:

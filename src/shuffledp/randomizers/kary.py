@@ -101,6 +101,11 @@ class KaryRandomizedResponse(FrequencyRandomizer):
         a, b = self.weights
         return min(self.epsilon0, log_rounded_up(Fraction(a, b)))
 
+    @property
+    def sampleable(self) -> bool:
+        """Whether 2^64 words can realise it well: not for an epsilon0 beyond about 37."""
+        return self.weights[1] >= _LEAST_WEIGHT
+
     def law(self) -> AmplificationLaw:
         """All pairs have the same law: own value, other value, the k - 2 third ones."""
         p, q = self._support_fractions()
@@ -119,7 +124,7 @@ class KaryRandomizedResponse(FrequencyRandomizer):
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """One report per value, of the smallest unsigned type that holds k - 1."""
-        if self.weights[1] < _LEAST_WEIGHT:
+        if not self.sampleable:
             raise ValueError(
                 "epsilon0 must be at most about 37 for sampling (other values must have a "
                 f"probability of at least 2^-54), got {self.epsilon0!r}"

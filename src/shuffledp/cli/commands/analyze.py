@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 EXAMPLE = """
 $ shuffledp analyze shuffled.parquet --plot pets.png --statement privacy.txt
-histogram of 100,000 reports, epsilon <= 0.99932 at delta = 1e-6
+histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
 
-  category     count  std. error  95% interval:        to
-  cat       49,997.3         8.0       49,982.0  50,013.0
-  dog       35,001.1         7.6       34,986.0  35,016.0
-  fish      15,001.6         7.1       14,988.0  15,015.0
+  category     count  std. error  95% from        to
+  cat       50,000.3         8.0  49,985.0  50,016.0
+  dog       34,994.1         7.6  34,979.0  35,009.0
+  fish      15,005.6         7.1  14,992.0  15,019.0
 """
 
 

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 GROUP = "Question"
 
 EXAMPLE = """
-$ shuffledp histogram pets.csv --column pet --categories cat,dog,fish --epsilon 1 --delta 1e-6
-histogram of 100,000 reports, epsilon <= 0.99932 at delta = 1e-6
+$ shuffledp histogram pets.csv --categories cat,dog,fish --epsilon 1 --delta 1e-6
+histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
 
-  category     count  std. error  95% interval:        to
-  cat       49,997.3         8.0       49,982.0  50,013.0
-  dog       35,001.1         7.6       34,986.0  35,016.0
-  fish      15,001.6         7.1       14,988.0  15,015.0
+  category     count  std. error  95% from        to
+  cat       50,000.3         8.0  49,985.0  50,016.0
+  dog       34,994.1         7.6  34,979.0  35,009.0
+  fish      15,005.6         7.1  14,992.0  15,019.0
 
-$ shuffledp histogram --plan survey.json --n 1e5 --categories cat,dog --epsilon 1 --delta 1e-6
-histogram planned: epsilon <= 0.99932 at delta = 1e-6
+$ shuffledp histogram --categories a,b --n 1e5 --plan q.json --epsilon 1 --delta 1e-6
+histogram planned: epsilon <= 0.9995 at delta = 1e-6
 """
 
 

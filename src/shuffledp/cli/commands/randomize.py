@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GROUP = "What is randomized"
 
 EXAMPLE = """
-$ shuffledp randomize pets.csv --column pet --protocol survey.json -o reports-3.parquet
+$ shuffledp randomize pets.csv --protocol survey.json -o reports-3.parquet
 100,000 reports in reports-3.parquet
 
 $ shuffledp randomize --value cat --protocol survey.json -o one.parquet

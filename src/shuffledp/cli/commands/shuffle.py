@@ -10,7 +10,7 @@ from shuffledp.cli.outputs import output_option
 from shuffledp.cli.printing import json_option, print_answer, print_json
 
 EXAMPLE = """
-$ shuffledp shuffle reports-1.parquet reports-2.parquet -o all.parquet --minimum 100_000
+$ shuffledp shuffle reports-1.parquet reports-2.parquet -o all.parquet --minimum 1e5
 100,000 reports in all.parquet, in a fresh random order
 """
 

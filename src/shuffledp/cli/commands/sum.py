@@ -8,7 +8,11 @@ from shuffledp.cli.command import command
 from shuffledp.cli.number_commands import number_options, run_number
 
 EXAMPLE = """
-$ shuffledp sum pets.csv --column age --low 0 --high 100 --epsilon 1 --delta 1e-6
+$ shuffledp sum ages.csv --low 0 --high 100 --epsilon 1 --delta 1e-6
+sum of 100,000 reports, epsilon <= 0.99938 at delta = 1e-6
+
+  quantity      value  std. error   95% from         to
+  sum       4,998,919       1,404  4,996,167  5,001,671
 """
 
 

@@ -1,0 +1,286 @@
+"""``shuffledp train``: a classifier from many people's examples, none of which leaves its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._digits import rounded_up, written
+from shuffledp.cli.command import command, option, stacked
+from shuffledp.cli.labelled_data import DIGITS, Layout, read_labelled
+from shuffledp.cli.number_commands import FINITE
+from shuffledp.cli.numbers import POSITIVE, POSITIVE_PROBABILITY, WHOLE, Real, Whole
+from shuffledp.cli.outputs import output_option, replacing, write_picture
+from shuffledp.cli.pictures import plot_option
+from shuffledp.cli.printing import json_option, print_answer, print_json
+from shuffledp.cli.reporting import one_line_each
+
+if TYPE_CHECKING:
+    from shuffledp.bound import Bound
+    from shuffledp.learning import ShuffledTrainer
+
+Given = dict[str, Any]
+TABLE, TRAINING, PRIVACY = "The table", "Training", "Privacy"
+
+EXAMPLE = """
+$ shuffledp train a.csv --label y --classes 0,1 --epsilon 2 --delta 1e-5 --test b.csv
+epsilon <= 2 at delta = 1e-5 after 100 rounds
+"""
+
+table_options = stacked(
+    option("--label", metavar="NAME", help="The column with the class.", group=TABLE),
+    option("--classes", metavar="A,B,...", help="All classes, a public list.", group=TABLE),
+    option(
+        "--features", metavar="A,B,...", help="Columns of numbers.  [default: all]", group=TABLE
+    ),
+    option("--low", type=FINITE, metavar="X", help="Public range of the features,", group=TABLE),
+    option("--high", type=FINITE, metavar="X", help="which becomes [-1, 1].", group=TABLE),
+)
+training_options = stacked(
+    option(
+        "--cohort",
+        type=WHOLE,
+        metavar="N",
+        help="Drawn afresh for each round.  [default: everybody]",
+        group=TRAINING,
+    ),
+    option(
+        "--rounds",
+        type=WHOLE,
+        default=100,
+        show_default=True,
+        metavar="T",
+        help="In total.",
+        group=TRAINING,
+    ),
+    option(
+        "--hidden",
+        type=Whole(most=2**20),
+        metavar="N",
+        help="Units of one hidden layer.  [default: none, a linear model]",
+        group=TRAINING,
+    ),
+    option(
+        "--learning-rate",
+        type=POSITIVE,
+        default=0.5,
+        show_default=True,
+        metavar="X",
+        help="Size of a step.",
+        group=TRAINING,
+    ),
+    option(
+        "--momentum",
+        type=Real(high=1.0),
+        default=0.0,
+        show_default=True,
+        metavar="X",
+        help="Share of the last step in the next.",
+        group=TRAINING,
+    ),
+    option(
+        "--radius",
+        type=POSITIVE,
+        default=1.0,
+        show_default=True,
+        metavar="X",
+        help="Gradients are clipped to this l2 norm.",
+        group=TRAINING,
+    ),
+    option(
+        "--seed",
+        type=Whole(least=0),
+        metavar="N",
+        help="Repeatable: for simulations only.",
+        group=TRAINING,
+    ),
+    output_option(
+        "--checkpoint", help="Kept up to date, and gone on from if it exists.", group=TRAINING
+    ),
+)
+
+
+@command(section="Learning", example=EXAMPLE)
+@click.argument("data", type=click.Path(exists=True))
+@table_options
+@option("--epsilon", type=POSITIVE, required=True, metavar="X", help="In total.", group=PRIVACY)
+@option(
+    "--delta",
+    type=POSITIVE_PROBABILITY,
+    required=True,
+    metavar="X",
+    help="In total.",
+    group=PRIVACY,
+)
+@training_options
+@option(
+    "--test",
+    "test_data",
+    type=click.Path(exists=True),
+    metavar="DATA",
+    help="Public examples to measure the accuracy on.",
+    group="Output",
+)
+@option(
+    "--every",
+    type=WHOLE,
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Measure each so many rounds.",
+    group="Output",
+)
+@output_option("--model", "model_file", help="Write the weights (a state_dict of PyTorch).")
+@output_option("--history", "history_file", help="Write what was measured: .csv or .json.")
+@plot_option
+@json_option
+def train(data: str, as_json: bool, **given: Any) -> None:
+    """Train a classifier with shuffled, randomized gradients.
+
+    Simulates clients with one example each: a row of DATA (.csv or .parquet), or a digit of a folder
+    with MNIST's idx files. Each round a random cohort sends clipped gradients randomized by PrivUnit,
+    calibrated so that all rounds together are (epsilon, delta)-DP. Needs shuffledp[learn]."""
+    if given["plot_file"] is not None and given["test_data"] is None:
+        raise click.UsageError("--plot needs --test: without it nothing is measured.")
+    if (given["low"] is None) != (given["high"] is None):
+        raise click.UsageError("--low and --high go together.")
+    with one_line_each():
+        trainer = _trained(data, given)
+        bound = trainer.epsilon(delta=given["delta"])
+        _write(trainer, given)
+    _report(trainer, bound, given, as_json)
+
+
+def _trained(data: str, given: Given) -> ShuffledTrainer:
+    import torch
+
+    from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count
+    from shuffledp.randomizers.privunit import PrivUnit
+
+    layout = _layout(given)
+    people = read_labelled(data, layout, "train")
+    if len(people) == 0:
+        raise click.ClickException(f"{data} has no rows")
+    model = _model(people.tensors[0], len(layout.classes or DIGITS), given)
+    shape = {"dimension": parameter_count(model), "radius": given["radius"]}
+    target = {name: given[name] for name in ("epsilon", "delta", "rounds")}
+    cohort = given["cohort"] or len(people)
+    if cohort > len(people):
+        raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
+    epsilon0 = epsilon0_for(PrivUnit, cohort=cohort, population=len(people), **target, **shape)
+    trainer = ShuffledTrainer(
+        model,
+        people,
+        torch.nn.functional.cross_entropy,
+        randomizer=PrivUnit(epsilon0=epsilon0, **shape),
+        cohort=cohort,
+        optimizer=torch.optim.SGD(
+            model.parameters(), lr=given["learning_rate"], momentum=given["momentum"]
+        ),
+        budget=Budget(given["epsilon"], given["delta"]),
+        seed=given["seed"],
+    )
+    return _run(trainer, layout, given)
+
+
+def _layout(given: Given) -> Layout:
+    def listed(text: str | None) -> tuple[str, ...]:
+        return () if text is None else tuple(each.strip() for each in text.split(","))
+
+    ends = None if given["low"] is None else (given["low"], given["high"])
+    if ends is not None and not ends[0] < ends[1]:
+        raise click.UsageError("--low must be less than --high.")
+    return Layout(given["label"], listed(given["classes"]), listed(given["features"]) or None, ends)
+
+
+def _model(inputs: Any, classes: int, given: Given) -> Any:
+    """Linear, or with one hidden layer; it begins at the same place for the same seed."""
+    import torch
+    from torch import nn
+
+    if given["seed"] is not None:
+        torch.manual_seed(given["seed"])
+    width = inputs[:1].numel()
+    if given["hidden"] is None:
+        model = nn.Sequential(nn.Flatten(), nn.Linear(width, classes))
+        for parameter in model.parameters():
+            nn.init.zeros_(parameter)
+        return model
+    hidden = nn.Linear(width, given["hidden"])
+    return nn.Sequential(nn.Flatten(), hidden, nn.Tanh(), nn.Linear(given["hidden"], classes))
+
+
+def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrainer:
+    """From the checkpoint, if there is one, to the last round."""
+    import sys
+
+    checkpoint = given["checkpoint"]
+    if checkpoint is not None and Path(checkpoint).exists():
+        trainer.load(checkpoint)
+    left = min(given["rounds"] - trainer.rounds, trainer.ledger.rounds_left)
+    return trainer.run(
+        max(0, int(left)),
+        evaluate=_accuracy(given["test_data"], layout),
+        every=given["every"],
+        checkpoint=checkpoint,
+        checkpoint_every=given["every"],
+        progress=sys.stderr.isatty(),
+    )
+
+
+def _accuracy(test_data: str | None, layout: Layout) -> Callable[[Any], dict[str, float]] | None:
+    if test_data is None:
+        return None
+    import torch
+
+    inputs, targets = read_labelled(test_data, layout, "test").tensors
+
+    def evaluate(model: Any) -> dict[str, float]:
+        with torch.no_grad():
+            return {"accuracy": float((model(inputs).argmax(dim=1) == targets).double().mean())}
+
+    return evaluate
+
+
+def _write(trainer: ShuffledTrainer, given: Given) -> None:
+    import torch
+
+    history = trainer.history
+    if given["model_file"] is not None:
+        with replacing(given["model_file"]) as partial:
+            torch.save(trainer.model.state_dict(), partial)
+    if given["history_file"] is not None:
+        as_json = Path(given["history_file"]).suffix.lower() == ".json"
+        with replacing(given["history_file"]) as partial:
+            (history.to_json if as_json else history.to_csv)(partial)
+    if given["plot_file"] is not None:
+        from shuffledp.plotting import new_axes
+        from shuffledp.plotting.learning import learning_curve
+
+        write_picture(
+            given["plot_file"], learning_curve(history, delta=given["delta"], ax=new_axes())
+        )
+
+
+def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool) -> None:
+    accuracy = trainer.history.last.get("accuracy")
+    if as_json:
+        facts = {"rounds": trainer.rounds, "parameters": trainer.randomizer.dimension}
+        answer = {"lower": bound.lower, "upper": bound.upper, "accuracy": accuracy}
+        print_json(**answer, **facts, epsilon0=trainer.randomizer.epsilon0)
+        return
+    one = trainer.ledger.round
+    measured = [] if accuracy is None else [("accuracy", f"{accuracy:.4f} on {given['test_data']}")]
+    print_answer(
+        f"epsilon <= {rounded_up(bound.upper)} at delta = {written(given['delta'])} "
+        f"after {trainer.rounds:,} rounds",
+        [
+            *measured,
+            ("clients", f"{one.n:,} of {one.population or one.n:,} in each round"),
+            ("randomizer", repr(trainer.randomizer)),
+            ("neighbours", "one client's example replaced by any other"),
+        ],
+    )

@@ -1,0 +1,75 @@
+"""The files that the examples of the help begin with: ``write_example_files(folder, command)``."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.protocols.protocol import canonical_json
+from shuffledp.shuffling.roles import randomize_file, shuffle_files
+
+PETS = ["cat"] * 50_000 + ["dog"] * 35_000 + ["fish"] * 15_000
+AGES = [20 + person % 61 for person in range(100_000)]
+
+
+@cache
+def survey() -> HistogramProtocol:
+    """The protocol of the examples."""
+    return HistogramProtocol(["cat", "dog", "fish"], epsilon=1.0, delta=1e-6, n=100_000)
+
+
+def write_example_files(folder: Path, command: str) -> None:
+    """What the examples of a command need; nothing for most."""
+    for write in NEEDED.get(command, ()):
+        write(folder)
+
+
+def column(path: Path, name: str, values: list[object]) -> None:
+    """A .csv file of one column."""
+    path.write_text("\n".join([name, *map(str, values), ""]))
+
+
+def pets(folder: Path) -> None:
+    column(folder / "pets.csv", "pet", list(PETS))
+
+
+def ages(folder: Path) -> None:
+    column(folder / "ages.csv", "age", list(AGES))
+
+
+def protocol(folder: Path) -> None:
+    (folder / "survey.json").write_text(canonical_json(survey().to_dict()))
+
+
+def reports(folder: Path) -> None:
+    for number, half in enumerate((PETS[::2], PETS[1::2]), start=1):
+        randomize_file(survey(), half, folder / f"reports-{number}.parquet")
+
+
+def shuffled(folder: Path) -> None:
+    randomize_file(survey(), PETS, folder / "reports.parquet")
+    shuffle_files(folder / "reports.parquet", folder / "shuffled.parquet", minimum=100_000)
+
+
+def clouds(folder: Path) -> None:
+    """Two classes of points about (-1, -1) and (1, 1): a.csv to learn from, b.csv to test with."""
+    rng = np.random.default_rng(7)
+    for name, people in (("a.csv", 4_000), ("b.csv", 1_000)):
+        classes = rng.integers(0, 2, people)
+        points = rng.normal(scale=0.7, size=(people, 2)) + (2 * classes - 1)[:, None]
+        rows = (f"{u:.4f},{v:.4f},{c}" for (u, v), c in zip(points, classes, strict=True))
+        (folder / name).write_text("\n".join(["u,v,y", *rows, ""]))
+
+
+NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
+    "analyze": (shuffled,),
+    "histogram": (pets,),
+    "ledger": (protocol,),
+    "mean": (ages,),
+    "randomize": (pets, protocol),
+    "shuffle": (reports,),
+    "sum": (ages,),
+    "train": (clouds,),
+}
