@@ -105,6 +105,12 @@ class Mechanism(ABC):
         """delta on a grid of epsilon: the privacy curve."""
         return self.delta(epsilon=epsilon, tolerance=tolerance)
 
+    def plot(self, epsilon: Any = None, ax: Any = None) -> Any:
+        """The privacy curve with its certified band (needs the extra ``plot``); gives the axes."""
+        from shuffledp.plotting.curves import privacy_curve
+
+        return privacy_curve(self, epsilon=epsilon, ax=ax)
+
     def to_dp_accounting(self, *, discretization: float = 1e-4) -> Any:
         """A ``dp_accounting`` privacy loss distribution that dominates this mechanism's."""
         from shuffledp.interop.dp_accounting import to_dp_accounting

@@ -1,0 +1,15 @@
+"""`.plot()` of a mechanism."""
+
+import matplotlib as mpl
+
+import shuffledp as sdp
+
+mpl.use("Agg")
+
+
+def test_a_mechanism_draws_its_privacy_curve():
+    axes = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000).plot()
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+    assert axes.get_yscale() == "log"
+    assert axes.get_lines()
