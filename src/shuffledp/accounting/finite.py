@@ -121,7 +121,7 @@ def _not_below(
     E[(t - X)_+], so that every sum is one of positive terms."""
     if min(leader.clone) == 0.0 or not before < epsilon < 700.0:
         return laws
-    top = _Stops.of(leader, before)
+    top = _Stops.of(leader, before, -1.0)
     t = np.unique(top.value)
     right = t >= 0.0
     calls, puts = top.calls(t[right]), top.puts(t[~right])
@@ -131,7 +131,7 @@ def _not_below(
     def below(law: AmplificationProfile) -> bool:
         if min(law.clone) == 0.0:
             return False
-        mine = _Stops.of(law, epsilon)
+        mine = _Stops.of(law, epsilon, 1.0)
         if np.any(mine.calls(t[right]) * (1.0 + 1e-11) > calls):
             return False
         return drift > slack and bool(
@@ -149,9 +149,12 @@ class _Stops:
     weight: Floats
 
     @classmethod
-    def of(cls, law: AmplificationProfile, epsilon: float) -> _Stops:
+    def of(cls, law: AmplificationProfile, epsilon: float, sign: float) -> _Stops:
+        """Values rounded up (sign 1) or down (sign -1), by more than they can be off."""
         gap, other, clone = map(np.array, (law.gap, law.other, law.clone))
-        value = np.append((gap - math.expm1(epsilon) * other) / clone, 0.0)
+        seen = math.expm1(epsilon) * other
+        outward = sign * 16.0 * UNIT * (np.abs(gap) + seen)
+        value = np.append((gap - seen + outward) / clone, 0.0)
         order = np.argsort(-value, kind="stable")
         return cls(value[order], np.append(clone, max(0.0, 1.0 - float(clone.sum())))[order])
 
