@@ -1,6 +1,6 @@
 """Rounds of shuffled learning per second, beside a loop over the clients.
 
-    python benchmarks/learn.py
+    python benchmarks/learn.py [--output docs/performance-learn.md]
 
 A network of 26,010 parameters and PrivUnit reports, the same clients in both: the trainer takes all
 per-example gradients at once; the loop takes one client's gradient, clips and randomizes it, then the
@@ -8,12 +8,14 @@ next. On a GPU, where there is one, cohorts are larger, and a linear model on fi
 of 60,000 clients in every round (the MNIST study's best setting) is timed as well.
 """
 
+import argparse
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 import torch
-from report import ROW_HEADER, Row, table
+from report import ROW_HEADER, Row, setting, table
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
@@ -27,24 +29,70 @@ COHORT = 2_000 if GPU else 200
 REPEATS = 5
 
 
+PAGE = """\
+# Performance of learning
+
+Written by `make bench-learn`, which measures everything again; do not edit.
+
+Wall seconds of one round, the median of {repeats} measurements in which the two take turns. The loop takes
+one client's gradient with plain autograd, clips and randomizes it, then the next one's. Reports are
+PrivUnit's, simulated with a seed (a secure round draws them as a client would, and is slower).
+{machine}, PyTorch {torch}. {setting}
+
+{rows}
+
+| what | rounds per second | clients per second |
+| --- | --- | --- |
+{rates}
+"""
+
+
 def main() -> None:
-    """Measure and print."""
-    print(torch.cuda.get_device_name() if GPU else f"CPU, {torch.get_num_threads()} threads")
-    rows = list(rows_to_print())
-    print(table(ROW_HEADER, [row.cells() for row in rows]))
-    for row in rows:
-        print(f"{row.what}: {1.0 / row.ours:.1f} rounds per second")
+    """Measure; write the page, or print it."""
+    parser = argparse.ArgumentParser(description="Benchmarks of learning.")
+    parser.add_argument("--output", type=Path, help="write the page here instead of printing it")
+    output = parser.parse_args().output
+    page = measured_page()
+    if output is None:
+        print(page)
+        return
+    output.parent.mkdir(exist_ok=True)
+    output.write_text(page, encoding="utf-8")
+    print(f"wrote {output}")
 
 
-def rows_to_print() -> Iterator[Row]:
+def measured_page() -> str:
+    """Run every benchmark, a line on the terminal for each figure."""
+    figures = []
+    for cohort, row in measured():
+        print("  ".join(cell for cell in row.cells() if cell), flush=True)
+        figures.append((cohort, row))
+    return PAGE.format(
+        repeats=REPEATS,
+        machine=torch.cuda.get_device_name() if GPU else f"CPU, {torch.get_num_threads()} threads",
+        torch=torch.__version__,
+        setting=setting(),
+        rows=table(ROW_HEADER, [row.cells() for _, row in figures]),
+        rates="\n".join(
+            f"| {row.what} | {1.0 / row.ours:.3g} | {cohort / row.ours:,.0f} |"
+            for cohort, row in figures
+        ),
+    )
+
+
+def measured() -> Iterator[tuple[int, Row]]:
+    """A round's number of clients, and its figure."""
     model, clients = network().to(DEVICE), images(60_000 if GPU else 2_000)
     trainer = trainer_of(model, clients, COHORT)
     ours, loop = in_turn(trainer.step, lambda: looped_round(model, clients, COHORT))
-    yield Row(f"network, cohort of {COHORT:,}", ours, loop, "a loop over clients", at_least=5.0)
+    what = f"network of 26,010 parameters, cohort of {COHORT:,}"
+    yield COHORT, Row(what, ours, loop, "a loop over clients", at_least=5.0)
     if GPU:
         linear = nn.Linear(301, 10, bias=False).to(DEVICE)
         full = trainer_of(linear, vectors(60_000), 60_000)
-        yield Row("linear model of 3,010 parameters, cohort of 60,000", wall(full.step, 50))
+        wall(full.step, 3)
+        each = median(wall(full.step, 20) for _ in range(REPEATS))
+        yield 60_000, Row("linear model of 3,010 parameters, cohort of 60,000", each)
 
 
 def network() -> nn.Module:

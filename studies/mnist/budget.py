@@ -4,13 +4,14 @@ A de-biased PrivUnit report of a unit vector has variance v = second_moment/d pe
 of n reports average to a noise of variance v/(T n) per coordinate: "information" T n / v. At a fixed
 certified epsilon the best cap is searched for every epsilon0 and cohort, and the most rounds.
 
-    python studies/mnist/budget.py --out studies/mnist/budget.csv
+    python studies/mnist/budget.py --out studies/mnist/budget.csv [--quick]
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,21 +53,26 @@ def best_line(epsilon: float, epsilon0: float, cohort: int) -> Line:
     return max(lines, key=lambda found: found.information)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def settings(quick: bool) -> list[tuple[float, int, float]]:
+    """(epsilon, cohort, epsilon0), one of each if that is enough."""
+    every = list(itertools.product(EPSILONS, COHORTS, LOCAL))
+    return [(3.0, POPULATION, 4.0)] if quick else every
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="one line, to see that it runs")
+    asked = parser.parse_args(arguments)
     names = ("epsilon", "epsilon0", "cohort", "cap", "rounds", "information_per_population_squared")
     with open(asked.out, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
-        for epsilon in EPSILONS:
-            for cohort in COHORTS:
-                for epsilon0 in LOCAL:
-                    found = best_line(epsilon, epsilon0, cohort)
-                    writer.writerow(vars(found).values())
-                    file.flush()
-                    print(found, flush=True)
+        for epsilon, cohort, epsilon0 in settings(asked.quick):
+            found = best_line(epsilon, epsilon0, cohort)
+            writer.writerow(vars(found).values())
+            file.flush()
+            print(found, flush=True)
 
 
 if __name__ == "__main__":

@@ -85,12 +85,18 @@ class Representation:
     divided by its variance to the ``power``: 0 keeps the shape, 1/2 makes all directions equal."""
 
     def __init__(
-        self, scales: int, orientations: int, kept: int, power: float, device: str = "cpu"
+        self,
+        scales: int,
+        orientations: int,
+        kept: int,
+        power: float,
+        device: str = "cpu",
+        strokes: int = 30_000,
     ) -> None:
         self.scattering = Scattering(28, scales, orientations, device)
         self.orientations, self.kept, self.power = orientations, kept, power
         generator = torch.Generator(device).manual_seed(0)
-        drawn = self._raw(random_strokes(30_000, generator, device))
+        drawn = self._raw(random_strokes(strokes, generator, device))
         self.mean = drawn.mean(dim=0)
         centred = (drawn - self.mean).double()
         variance, axes = torch.linalg.eigh(centred.T @ centred / len(centred))

@@ -17,6 +17,21 @@ POPULATION, DELTA = 60_000, 1e-5
 
 
 @dataclass(frozen=True)
+class Size:
+    """How much of everything: the whole study, or a glance that only shows that it runs."""
+
+    clients: int
+    validation: int
+    strokes: int
+    rounds: int | None = None
+    """Instead of what the accountant allows."""
+
+
+WHOLE = Size(clients=POPULATION, validation=10_000, strokes=30_000)
+QUICK = Size(clients=600, validation=100, strokes=400, rounds=3)
+
+
+@dataclass(frozen=True)
 class Plan:
     """A certified budget and how it is spent: all clients, this epsilon0, this cap."""
 
@@ -27,8 +42,10 @@ class Plan:
     def randomizer(self, dimension: int, radius: float = 1.0) -> PrivUnit:
         return PrivUnit(dimension, self.epsilon0, radius, cap_probability=self.cap)
 
-    def rounds(self, dimension: int) -> int:
+    def rounds(self, dimension: int, size: Size = WHOLE) -> int:
         """The most that the certified accountant allows."""
+        if size.rounds is not None:
+            return size.rounds
         one = sdp.Shuffled(self.randomizer(dimension), n=POPULATION).sampled_from(POPULATION)
         return rounds_for(one, epsilon=self.epsilon, delta=DELTA)
 

@@ -1,10 +1,11 @@
 """The figures and the tables of docs/mnist.md, from results.csv, curves.csv and budget.csv.
 
-python studies/mnist/plots.py
+python studies/mnist/plots.py [--folder DIR]
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 from collections import defaultdict
 from pathlib import Path
@@ -25,8 +26,8 @@ PUBLISHED = {3.0: 0.8115, 5.8: 0.897}
 Rows = list[dict[str, str]]
 
 
-def read(name: str) -> Rows:
-    with open(HERE / name, newline="") as file:
+def read(path: Path) -> Rows:
+    with open(path, newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -59,7 +60,7 @@ def paper_epsilons(rounds: list[int]) -> tuple[list[float], list[float]]:
     return published, [(t * one).upper_epsilon(delta=DELTA) for t in rounds]
 
 
-def accuracy_figure(results: Rows, curves: Rows) -> None:
+def accuracy_figure(results: Rows, curves: Rows, folder: Path) -> None:
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     curve = paper_curve(curves)[::4]
     heights, bars = [y for _, y, _ in curve], [e for _, _, e in curve]
@@ -79,10 +80,10 @@ def accuracy_figure(results: Rows, curves: Rows) -> None:
     axes.set(xscale="log", ylim=(0.6, 1.0), xlabel="epsilon (delta = 1e-5)", ylabel="test accuracy")
     axes.grid(alpha=0.3)
     axes.legend(loc="lower center", fontsize=8)
-    figure.savefig(HERE / "accuracy.svg", metadata={"Date": None})
+    figure.savefig(folder / "accuracy.svg", metadata={"Date": None})
 
 
-def budget_figure(budget: Rows) -> None:
+def budget_figure(budget: Rows, folder: Path) -> None:
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
     for cohort in sorted({int(row["cohort"]) for row in budget}):
         rows = [r for r in budget if int(r["cohort"]) == cohort and float(r["epsilon"]) == 3.0]
@@ -96,20 +97,27 @@ def budget_figure(budget: Rows) -> None:
     axes.set_title("What epsilon = 3 buys", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    figure.savefig(HERE / "budget.svg", metadata={"Date": None})
+    figure.savefig(folder / "budget.svg", metadata={"Date": None})
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument(
+        "--folder", type=Path, default=HERE, help="of the CSV files, and to write to"
+    )
+    folder = parser.parse_args(arguments).folder
     matplotlib.rcParams["svg.hashsalt"] = "shuffledp"
-    results, curves, budget = (read(f"{name}.csv") for name in ("results", "curves", "budget"))
+    results, curves, budget = (
+        read(folder / f"{name}.csv") for name in ("results", "curves", "budget")
+    )
     for run in ("paper", "network", "best"):
         for epsilon, (middle, deviation) in by_epsilon(results, run).items():
             print(f"{run:8} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")
     at = [75 * i for i in (4, 8, 20, 40, 60, 80)]
     for row in zip(at, *paper_epsilons(at), strict=True):
         print("paper's setting, rounds, Theorem 1, certified:", *row)
-    accuracy_figure(results, curves)
-    budget_figure(budget)
+    accuracy_figure(results, curves, folder)
+    budget_figure(budget, folder)
 
 
 if __name__ == "__main__":

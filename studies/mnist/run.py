@@ -1,6 +1,6 @@
 """MNIST with 60,000 clients, one image each: the trainer, real PrivUnit reports, the certified epsilon.
 
-    python studies/mnist/run.py --data DIR --out studies/mnist [--only best|paper|network] [--seeds 5]
+    python studies/mnist/run.py --data DIR [--only best|paper|network] [--seeds 5] [--quick --out DIR]
 
 ``best`` trains a linear model on fixed features, with the settings that search.csv found on the
 validation split; ``paper`` repeats the learning paper's setting with a small network; ``network`` trains
@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 from features import Representation
 from networks import linear, small_cnn
-from plan import DELTA, PLANS, POPULATION, Plan
+from plan import DELTA, PLANS, QUICK, WHOLE, Plan, Size
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
@@ -96,14 +96,15 @@ class Run:
         ]
         randomizer = trainer.randomizer
         assert isinstance(randomizer, PrivUnit)
-        local = (randomizer.epsilon0, randomizer.cap.probability)
+        local = (randomizer.epsilon0, round(randomizer.cap.probability, 6))
         sizes = (trainer.cohort, self.rounds, *self.settings, randomizer.dimension, self.seed)
         seconds = round(time.monotonic() - start, 1)
         last = trainer.history.last["accuracy"]
-        return [self.name, self.epsilon, epsilon, *local, *sizes, last, seconds], curve
+        certified = f"{epsilon:.6f}"
+        return [self.name, self.epsilon, certified, *local, *sizes, last, seconds], curve
 
 
-def paper_runs(train: TensorDataset, test: TensorDataset, seeds: int) -> Iterator[Run]:
+def paper_runs(train: TensorDataset, test: TensorDataset, seeds: int, size: Size) -> Iterator[Run]:
     """Cohorts of 2,000, epsilon0 = 2, 200 epochs, clipping at 0.005, steps 12, 4 and 3.5."""
     for seed in range(seeds):
         torch.manual_seed(seed)
@@ -117,15 +118,18 @@ def paper_runs(train: TensorDataset, test: TensorDataset, seeds: int) -> Iterato
             train,
             nn.functional.cross_entropy,
             randomizer=PrivUnit(parameter_count(model), epsilon0=2.0, radius=0.005),
-            cohort=2_000,
+            cohort=len(train) // 30,
             optimizer=optimizer,
             scheduler=scheduler,
             seed=seed,
         )
-        yield Run("paper", 5.8, seed, trainer, 6_000, 75, test, (12.0, 0.005, 0.0))
+        rounds = size.rounds or 6_000
+        yield Run("paper", 5.8, seed, trainer, rounds, 75, test, (12.0, 0.005, 0.0))
 
 
-def network_runs(train: TensorDataset, test: TensorDataset, seeds: int) -> Iterator[Run]:
+def network_runs(
+    train: TensorDataset, test: TensorDataset, seeds: int, size: Size
+) -> Iterator[Run]:
     """The paper's kind of network with the budget spent as budget.py advises: epsilon = 3 certified.
 
     The step is that of an earlier probe, not searched for."""
@@ -133,8 +137,9 @@ def network_runs(train: TensorDataset, test: TensorDataset, seeds: int) -> Itera
         torch.manual_seed(seed)
         model = small_cnn().to(train.tensors[0].device)
         randomizer = PrivUnit(parameter_count(model), 3.0, 0.005, cap_probability=0.065)
-        one = Shuffled(randomizer, n=6_000).sampled_from(POPULATION)
-        rounds = rounds_for(one, epsilon=3.0, delta=DELTA)
+        cohort = len(train) // 10
+        one = Shuffled(randomizer, n=cohort).sampled_from(len(train))
+        rounds = size.rounds or rounds_for(one, epsilon=3.0, delta=DELTA)
         optimizer = torch.optim.SGD(model.parameters(), lr=10.0)
         scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda t, total=rounds: 1.0 - 0.9 * min(t, total) / total
@@ -144,25 +149,26 @@ def network_runs(train: TensorDataset, test: TensorDataset, seeds: int) -> Itera
             train,
             nn.functional.cross_entropy,
             randomizer=randomizer,
-            cohort=6_000,
+            cohort=cohort,
             optimizer=optimizer,
             scheduler=scheduler,
             seed=seed,
         )
-        yield Run("network", 3.0, seed, trainer, rounds, rounds // 40, test, (10.0, 0.005, 0.9))
+        every = max(1, rounds // 40)
+        yield Run("network", 3.0, seed, trainer, rounds, every, test, (10.0, 0.005, 0.9))
 
 
 def best_runs(
-    train: TensorDataset, test: TensorDataset, plan: Plan, choice: Choice, seeds: int
+    train: TensorDataset, test: TensorDataset, plan: Plan, choice: Choice, seeds: int, size: Size
 ) -> Iterator[Run]:
     device = train.tensors[0].device
-    features = Representation(*choice.features, str(device))
+    features = Representation(*choice.features, str(device), size.strokes)
     clients, held = (
         TensorDataset(features(part.tensors[0][:, 0]), part.tensors[1]) for part in (train, test)
     )
     for seed in range(seeds):
         model = linear(features.kept + 1).to(device)
-        rounds = plan.rounds(parameter_count(model))
+        rounds = plan.rounds(parameter_count(model), size)
         # The step of the search is per unit vector; reports have length ``clip``.
         optimizer = torch.optim.SGD(model.parameters(), lr=choice.step / choice.clip)
         scheduler = torch.optim.lr_scheduler.LambdaLR(
@@ -173,10 +179,10 @@ def best_runs(
             clients,
             nn.functional.cross_entropy,
             randomizer=plan.randomizer(parameter_count(model), choice.clip),
-            cohort=POPULATION,
+            cohort=len(clients),
             optimizer=optimizer,
             scheduler=scheduler,
-            budget=Budget(plan.epsilon, DELTA),
+            budget=Budget(plan.epsilon, DELTA) if size == WHOLE else None,  # few hide too little
             seed=seed,
         )
         settings = (choice.step, choice.clip, choice.decay)
@@ -184,7 +190,7 @@ def best_runs(
         yield Run("best", plan.epsilon, seed, trainer, rounds, every, held, settings)
 
 
-def main() -> None:
+def arguments_of(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the idx files")
     parser.add_argument("--search", type=Path, default=HERE / "search.csv")
@@ -192,10 +198,19 @@ def main() -> None:
     parser.add_argument("--only", choices=("best", "paper", "network"))
     parser.add_argument("--epsilon", type=float, action="append", help="of best, all by default")
     parser.add_argument("--seeds", type=int, default=5)
-    asked = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
+    asked = parser.parse_args(given)
+    if asked.quick and asked.out == HERE:
+        parser.error("--quick needs --out, another folder than that of the results")
+    return asked
+
+
+def main(given: list[str] | None = None) -> None:
+    asked = arguments_of(given)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    most = QUICK.clients if asked.quick else WHOLE.clients
     train, test = (
-        TensorDataset(*(part.to(device) for part in load_mnist(asked.data, name).tensors))
+        TensorDataset(*(part[:most].to(device) for part in load_mnist(asked.data, name).tensors))
         for name in ("train", "test")
     )
     with (
@@ -215,15 +230,16 @@ def main() -> None:
 
 
 def runs(asked: argparse.Namespace, train: TensorDataset, test: TensorDataset) -> Iterator[Run]:
+    size = QUICK if asked.quick else WHOLE
     if asked.only in (None, "best"):
         for plan in PLANS:
-            if asked.epsilon is None or plan.epsilon in asked.epsilon:
+            if plan.epsilon in (asked.epsilon or [each.epsilon for each in PLANS]):
                 choice = chosen(asked.search, plan.epsilon)
-                yield from best_runs(train, test, plan, choice, asked.seeds)
+                yield from best_runs(train, test, plan, choice, asked.seeds, size)
     if asked.only in (None, "paper"):
-        yield from paper_runs(train, test, asked.seeds)
+        yield from paper_runs(train, test, asked.seeds, size)
     if asked.only in (None, "network"):
-        yield from network_runs(train, test, 1)
+        yield from network_runs(train, test, 1, size)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Choose features, step size and clipping on a validation split: 10,000 of the 60,000 training images.
 
+Every representation is tried at epsilon = 3, and the ``--chosen`` one, the best of them, at the others.
+
 The test set is not read. To try many settings, PrivUnit's noise is replaced by a normal one of the
 same covariance (the sum of tens of thousands of reports), and all settings of one representation are
 trained side by side, as the columns of one matrix product. ``run.py`` then trains the chosen ones
 with real reports.
 
-    python studies/mnist/search.py --data DIR --out studies/mnist/search.csv
+    python studies/mnist/search.py --data DIR --out studies/mnist/search.csv [--quick]
 """
 
 from __future__ import annotations
@@ -20,12 +22,11 @@ from pathlib import Path
 
 import torch
 from features import Representation
-from plan import PLANS, Plan
+from plan import PLANS, QUICK, WHOLE, Plan
 from torch import Tensor
 
 from shuffledp.learning import load_mnist
 
-VALIDATION = 10_000
 FEATURES = [
     (2, 8, 300, 0.25),
     (3, 4, 200, 0.25),
@@ -51,13 +52,11 @@ class Data:
     held_labels: Tensor
 
 
-def split(images: Tensor, labels: Tensor, features: Representation) -> Data:
+def split(images: Tensor, labels: Tensor, features: Representation, held: int) -> Data:
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(1))
     order = order.to(images.device)
     vectors, targets = features(images)[order], labels[order]
-    return Data(
-        vectors[:-VALIDATION], targets[:-VALIDATION], vectors[-VALIDATION:], targets[-VALIDATION:]
-    )
+    return Data(vectors[:-held], targets[:-held], vectors[-held:], targets[-held:])
 
 
 def validated(
@@ -80,31 +79,36 @@ def validated(
         mean = (data.train.T @ residual.flatten(1)).reshape(weights.shape) / len(data.train)
         mean += deviation * torch.randn(weights.shape, device=device, generator=generator)
         weights -= (step * (1.0 - decay * t / rounds))[None, :, None] * mean
-    guess = (data.held @ weights.flatten(1)).reshape(VALIDATION, -1, 10).argmax(dim=-1)
+    guess = (data.held @ weights.flatten(1)).reshape(len(data.held), -1, 10).argmax(dim=-1)
     accuracy = (guess == data.held_labels[:, None]).float().mean(dim=0)
-    return [(*setting, float(value)) for setting, value in zip(grid, accuracy, strict=True)]
+    return [(*setting, round(float(value), 6)) for setting, value in zip(grid, accuracy, strict=True)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
         "--chosen", type=int, default=4, help="index of the FEATURES tried at every epsilon"
     )
-    asked = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
+    asked = parser.parse_args(arguments)
+    size = QUICK if asked.quick else WHOLE
     torch.backends.cuda.matmul.allow_tf32 = True
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    images, labels = (part.to(device) for part in load_mnist(asked.data).tensors)
+    images, labels = (part[: size.clients].to(device) for part in load_mnist(asked.data).tensors)
     rows = [("scales", "orientations", "kept", "power", "epsilon", "rounds", "step", "clip")]
     rows[0] += ("decay", "validation")
     start = time.monotonic()
     for index, setting in enumerate(FEATURES):
-        data = split(images[:, 0], labels, Representation(*setting, device))
+        if asked.quick and index != asked.chosen:
+            continue
+        features = Representation(*setting, device, size.strokes)
+        data = split(images[:, 0], labels, features, size.validation)
         for plan in PLANS:
             if plan.epsilon != 3.0 and index != asked.chosen:
                 continue
-            rounds = plan.rounds(10 * data.train.shape[1])
+            rounds = plan.rounds(10 * data.train.shape[1], size)
             found = validated(data, plan, rounds, seed=index)
             rows += [(*setting, plan.epsilon, rounds, *line) for line in found]
             best = max(found, key=lambda line: line[-1])

@@ -389,6 +389,7 @@ def test_a_ledger_is_created_once(shuffledp: Run, folder: Path) -> None:
         (COUNT + " --simulation --ledger pets.csv --population a", ["--simulation", "--ledger"]),
         (COUNT + " --honest-fraction 0", ["--honest-fraction", "'0'"]),
         (COUNT + " --confidence 2", ["--confidence", "'2'"]),
+        (COUNT + " --confidence 1", ["confidence", "1 - 1e-9"]),
         (COUNT + " --round 2", ["--round", "--rounds 1"]),
         (COUNT + " --engine hadoop", ["--engine", "hadoop"]),
         (COUNT + " --plot picture.jpg", ["--plot", ".png"]),

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ import pytest
 from click.testing import Result
 
 torch = pytest.importorskip("torch")
+learning = pytest.importorskip("shuffledp.learning")
+
+CALIBRATED = cache(learning.epsilon0_for)
 
 Run = Callable[..., Result]
 
@@ -21,6 +26,7 @@ LINE = "train a.csv --label y --classes no,yes --epsilon 2 --delta 1e-5 --rounds
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two clouds of points, told apart by a line: a.csv to learn from, b.csv to test with."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(learning, "epsilon0_for", CALIBRATED)  # once for all tests
     rng = np.random.default_rng(7)
     for name, people in (("a.csv", 1_000), ("b.csv", 500)):
         classes = rng.integers(0, 2, people)
@@ -51,12 +57,12 @@ def test_it_learns_within_its_budget_and_measures_on_public_examples(shuffledp: 
 
 
 def test_the_table_names_what_was_certified_and_measured(shuffledp: Run) -> None:
-    result = shuffledp(LINE + " --test b.csv --seed 1 --hidden 3")
+    result = shuffledp(LINE + " --test b.csv --seed 1")
     assert result.stdout.startswith("epsilon <= ")
     assert " at delta = 1e-5 after 6 rounds\n" in result.stdout
     assert "on b.csv" in result.stdout
     assert "300 of 1,000 in each round" in result.stdout
-    assert "PrivUnit(dimension=17," in result.stdout
+    assert "PrivUnit(dimension=6," in result.stdout
 
 
 def test_without_public_examples_nothing_is_measured(shuffledp: Run) -> None:
@@ -78,10 +84,8 @@ def test_model_history_and_picture_are_written(shuffledp: Run, folder: Path) -> 
 
 
 def test_a_checkpoint_is_gone_on_from(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shuffledp.learning import ShuffledTrainer
-
     whole = answer(shuffledp(LINE + " --seed 3 --test b.csv --model whole.pt --json"))
-    step, steps = ShuffledTrainer.step, []
+    step, steps = learning.ShuffledTrainer.step, []
 
     def interrupted(self: Any) -> None:
         if len(steps) == 3:
@@ -89,7 +93,7 @@ def test_a_checkpoint_is_gone_on_from(shuffledp: Run, monkeypatch: pytest.Monkey
         steps.append(step(self))
 
     with monkeypatch.context() as patch:
-        patch.setattr(ShuffledTrainer, "step", interrupted)
+        patch.setattr(learning.ShuffledTrainer, "step", interrupted)
         line = LINE + " --seed 3 --test b.csv --every 1 --checkpoint c.pt"
         result = shuffledp(line)
         assert result.exit_code == 130
@@ -100,6 +104,11 @@ def test_a_checkpoint_is_gone_on_from(shuffledp: Run, monkeypatch: pytest.Monkey
     first, second = (torch.load(f, weights_only=True) for f in ("whole.pt", "resumed.pt"))
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert answer(shuffledp(line + " --json"))["rounds"] == 6  # nothing is left to do
+
+
+def test_a_hidden_layer_has_as_many_units_as_asked_for(shuffledp: Run) -> None:
+    line = LINE.replace("--rounds 6 --cohort 300", "--rounds 1")
+    assert answer(shuffledp(line + " --hidden 3 --json"))["parameters"] == 3 * 3 + 2 * 4
 
 
 def test_a_public_range_becomes_minus_one_to_one(folder: Path) -> None:
@@ -147,8 +156,6 @@ def test_missing_features_are_counted(shuffledp: Run, folder: Path) -> None:
 def test_without_torch_the_error_names_the_extra(
     shuffledp: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     for name in [name for name in sys.modules if name.startswith("shuffledp.learning")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)

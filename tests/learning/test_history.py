@@ -33,7 +33,7 @@ def test_a_history_with_epsilons_is_drawn_against_them():
     ax = History(rows, delta=1e-5).plot()
     (curve,) = ax.get_lines()
     assert curve.get_xydata().tolist() == [[0.25, 0.5], [0.5, 0.75]]
-    assert "1e-05" in ax.get_xlabel()
+    assert "1e-5" in ax.get_xlabel()
 
 
 def test_a_history_without_epsilons_is_drawn_against_rounds():

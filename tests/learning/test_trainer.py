@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -150,11 +151,9 @@ def test_chunks_change_memory_and_not_the_clients_that_are_asked():
             return super().__getitem__(index)
 
     def asked(chunk):
-        # Not a TensorDataset to the reader: it goes client by client.
         data = Watched(*clouds().tensors)
         data.seen = []
-        reader = type("Reader", (), {"__len__": lambda _: 400, "__getitem__": lambda _, i: data[i]})
-        trainer(dataset=reader(), chunk=chunk).run(1)
+        trainer(dataset=data, chunk=chunk).run(1)
         return data.seen
 
     assert asked(7) == asked(100)
@@ -174,6 +173,23 @@ def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path):
     assert run.rounds == 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert torch.equal(weights(trainer().load(path)), weights(run))
+
+
+def test_a_second_ctrl_c_ends_at_once_and_keeps_the_checkpoint_before(tmp_path):
+    path = tmp_path / "checkpoint"
+
+    def interrupt(model):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("still running")
+
+    run = trainer(seed=None)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(50, evaluate=interrupt, every=3, checkpoint=path, checkpoint_every=2)
+    assert run.rounds == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = trainer(seed=None).load(path)
+    assert (resumed.rounds, resumed.ledger.spent) == (2, 4)  # one of these two was sent
 
 
 def test_training_works_outside_the_main_thread():
@@ -220,6 +236,40 @@ def test_a_crash_charges_a_repeatable_run_nothing_more(tmp_path):
     assert trainer().load(tmp_path / "checkpoint").ledger.spent == 2
 
 
+def test_a_trainer_that_goes_back_is_charged_for_what_it_had_sent(tmp_path):
+    run = trainer(seed=None).run(3, checkpoint=tmp_path / "checkpoint").run(2)
+    run.load(tmp_path / "checkpoint").run(1)
+    assert run.rounds == 4
+    assert run.ledger.spent >= 6  # three, two that were undone, one
+
+
+def test_a_secure_run_goes_on_writing_the_checkpoint_that_it_came_from(tmp_path):
+    path = tmp_path / "checkpoint"
+    trainer(seed=None).run(3, checkpoint=path)
+    trainer(seed=None).load(path).run(2)
+    again = trainer(seed=None).load(path)
+    assert (again.rounds, again.ledger.spent) == (5, 5)
+
+
+def test_a_seeded_run_leaves_the_checkpoint_that_it_came_from(tmp_path):
+    path = tmp_path / "checkpoint"
+    trainer().run(3, checkpoint=path)
+    trainer().load(path).run(2)
+    assert trainer().load(path).rounds == 3
+
+
+def test_a_loaded_ledger_keeps_to_the_budget(tmp_path):
+    path = tmp_path / "checkpoint"
+    spent = trainer(budget=BUDGET, seed=None)
+    allowed = int(spent.ledger.rounds_left)
+    spent.save(path, in_flight=allowed)
+    resumed = trainer(budget=BUDGET, seed=None).load(path)
+    before = weights(resumed)
+    with pytest.raises(BudgetExceededError):
+        resumed.step()
+    assert torch.equal(weights(resumed), before)
+
+
 def test_a_clean_end_charges_nothing_more(tmp_path):
     path = tmp_path / "checkpoint"
     trainer(seed=None).run(4, checkpoint=path, checkpoint_every=2)
@@ -230,6 +280,18 @@ def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path):
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
     with pytest.raises(ValueError, match="the checkpoint is of"):
         trainer(epsilon0=2.5).load(tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("other", [{"projection": 3.0}, {"chunk": 7}])
+def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(tmp_path, other):
+    """Going on would not be exact, and would use the same random numbers for other sums."""
+    trainer().run(1, checkpoint=tmp_path / "checkpoint")
+    run = trainer(**other)
+    before = weights(run)
+    with pytest.raises(ValueError, match="the checkpoint is of"):
+        run.load(tmp_path / "checkpoint")
+    assert torch.equal(weights(run), before)
+    assert torch.equal(weights(run.run(1)), weights(trainer(**other).run(1)))
 
 
 def test_a_seeded_checkpoint_needs_a_seeded_trainer(tmp_path):
@@ -256,6 +318,50 @@ def test_progress_shows_rounds_accuracy_and_epsilon(capsys):
     assert all(word in shown for word in ("2 rounds", "accuracy=", "epsilon="))
 
 
+def test_what_evaluate_calls_epsilon_does_not_replace_ours():
+    run = trainer(budget=BUDGET).run(1, evaluate=lambda model: {"epsilon": 0.0, "round": 9})
+    assert run.history.last == {"round": 1, "epsilon": run.epsilon(delta=BUDGET.delta).upper}
+
+
+def test_the_history_is_drawn_with_the_delta_of_the_budget():
+    ax = trainer(budget=BUDGET).run(2, evaluate=accuracy, every=1).history.plot()
+    assert "1e-5" in ax.get_xlabel()
+    assert "accuracy" in ax.get_ylabel()
+
+
+class Recorder(PrivUnit):
+    """Notes what reaches the randomizer, and the reports."""
+
+    def randomize(self, vectors, *, rng=None):
+        reports = super().randomize(vectors, rng=rng)
+        NOTED.append((vectors.copy(), reports))
+        return reports
+
+
+NOTED: list = []
+
+
+def test_a_secure_round_sends_one_report_of_each_clipped_gradient_and_the_model_sees_no_more():
+    """The new model is recomputed from the reports, their order lost: to single precision it agrees."""
+    NOTED.clear()
+    run = trainer(kind=Recorder, seed=None, cohort=100, chunk=30, radius=0.2, lr=1.0)
+    run.optimizer.param_groups[0]["momentum"] = 0.0
+    points, labels = clouds().tensors
+    everyone = run._gradients(points, labels).double()
+    everyone = everyone * (0.2 / everyone.norm(dim=1).clamp_min(0.2))[:, None]
+    before = weights(run)
+    run.step()
+    clipped = torch.from_numpy(np.concatenate([vectors for vectors, _ in NOTED]))
+    reports = np.concatenate([sent for _, sent in NOTED])
+    assert len(clipped) == len(reports) == 100
+    # Whose gradient each one is: 100 different clients.
+    gaps = torch.cdist(clipped, everyone)
+    assert float(gaps.min(dim=1).values.max()) < 1e-6
+    assert len(set(gaps.argmin(dim=1).tolist())) == 100
+    estimate = torch.from_numpy(run.randomizer.mean(np.sort(reports, axis=0)))
+    torch.testing.assert_close(before - weights(run), estimate.float(), rtol=1e-4, atol=1e-6)
+
+
 def test_a_non_finite_gradient_is_named_and_nothing_is_spent():
     points, labels = clouds().tensors
     points = points.clone()
@@ -277,6 +383,20 @@ def test_wrong_arguments_are_named():
         trainer(generator=torch.Generator())
     with pytest.raises(ValueError, match=r"projection must be in \(0, inf\)"):
         trainer(projection=0.0)
+    with pytest.raises(ValueError, match=r"seed must be in \[0"):
+        trainer(seed=-1)
+    with pytest.raises(ValueError, match=r"generator must be on the model's device 'meta'"):
+        trainer(network().to("meta"), seed=None, generator=torch.Generator())
+    half = network()
+    with pytest.raises(ValueError, match="got one without 2 of them"):
+        ShuffledTrainer(
+            half,
+            clouds(),
+            LOSS,
+            randomizer=PrivUnit(23, 1.0),
+            cohort=10,
+            optimizer=torch.optim.SGD(half[0].parameters(), lr=0.1),
+        )
     model = network()
     with pytest.raises(ValueError, match=r"randomizer.dimension must be 23"):
         ShuffledTrainer(

@@ -1,6 +1,7 @@
 """`.plot()` of a mechanism."""
 
 import matplotlib as mpl
+from matplotlib import pyplot
 
 import shuffledp as sdp
 
@@ -13,3 +14,4 @@ def test_a_mechanism_draws_its_privacy_curve():
     assert axes.get_ylabel()
     assert axes.get_yscale() == "log"
     assert axes.get_lines()
+    pyplot.close("all")

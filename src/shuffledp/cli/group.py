@@ -48,7 +48,8 @@ class CommandDirectory(click.Group):
             if command is not None and not command.hidden:
                 row = (name, command.get_short_help_str(width))
                 sections.setdefault(getattr(command, "section", "Commands"), []).append(row)
-        for title, rows in sections.items():
+        last = sections.pop("Help", None)
+        for title, rows in [*sections.items(), *([("Help", last)] if last else [])]:
             with formatter.section(title):
                 formatter.write_dl(rows)
 

@@ -17,6 +17,7 @@ from shuffledp.cli.numbers import Real
 from shuffledp.cli.outputs import csv_option, output_option, write_picture, write_text
 from shuffledp.cli.pictures import plot_option
 from shuffledp.cli.printing import OUTPUT, json_option, print_json, print_table
+from shuffledp.cli.randomizers import described
 
 if TYPE_CHECKING:
     from shuffledp.protocols.histogram_result import HistogramResult
@@ -29,10 +30,19 @@ SHOWN = 40
 """Categories on the terminal; files and JSON have all."""
 _MOST_DECIMALS = 9
 
+
+def _confidence(context: click.Context, parameter: click.Parameter, level: float) -> float:
+    """Refused before anything is collected."""
+    from shuffledp.analyzers.count_intervals import checked_confidence
+
+    return float(described(lambda: checked_confidence(level)))
+
+
 result_options = stacked(
     option(
         "--confidence",
         type=Real(high=1.0, positive=True),
+        callback=_confidence,
         default=0.95,
         show_default=True,
         metavar="X",

@@ -65,13 +65,21 @@ def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _heights(randomizer: PrivUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
-    inside, rest = (torch.as_tensor(t).to(axis) for t in height_tables(randomizer))
+    inside, rest = _on_device(randomizer, axis.device, axis.dtype)
     depth = -torch.log1p(-_uniform(axis[:, 0], generator))
     capped = _uniform(axis[:, 0], generator) < randomizer.weight / WORD
     place = depth * ((_NODES - 1) / DEEPEST)
     low = place.long().clamp_max(_NODES - 2)
     table = torch.where(capped[:, None], _pair(inside, low), _pair(rest, low))
     return torch.lerp(table[:, 0], table[:, 1], (place - low).clamp_max(1.0))
+
+
+@lru_cache(maxsize=16)
+def _on_device(
+    randomizer: PrivUnit, device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    inside, rest = height_tables(randomizer)
+    return torch.from_numpy(inside).to(device, dtype), torch.from_numpy(rest).to(device, dtype)
 
 
 def _pair(table: Tensor, low: Tensor) -> Tensor:

@@ -5,17 +5,25 @@ Each function draws on ``ax``, or on new axes when there is none, and returns th
     privacy_curve(mechanism)                       delta against epsilon, with the certified band
     epsilon_against("n", values, bound, delta=d)   epsilon against n, rounds or epsilon0
     bounds_compared(rows, lower=...)               several bounds of the same quantity
+    histogram(result, truth=...)                   a collected histogram with its error bars
+    estimate(results, truth=...)                   collected sums or means with theirs
+    learning_curve(history)                        accuracy against epsilon or rounds
     save(ax, "curve.pdf")                          png, svg or pdf
 """
 
 from shuffledp.plotting.comparison import bounds_compared
 from shuffledp.plotting.curves import delta_against_epsilon, epsilon_against, privacy_curve
+from shuffledp.plotting.histograms import estimate, histogram
+from shuffledp.plotting.learning import learning_curve
 from shuffledp.plotting.style import new_axes, save
 
 __all__ = [
     "bounds_compared",
     "delta_against_epsilon",
     "epsilon_against",
+    "estimate",
+    "histogram",
+    "learning_curve",
     "new_axes",
     "privacy_curve",
     "save",

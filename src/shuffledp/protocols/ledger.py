@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp import _validate
+from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
 from shuffledp.protocols.chained_log import LogCorruptError, OpenLog, Record, locked
 from shuffledp.protocols.protocol import Protocol
@@ -58,7 +59,7 @@ class BudgetExceededError(RuntimeError):
         self.population, self.epsilon, self.budget = population, epsilon, budget
         super().__init__(
             f"all collections on {population!r} together would be certified for epsilon = "
-            f"{epsilon:.6g} at delta = {budget[1]:g}; the budget is {budget[0]:.6g}"
+            f"{rounded_up(epsilon, 6)} at delta = {budget[1]:g}; the budget is {budget[0]:.6g}"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -155,8 +155,9 @@ def train(data: str, as_json: bool, **given: Any) -> None:
 
 
 def _trained(data: str, given: Given) -> ShuffledTrainer:
-    import torch
+    from shuffledp.io.extras import needed
 
+    torch = needed("torch", extra="learn")
     from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count
     from shuffledp.randomizers.privunit import PrivUnit
 

@@ -30,7 +30,13 @@ _WIDTH, _HEIGHT = 5.6, 4.2
 _CERTIFIED = (BLUE, GREEN, PURPLE, SKY, BLACK)
 _SOUND = (ORANGE, BLACK, GREEN, PURPLE, SKY, GREY)
 _UNSOUND = (VERMILLION, "#8C3A00", "#F2A65A")
-_SOUND_LINES: tuple[Any, ...] = ("--", "-.", (0, (7, 1, 1, 1)), (0, (9, 3)), (0, (3, 1, 1, 1, 1, 1)))
+_SOUND_LINES: tuple[Any, ...] = (
+    "--",
+    "-.",
+    (0, (7, 1, 1, 1)),
+    (0, (9, 3)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
 _MARKS = "osD^v<>"
 _LABELS = {"unsound": " (unsound)", "published": " (printed)"}
 

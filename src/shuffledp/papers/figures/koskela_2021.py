@@ -60,7 +60,9 @@ def figure_1(setting: Setting) -> Result:
         ]
         if rounds == 1:
             curves += _published(epsilon, survey.epsilon0)
-        title = f"4-ary randomized response, n = 1000, γ = 0.25, {rounds} message{'s' * (rounds > 1)}"
+        title = (
+            f"4-ary randomized response, n = 1000, γ = 0.25, {rounds} message{'s' * (rounds > 1)}"
+        )
         panels.append(Panel(title, EPSILON, DELTA, tuple(curves), floor=1e-12))
     marginal = printed.marginals_as_published(N, K, GAMMA, 0.5)
     truth = Shuffled(survey, n=N, analysis="strong").upper_delta(epsilon=0.5)
@@ -68,21 +70,21 @@ def figure_1(setting: Setting) -> Result:
     analytic = balle_2019_krr_delta(survey.epsilon0, K, N, 1.0)
     exact = Shuffled(survey, n=N, analysis="strong").upper_delta(epsilon=1.0)
     return Result(
-        shows="""Shuffled 4-ary randomized response, n = 1000, gamma = 0.25: "tight" bounds for the strong and
-        the weak adversary and several messages, far below the analytic bound of Balle et al. 2019,
-        Theorem 3.1.""",
-        computed="""The hockey-stick divergence of each adversary's view, certified, for 1, 2 and 4 messages (a
-        user who sends n_c messages takes part in n_c rounds); the analytic bound where it applies; and the
-        two things that the paper calls tight: the tail of Theorem 8 and the hockey stick of the
-        one-dimensional counts (Section 4.1).""",
-        difference=f"""At epsilon = 0.5, one message, strong adversary: certified {truth:.3e}; Theorem 8's tail
-        {tail:.3e}; the one-dimensional counts {marginal[0]:.2e} and {marginal[1]:.2e} in the two directions.
-        At epsilon = 1 the analytic bound is {analytic:.2e} and the certified one {exact:.2e}: the message of
-        the figure stands.""",
-        why="""Theorems 8, 10 and 11 state tail probabilities where the divergence is a hockey stick: never tight,
-        and with independent counts no upper bound in general. Section 4.1's counts P_s, Q_s are marginals of
-        what the strong adversary sees, so their divergence is a lower bound: "P_s close to Q_s implies DP"
-        is the wrong way round.""",
+        shows="""Shuffled 4-ary randomized response, n = 1000, gamma = 0.25: "tight" bounds for the
+        strong and the weak adversary and several messages, far below the analytic bound of Balle
+        et al. 2019, Theorem 3.1.""",
+        computed="""The hockey-stick divergence of each adversary's view, certified, for 1, 2 and 4
+        messages (a user who sends n_c messages takes part in n_c rounds); the analytic bound where
+        it applies; and the two things that the paper calls tight: the tail of Theorem 8 and the
+        hockey stick of the one-dimensional counts (Section 4.1).""",
+        difference=f"""At epsilon = 0.5, one message, strong adversary: certified {truth:.3e};
+        Theorem 8's tail {tail:.3e}; the one-dimensional counts {marginal[0]:.2e} and
+        {marginal[1]:.2e} in the two directions. At epsilon = 1 the analytic bound is
+        {analytic:.2e} and the certified one {exact:.2e}: the message of the figure stands.""",
+        why="""Theorems 8, 10 and 11 state tail probabilities where the divergence is a hockey
+        stick: never tight, and with independent counts no upper bound in general. Section 4.1's
+        counts P_s, Q_s are marginals of what the strong adversary sees, so their divergence is a
+        lower bound: "P_s close to Q_s implies DP" is the wrong way round.""",
         panels=tuple(panels),
         missing="Which numbers of messages the figure draws is not in the text we have.",
     )
@@ -93,11 +95,15 @@ def _published(epsilon: np.ndarray, epsilon0: float) -> list[Curve]:
     return [
         evaluated("Balle et al. 2019, Theorem 3.1", "sound", epsilon, analytic),
         evaluated(
-            "one-dimensional counts P_s, Q_s", "unsound", epsilon,
+            "one-dimensional counts P_s, Q_s",
+            "unsound",
+            epsilon,
             lambda e: printed.marginals_as_published(N, K, GAMMA, e)[0],
         ),
         evaluated(
-            "Theorem 8, independent counts", "unsound", epsilon,
+            "Theorem 8, independent counts",
+            "unsound",
+            epsilon,
             lambda e: tails.strong_tail_as_published(N, K, GAMMA, e),
         ),
     ]
@@ -136,16 +142,16 @@ def _general(setting: Setting, sizes: tuple[int, ...], shows: str) -> Result:
     columns = ("n", "2022 clones", "2021 clones", "(5.1)-(5.2) as printed")
     return Result(
         shows=shows,
-        computed="""Three pairs, all certified: the strong clones (2022), the clones of Feldman et al. 2021 as
-        in their own code, and the pair that this paper prints as (5.1)-(5.2), for 1, 2 and 4 messages.
-        The printed pair's outcomes count three types of reports, so it is itself a shuffled round and any
-        n is immediate.""",
-        difference="""The printed pair is valid but looser than the clones it transcribes, most of all for small
-        delta (table: epsilon at delta = 1e-6, one message).""",
-        why="""(5.1) has the differing user's report vanish when it is not a clone; in Feldman et al. 2021 it
-        becomes the other kind of clone. Seeing it vanish helps the adversary, so the printed pair dominates
-        the right one. Its formulas (Lemma 12, Appendix B) are right for that pair, up to "q = e^-epsilon0" in
-        Lemma B.2.""",
+        computed="""Three pairs, all certified: the strong clones (2022), the clones of Feldman et
+        al. 2021 as in their own code, and the pair that this paper prints as (5.1)-(5.2), for 1, 2
+        and 4 messages. The printed pair's outcomes count three types of reports, so it is itself a
+        shuffled round and any n is immediate.""",
+        difference="""The printed pair is valid but looser than the clones it transcribes, most of
+        all for small delta (table: epsilon at delta = 1e-6, one message).""",
+        why="""(5.1) has the differing user's report vanish when it is not a clone; in Feldman et
+        al. 2021 it becomes the other kind of clone. Seeing it vanish helps the adversary, so the
+        printed pair dominates the right one. Its formulas (Lemma 12, Appendix B) are right for
+        that pair, up to "q = e^-epsilon0" in Lemma B.2.""",
         panels=panels,
         tables=(Table("epsilon at delta = 1e-6, one message", columns, tuple(rows)),),
         missing="Which numbers of messages the figure draws is not in the text we have.",
@@ -157,9 +163,9 @@ def figure_2(setting: Setting) -> Result:
     return _general(
         setting,
         (10**4,),
-        """delta against epsilon for general shuffled randomizers, epsilon0 = 4, n = 10,000: the Fourier
-        accountant close to the numerical method of Feldman et al. for one message, and bounds for several
-        messages.""",
+        """delta against epsilon for general shuffled randomizers, epsilon0 = 4, n = 10,000: the
+        Fourier accountant close to the numerical method of Feldman et al. for one message, and
+        bounds for several messages.""",
     )
 
 

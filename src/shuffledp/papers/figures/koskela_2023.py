@@ -1,8 +1,7 @@
-"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model", Figures 1 to 5."""
+"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model", Figures 1 to 4."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,6 @@ from shuffledp.accounting.bounds.renyi import (
 from shuffledp.accounting.clones import strong_clones
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.papers import koskela_2023 as printed
-from shuffledp.papers.figures.profiles import shuffled_gaussians
 from shuffledp.papers.figures.result import (
     Curve,
     Floats,
@@ -87,25 +85,25 @@ def figure_1(setting: Setting) -> Result:
         for L in map(float, orders)
     )
     return Result(
-        shows="""delta against epsilon for a general shuffled randomizer with epsilon0 = 4 and n = 10,000
-        users: privacy loss distributions (FA) against Renyi accounting and the numerical method of
-        Feldman et al. 2021, for one composition and two.""",
-        computed="""The same pair of laws (strong clones, p = 1/(e^epsilon0 + 1)), composed by the certified
-        accountant; the band reaches down to what a concrete pair of datasets of one 4-LDP randomizer
-        attains. Renyi divergences are integrals of the same certified curve, converted by Canonne, Kamath,
-        Steinke 2020. The 2021 clones for two rounds use optimal composition (Kairouz et al. 2015) at the
-        best of many per-round epsilons.""",
+        shows="""delta against epsilon for a general shuffled randomizer with epsilon0 = 4 and n =
+        10,000 users: privacy loss distributions (FA) against Renyi accounting and the numerical
+        method of Feldman et al. 2021, for one composition and two.""",
+        computed="""The same pair of laws (strong clones, p = 1/(e^epsilon0 + 1)), composed by the
+        certified accountant; the band reaches down to what a concrete pair of datasets of one
+        4-LDP randomizer attains. Renyi divergences are integrals of the same certified curve,
+        converted by Canonne, Kamath, Steinke 2020. The 2021 clones for two rounds use optimal
+        composition (Kairouz et al. 2015) at the best of many per-round epsilons.""",
         difference=f"""The picture is the same. At delta = 1e-6 two rounds have epsilon <=
-        {two.upper:.4f} (and no analysis can certify less than {two.lower:.4f} for every randomizer); the
-        Renyi route gives {best[0]:.4f}.""",
-        why="""The pair at p = 1/(e^epsilon0 + 1) is right, so is this figure. Three things in the paper's
-        text are not used here: equation (2.1) lacks e^epsilon, Lemma A.4 has (1-p) for (1-2p) and p for
-        2p, and Lemma 11's truncation omits outcomes without any clone, so that the mass it neglects can be
-        far more than its tau (1.3e-2 for tau = 1e-10 at n = 20, epsilon0 = 4). The accountant counts what
-        it leaves out.""",
+        {two.upper:.4f} (and no analysis can certify less than {two.lower:.4f} for every
+        randomizer); the Renyi route gives {best[0]:.4f}.""",
+        why="""The pair at p = 1/(e^epsilon0 + 1) is right, so is this figure. Three things in the
+        paper's text are not used here: equation (2.1) lacks e^epsilon, Lemma A.4 has (1-p) for
+        (1-2p) and p for 2p, and Lemma 11's truncation omits outcomes without any clone, so that
+        the mass it neglects can be far more than its tau (1.3e-2 for tau = 1e-10 at n = 20,
+        epsilon0 = 4). The accountant counts what it leaves out.""",
         panels=(panel,),
-        missing="""The picture itself is not in the text we have: curves are compared in shape with what the
-        caption says, not point by point.""",
+        missing="""The picture itself is not in the text we have: curves are compared in shape with
+        what the caption says, not point by point.""",
     )
 
 
@@ -125,17 +123,18 @@ def figure_2(setting: Setting) -> Result:
     coarse, fine = (float(np.interp(at, epsilon, chord.y)) for chord in (chords[0], chords[-1]))
     exact = float(np.interp(at, epsilon, curve.y))
     return Result(
-        shows="""How the discretised dominating pair of the subsampled shuffler converges as the grid of alpha
-        is refined: epsilon0 = 3, n = 10,000, gamma = 0.01, alpha from e^-0.25 to e^0.25.""",
-        computed="""h(alpha) of Lemma 7 for a shuffle of gamma n = 100 users, certified, and the discrete
-        pairs on logarithmic grids of 10, 20, 40 and 100 points: between grid points their curve is the chord
-        (in alpha) of h, so it lies above h and touches it at the grid.""",
-        difference=f"""At epsilon = {at}: grid of 10 points {coarse:.3e}, of 100 points {fine:.3e}, without a
-        grid {exact:.3e}. As in the paper the bounds fall to the curve.""",
-        why="""Lemma 7 is right, with three warnings. The pair (P, Q) must be that of gamma n users, not n:
-        the curve marked unsound takes n = 10,000 and is far too small. Neither of the two forms holds for
-        all alpha alone; composing the pair (gamma P + (1-gamma) Q, Q) by itself is unsound. And "f(alpha)"
-        below (2.3) should read h(alpha).""",
+        shows="""How the discretised dominating pair of the subsampled shuffler converges as the
+        grid of alpha is refined: epsilon0 = 3, n = 10,000, gamma = 0.01, alpha from e^-0.25 to
+        e^0.25.""",
+        computed="""h(alpha) of Lemma 7 for a shuffle of gamma n = 100 users, certified, and the
+        discrete pairs on logarithmic grids of 10, 20, 40 and 100 points: between grid points their
+        curve is the chord (in alpha) of h, so it lies above h and touches it at the grid.""",
+        difference=f"""At epsilon = {at}: grid of 10 points {coarse:.3e}, of 100 points {fine:.3e},
+        without a grid {exact:.3e}. As in the paper the bounds fall to the curve.""",
+        why="""Lemma 7 is right, with three warnings. The pair (P, Q) must be that of gamma n
+        users, not n: the curve marked unsound takes n = 10,000 and is far too small. Neither of
+        the two forms holds for all alpha alone; composing the pair (gamma P + (1-gamma) Q, Q) by
+        itself is unsound. And "f(alpha)" below (2.3) should read h(alpha).""",
         panels=(panel,),
         missing="The grid sizes of the paper's curves are not in the text we have.",
     )
@@ -157,7 +156,10 @@ def figure_3(setting: Setting) -> Result:
         curves = _girgis_curves(3.0, cohort, 10**6, rounds, 1e-6)
         panels.append(
             Panel(
-                f"ε₀ = 3, n = 10⁶, γ = {share:g}", LABELS["rounds"], f"{EPSILON} at δ = 10⁻⁶", curves,
+                f"ε₀ = 3, n = 10⁶, γ = {share:g}",
+                LABELS["rounds"],
+                f"{EPSILON} at δ = 10⁻⁶",
+                curves,
                 x_log=True,
             )
         )
@@ -166,23 +168,24 @@ def figure_3(setting: Setting) -> Result:
     crossed = rounds[np.flatnonzero(lower < ours)]
     where = f"it is below from {crossed[0]:,} rounds on" if crossed.size else "not on this grid"
     return Result(
-        shows="""epsilon(delta) of composed subsampled shufflers against the number of compositions: the
-        Fourier accountant with Lemma 7 against "the RDP bounds given in Thm. 2" of Girgis et al. 2021. The
-        text remarks that the bounds "seem to cross as the number of compositions grows large".""",
-        computed="""Certified epsilon of the same composition (clones of the cohort, Lemma 7), Theorem 1 of Girgis
-        et al. (a valid upper bound of the Renyi divergence) and Theorem 2 (a *lower* bound, what binary
-        randomized response attains), both converted to epsilon at delta = 1e-6 at the best whole order up to
-        256.""",
+        shows="""epsilon(delta) of composed subsampled shufflers against the number of
+        compositions: the Fourier accountant with Lemma 7 against "the RDP bounds given in Thm. 2"
+        of Girgis et al. 2021. The text remarks that the bounds "seem to cross as the number of
+        compositions grows large".""",
+        computed="""Certified epsilon of the same composition (clones of the cohort, Lemma 7),
+        Theorem 1 of Girgis et al. (a valid upper bound of the Renyi divergence) and Theorem 2 (a
+        *lower* bound, what binary randomized response attains), both converted to epsilon at delta
+        = 1e-6 at the best whole order up to 256.""",
         difference=f"""With gamma = 0.01 and 100,000 rounds: certified {ours[-1]:.3f}, Theorem 1
         {upper[-1]:.3f}. Theorem 1 never crosses the certified curve. The converted Theorem 2 does:
         {where}.""",
-        why="""In the supplement that we have, Theorem 1 is the upper bound and Theorem 2 the lower one. A
-        converted lower bound is not a guarantee of anything; that the paper's caption names Theorem 2, and
-        that its curves cross, suggests that Figure 3 compares with the lower bound. Against the upper
-        bound the numerical accountant wins everywhere.""",
+        why="""In the supplement that we have, Theorem 1 is the upper bound and Theorem 2 the lower
+        one. A converted lower bound is not a guarantee of anything; that the paper's caption names
+        Theorem 2, and that its curves cross, suggests that Figure 3 compares with the lower bound.
+        Against the upper bound the numerical accountant wins everywhere.""",
         panels=tuple(panels),
-        missing="""epsilon0, n, gamma and delta of the figure are not in the text we have; epsilon0 = 3 is that
-        of its Figure 2, n = 10^6 that of Girgis et al.""",
+        missing="""epsilon0, n, gamma and delta of the figure are not in the text we have; epsilon0
+        = 3 is that of its Figure 2, n = 10^6 that of Girgis et al.""",
     )
 
 
@@ -235,22 +238,29 @@ def figure_4(setting: Setting) -> Result:
             for analysis in names
         ]
         rows.append((f"{level:.3g}", f"{shown:.4f}", f"{again:.3g}", *ours))
-    columns = ("delta", "paper, strong", "its formula there", *(f"{n}, certified" for n in names.values()))
+    columns = (
+        "delta",
+        "paper, strong",
+        "its formula there",
+        *(f"{n}, certified" for n in names.values()),
+    )
     return Result(
-        shows="""delta against epsilon of 4-ary randomized response, n = 1000, gamma = 0.25, for the strong
-        adversary, the weak one, and the 2022 clones, for several numbers of compositions.""",
-        computed="""The true hockey-stick divergences of the three, certified, for one round and four. For one
-        round also what is printed: the tails of Theorems 13 and 16 with independent counts, and the pair
-        (3.1)-(3.2) with p = 1/(e^epsilon0 + k - 1).""",
-        difference=f"""The drawn strong curve is not Theorem 13's expression: it is the hockey stick without the
-        mass gamma of harmless outcomes, too large by the factor 1/(1 - gamma) (table: its formula gives back
-        the level to three digits). At epsilon = 1 the truth is between {weak.lower:.3e} and {weak.upper:.3e};
-        Theorem 16's tail is {tail:.3e} and the specific clones pair {pair:.3e}, both below it.""",
-        why="""A tail probability Pr[ratio >= e^epsilon] is not a hockey stick: with the true joint law it is
-        above it and never tight; with independent counts, as written, it is no bound at all. The clone pair
-        with p < 1/(e^epsilon0 + 1) is below the truth of a concrete dataset for every k >= 3. That the weak
-        adversary beats the clones holds, modestly: the weak pair is the privacy blanket, which is always the
-        tighter one.""",
+        shows="""delta against epsilon of 4-ary randomized response, n = 1000, gamma = 0.25, for
+        the strong adversary, the weak one, and the 2022 clones, for several numbers of
+        compositions.""",
+        computed="""The true hockey-stick divergences of the three, certified, for one round and
+        four. For one round also what is printed: the tails of Theorems 13 and 16 with independent
+        counts, and the pair (3.1)-(3.2) with p = 1/(e^epsilon0 + k - 1).""",
+        difference=f"""The drawn strong curve is not Theorem 13's expression: it is the hockey
+        stick without the mass gamma of harmless outcomes, too large by the factor 1/(1 - gamma)
+        (table: its formula gives back the level to three digits). At epsilon = 1 the truth is
+        between {weak.lower:.3e} and {weak.upper:.3e}; Theorem 16's tail is {tail:.3e} and the
+        specific clones pair {pair:.3e}, both below it.""",
+        why="""A tail probability Pr[ratio >= e^epsilon] is not a hockey stick: with the true joint
+        law it is above it and never tight; with independent counts, as written, it is no bound at
+        all. The clone pair with p < 1/(e^epsilon0 + 1) is below the truth of a concrete dataset
+        for every k >= 3. That the weak adversary beats the clones holds, modestly: the weak pair
+        is the privacy blanket, which is always the tighter one.""",
         panels=tuple(panels),
         tables=(Table("The strong curve of the figure (one round)", columns, tuple(rows)),),
         missing="The numbers of compositions of the figure are not in the text we have.",
@@ -260,15 +270,21 @@ def figure_4(setting: Setting) -> Result:
 def _published_krr(epsilon: Floats, n: int, gamma: float, epsilon0: float) -> list[Curve]:
     return [
         evaluated(
-            "Theorem 16, independent counts", "unsound", epsilon,
+            "Theorem 16, independent counts",
+            "unsound",
+            epsilon,
             lambda e: printed.weak_tail_as_published(n, 4, gamma, e),
         ),
         evaluated(
-            "clones with p = 1/(E+k-1)", "unsound", epsilon,
+            "clones with p = 1/(E+k-1)",
+            "unsound",
+            epsilon,
             lambda e: printed.specific_clones_as_published(4, epsilon0, n, e),
         ),
         evaluated(
-            "Theorem 13, independent counts", "unsound", epsilon,
+            "Theorem 13, independent counts",
+            "unsound",
+            epsilon,
             lambda e: printed.strong_tail_as_published(n, 4, gamma, e),
         ),
         Curve("Figure 4, strong", "published", STRONG_CURVE, STRONG_LEVELS),
@@ -280,67 +296,15 @@ def _krr_panel(rounds: int, curves: list[Curve]) -> Panel:
     return Panel(title, EPSILON, DELTA, tuple(curves), floor=1e-14)
 
 
-def figure_5(setting: Setting) -> Result:
-    """Shuffled Gaussian noise: delta(epsilon) of one pair of datasets."""
-    epsilon = np.linspace(0.0, 1.0, setting.choose(21, 6))
-    cells = setting.choose(160, 60)
-    curves = []
-    for n in (1, 2, 3, 5, 7, 20):
-        pair = shuffled_gaussians(2.0, n, cells)
-        upper, lines = pair.both(epsilon, 1e-3)
-        # delta falls with epsilon: a bound holds to its right.
-        upper = np.minimum.accumulate(upper)
-        curves.append(Curve(f"n = {n}", "certified", epsilon, upper, lines.value))
-    sampled = _monte_carlo(epsilon[:: setting.choose(4, 2)], 7, setting.choose(4_000_000, 200_000))
-    alone = [_gaussian_alone(float(e)) for e in epsilon]
-    widest = max(float(np.max(c.y - c.lower)) for c in curves)
-    off = float(np.max(np.abs(sampled.y - np.interp(sampled.x, epsilon, curves[4].y))))
-    check = float(np.max(np.abs(curves[0].y - alone)))
-    panel = Panel(
-        "one 1 among zeros, Gaussian noise, σ = 2, shuffled", EPSILON, DELTA, (*curves, sampled),
-        floor=1e-7,
-    )
-    return Result(
-        shows="""The tight delta(epsilon) for one pair of datasets (all values 0; one of them 1) of n shuffled
-        values with Gaussian noise, sigma = 2, n up to 7: Monte Carlo integration in n dimensions, 5 * 10^7
-        samples for two digits. The paper says that the integral "cannot be projected to a lower-dimensional
-        problem".""",
-        computed="""Exactly that divergence, certified from both sides, also for n = 20, in a fraction of a
-        second each; and Monte Carlo for n = 7 as a check (sampling from the mechanism, not from a cube).""",
-        difference=f"""The widest certified enclosure is {widest:.1e}. Monte Carlo for n = 7 agrees to
-        {off:.1e}, and n = 1 with the closed form of the Gaussian mechanism to {check:.1e}.""",
-        why="""The problem is one-dimensional: shuffled reports are counted, not ordered, and the likelihood
-        ratio at (t_1, ..., t_n) is the mean of e^((2 t_i - 1)/(2 sigma^2)), a mean of iid numbers. So delta =
-        E[(W_1 + ... + W_n - n e^epsilon)_+]/n, the same form as every shuffled round here. This is one pair
-        of datasets: a lower bound for the mechanism on [0, 1], no guarantee; for that see DiscreteGaussian,
-        which is certified for all pairs.""",
-        panels=(panel,),
-    )
-
-
-def _gaussian_alone(epsilon: float, sigma: float = 2.0) -> float:
-    """The Gaussian mechanism of sensitivity 1 (Balle, Wang 2018)."""
-    near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
-    phi = [0.5 * math.erfc(-x / math.sqrt(2.0)) for x in (near, far)]
-    return phi[0] - math.exp(epsilon) * phi[1]
-
-
-def _monte_carlo(epsilon: Floats, n: int, samples: int) -> Curve:
-    """The mean of (ratio - e^epsilon)_+ over reports of n zeros, sigma = 2."""
-    rng = np.random.default_rng(2023)
-    total = np.zeros(epsilon.size)
-    chunk = 200_000
-    for _ in range(samples // chunk):
-        t = 2.0 * rng.standard_normal((n, chunk))
-        ratio = np.exp((2.0 * t - 1.0) / 8.0).mean(axis=0)
-        total += [np.maximum(ratio - math.exp(e), 0.0).sum() for e in epsilon]
-    return Curve(f"n = {n}, {samples:.0e} samples", "measured", epsilon, total / samples)
-
-
 ITEMS = (
-    Item("koskela-2023-figure-1", "Koskela et al. 2023, Figure 1: any randomizer, composed", figure_1),
+    Item(
+        "koskela-2023-figure-1", "Koskela et al. 2023, Figure 1: any randomizer, composed", figure_1
+    ),
     Item("koskela-2023-figure-2", "Koskela et al. 2023, Figure 2: grids for subsampling", figure_2),
     Item("koskela-2023-figure-3", "Koskela et al. 2023, Figure 3: subsampled rounds", figure_3),
-    Item("koskela-2023-figure-4", "Koskela et al. 2023, Figure 4: strong and weak adversary", figure_4),
-    Item("koskela-2023-figure-5", "Koskela et al. 2023, Figure 5: shuffled Gaussian noise", figure_5),
+    Item(
+        "koskela-2023-figure-4",
+        "Koskela et al. 2023, Figure 4: strong and weak adversary",
+        figure_4,
+    ),
 )

@@ -10,11 +10,13 @@ from shuffledp.papers.figures import (
     girgis_2021,
     koskela_2021,
     koskela_2023,
+    koskela_2023_gaussian,
 )
 from shuffledp.papers.figures.result import Item
 
 ITEMS: tuple[Item, ...] = (
     *koskela_2023.ITEMS,
+    *koskela_2023_gaussian.ITEMS,
     *koskela_2021.ITEMS,
     *balle_2019.ITEMS,
     *balle_2019_summation.ITEMS,

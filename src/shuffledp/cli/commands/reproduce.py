@@ -1,0 +1,79 @@
+"""``shuffledp reproduce``: the figures and tables of five papers, computed again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shuffledp.cli.command import command, option
+
+WHAT, HOW = "What", "How"
+
+EXAMPLE = """
+$ shuffledp reproduce --list
+$ shuffledp reproduce koskela-2023-figure-4 biswas-2022-table-4 --output papers
+$ shuffledp reproduce --all --quick
+"""
+
+
+@command(section="Papers", example=EXAMPLE)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@option("--list", "listed", is_flag=True, help="List all names and stop.", group=WHAT)
+@option("--all", "everything", is_flag=True, help="Run all of them.", group=WHAT)
+@option("--quick", is_flag=True, help="Coarse grids: everything in about two minutes.", group=HOW)
+@option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("papers"),
+    metavar="DIR",
+    help="Folder for NAME.md, NAME.png and NAME.csv (default: papers).",
+    group=HOW,
+)
+@option(
+    "--data",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Check-ins for the maps of a city: a csv file with latitude, longitude and checkins, or a "
+    "folder of such files. Without it, a synthetic city.",
+    group=HOW,
+)
+@option("--force", is_flag=True, help="Run also what is finished.", group=HOW)
+def reproduce(
+    names: tuple[str, ...],
+    listed: bool,
+    everything: bool,
+    quick: bool,
+    output: Path,
+    data: Path | None,
+    force: bool,
+) -> None:
+    """Figures and tables of the papers, computed again.
+
+    Each gets a page with a picture, its numbers, and what differs from the paper and why. What is
+    finished is not run again, so an interrupted run goes on where it stopped."""
+    if sum((bool(names), listed, everything)) != 1:
+        raise click.UsageError("give names, --list or --all.")
+    from shuffledp.papers.figures.registry import ITEMS, named
+
+    if listed:
+        width = max(len(item.name) for item in ITEMS)
+        for item in ITEMS:
+            click.echo(f"{item.name:<{width}}  {item.title}")
+        return
+    try:
+        items = list(ITEMS) if everything else named(names)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    from shuffledp.papers.figures.result import Setting
+    from shuffledp.papers.figures.runner import reproduce as run
+
+    pages = run(
+        items,
+        Setting(quick, data),
+        output,
+        force=force,
+        tell=lambda line: click.echo(line, err=True),
+    )
+    for page in pages:
+        click.echo(page)
