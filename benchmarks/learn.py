@@ -11,11 +11,13 @@ of 60,000 clients in every round (the MNIST study's best setting) is timed as we
 import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from platform import python_version
 from statistics import median
 from time import perf_counter
 
+import numpy as np
 import torch
-from report import ROW_HEADER, Row, setting, table
+from report import ROW_HEADER, Row, table
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
@@ -37,7 +39,7 @@ Written by `make bench-learn`, which measures everything again; do not edit.
 Wall seconds of one round, the median of {repeats} measurements in which the two take turns. The loop takes
 one client's gradient with plain autograd, clips and randomizes it, then the next one's. Reports are
 PrivUnit's, simulated with a seed (a secure round draws them as a client would, and is slower).
-{machine}, PyTorch {torch}. {setting}
+{machine}. {versions}.
 
 {rows}
 
@@ -70,8 +72,7 @@ def measured_page() -> str:
     return PAGE.format(
         repeats=REPEATS,
         machine=torch.cuda.get_device_name() if GPU else f"CPU, {torch.get_num_threads()} threads",
-        torch=torch.__version__,
-        setting=setting(),
+        versions=f"Python {python_version()}, NumPy {np.__version__}, PyTorch {torch.__version__}",
         rows=table(ROW_HEADER, [row.cells() for _, row in figures]),
         rates="\n".join(
             f"| {row.what} | {1.0 / row.ours:.3g} | {cohort / row.ours:,.0f} |"

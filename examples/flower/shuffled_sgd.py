@@ -88,15 +88,17 @@ class ShuffledSGD(FedAvg):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        # Only the reports are kept: ids and everything else end here. Their mean has no order.
+        # Only the reports are kept: ids and everything else end here.
         reports = [
             reply.content["report"]["report"].numpy() for reply in replies if reply.has_content()
         ]
-        if len(reports) < self.ledger.round.n:
+        if len(reports) != self.ledger.round.n:
             return None, None  # an incomplete crowd hides less: nothing is released
         self.ledger = self.ledger.spend()
         parameters = list(self.net.parameters())
-        estimate = aggregate(np.stack(reports), self.ledger.round.randomizer, like=parameters)
+        # The order of arrival would show in the rounding of the mean: a secure random one instead.
+        shuffled = np.stack(reports)[draw_cohort(len(reports), len(reports), None).numpy()]
+        estimate = aggregate(shuffled, self.ledger.round.randomizer, like=parameters)
         for parameter, part in zip(parameters, estimate, strict=True):
             parameter.grad = part
         self.optimizer.step()

@@ -7,13 +7,16 @@ parameters stay in a ball of diameter D, the step is D/(G sqrt t), and
                    <= L^2 (1 + 14 d/cohort ((e^epsilon0 + 1)/(e^epsilon0 - 1))^2)        (Lemma 9)
     E F(theta_T) - min F <= 2 D G (2 + log T)/sqrt T                                     (Lemma 10)
 
-The script prints how much of each bound is used and writes the measured gaps to convergence.csv.
+For gradients clipped in l1 or l-infinity the constant is 4 instead of 14, and for l-infinity both terms
+have a factor d more. The script prints how much of each bound is used and writes the measured gaps to
+convergence.csv.
 
-    python studies/convex/logistic.py
+    python studies/convex/logistic.py [--out FILE] [--rounds 600] [--seeds 4]
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
 from pathlib import Path
@@ -23,12 +26,17 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from shuffledp.learning import ShuffledTrainer
+from shuffledp.randomizers.l1 import L1Randomizer
+from shuffledp.randomizers.linf import LInfinityRandomizer
 from shuffledp.randomizers.privunit import PrivUnit
 
 CLIENTS, DIMENSION, COHORT = 2_000, 10, 500
-ROUNDS, SEEDS, EPSILON0 = 600, 4, 1.0
+EPSILON0 = 1.0
 LIPSCHITZ, DIAMETER = 1.0, 6.0
 AT = (1, 3, 10, 30, 100, 200, 400, 600)
+
+# Randomizer, the constant that Lemma 9 allows, and its power of d.
+KINDS = ((PrivUnit, 14, 0), (LInfinityRandomizer, 4, 1), (L1Randomizer, 4, 0))
 
 
 def people() -> TensorDataset:
@@ -57,8 +65,20 @@ def least(clients: TensorDataset) -> float:
     return float(objective(weights.detach(), clients))
 
 
-def gaps(clients: TensorDataset, bound: float, lowest: float, seed: int) -> list[float]:
-    """F(theta_t) - min F at the rounds AT."""
+def constants(epsilon0: float) -> dict[str, float]:
+    """Of the exact second moment of a report: in units of d^(1 + power) gain^2 L^2."""
+    gain = 1.0 / math.tanh(0.5 * epsilon0)
+    return {
+        kind.__name__: kind(DIMENSION, epsilon0, LIPSCHITZ).second_moment
+        / (DIMENSION ** (1 + power) * gain**2 * LIPSCHITZ**2)
+        for kind, _, power in KINDS
+    }
+
+
+def gaps(
+    clients: TensorDataset, bound: float, lowest: float, rounds: list[int], seed: int
+) -> list[float]:
+    """F(theta_t) - min F at some rounds."""
     model = nn.Linear(DIMENSION, 1, bias=False)
     nn.init.zeros_(model.weight)
     optimizer = torch.optim.SGD(model.parameters(), lr=DIAMETER / bound)
@@ -74,29 +94,47 @@ def gaps(clients: TensorDataset, bound: float, lowest: float, seed: int) -> list
         seed=seed,
     )
     found = []
-    for at in AT:
-        trainer.run(at - trainer.rounds, every=ROUNDS)
+    for at in rounds:
+        trainer.run(at - trainer.rounds, every=rounds[-1])
         found.append(float(objective(model.weight.detach(), clients)) - lowest)
     return found
 
 
-def main() -> None:
+def measured(rounds: list[int], seeds: int) -> list[tuple[int, float, float, float]]:
+    """(T, mean gap, what Lemma 10 allows, the constant of D G (2 + log T)/sqrt T that was needed)."""
     clients = people()
-    moment = PrivUnit(DIMENSION, EPSILON0, LIPSCHITZ).second_moment
-    bound = math.sqrt(LIPSCHITZ**2 + moment / COHORT)
-    gain = 1.0 / math.tanh(0.5 * EPSILON0)
-    constant = moment / (DIMENSION * gain**2 * LIPSCHITZ**2)
-    print(f"second moment of a report: {constant:.3f} d gain^2 L^2, Lemma 9 allows 14")
+    bound = math.sqrt(
+        LIPSCHITZ**2 + PrivUnit(DIMENSION, EPSILON0, LIPSCHITZ).second_moment / COHORT
+    )
     lowest = least(clients)
-    runs = [gaps(clients, bound, lowest, seed) for seed in range(SEEDS)]
-    rows = [("rounds", "mean_gap", "lemma_10", "constant")]
-    for at, values in zip(AT, zip(*runs, strict=True), strict=True):
+    runs = [gaps(clients, bound, lowest, rounds, seed) for seed in range(seeds)]
+    rows = []
+    for at, values in zip(rounds, zip(*runs, strict=True), strict=True):
         rate = DIAMETER * bound * (2.0 + math.log(at)) / math.sqrt(at)
-        gap = sum(values) / SEEDS
+        gap = sum(values) / seeds
         rows.append((at, round(gap, 6), round(2.0 * rate, 4), round(gap / rate, 5)))
-        print(f"T = {at:4}: gap {gap:.4f} = {gap / rate:.4f} D G (2 + log T)/sqrt T, allowed 2")
-    with open(Path(__file__).parent / "convergence.csv", "w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "convergence.csv")
+    parser.add_argument("--rounds", type=int, default=AT[-1])
+    parser.add_argument("--seeds", type=int, default=4)
+    asked = parser.parse_args(arguments)
+    used = constants(EPSILON0)
+    for kind, allowed, power in KINDS:
+        print(
+            f"second moment of a report, {kind.__name__}: {used[kind.__name__]:.3f} "
+            f"d^{1 + power} gain^2 L^2, Lemma 9 allows {allowed}"
+        )
+    rows = measured([at for at in AT if at <= asked.rounds], asked.seeds)
+    for at, gap, _, constant in rows:
+        print(f"T = {at:4}: gap {gap:.4f} = {constant:.4f} D G (2 + log T)/sqrt T, allowed 2")
+    with open(asked.out, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("rounds", "mean_gap", "lemma_10", "constant"))
+        writer.writerows(rows)
 
 
 if __name__ == "__main__":

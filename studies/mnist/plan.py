@@ -28,7 +28,7 @@ class Size:
 
 
 WHOLE = Size(clients=POPULATION, validation=10_000, strokes=30_000)
-QUICK = Size(clients=600, validation=100, strokes=400, rounds=3)
+QUICK = Size(clients=300, validation=60, strokes=100, rounds=2)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Run:
             evaluate=lambda model: {"accuracy": accuracy(model, inputs, labels)},
             every=self.every,
         )
-        epsilon = trainer.epsilon(delta=DELTA).upper
+        epsilon = trainer.ledger.upper_epsilon(delta=DELTA)
         curve = [
             [self.name, self.epsilon, self.seed, row["round"], row["accuracy"]]
             for row in trainer.history

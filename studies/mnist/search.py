@@ -81,7 +81,9 @@ def validated(
         weights -= (step * (1.0 - decay * t / rounds))[None, :, None] * mean
     guess = (data.held @ weights.flatten(1)).reshape(len(data.held), -1, 10).argmax(dim=-1)
     accuracy = (guess == data.held_labels[:, None]).float().mean(dim=0)
-    return [(*setting, round(float(value), 6)) for setting, value in zip(grid, accuracy, strict=True)]
+    return [
+        (*setting, round(float(value), 6)) for setting, value in zip(grid, accuracy, strict=True)
+    ]
 
 
 def main(arguments: list[str] | None = None) -> None:

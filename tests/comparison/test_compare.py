@@ -104,6 +104,20 @@ def test_it_renders_in_a_terminal_a_notebook_and_pandas() -> None:
         found["nonsense"]
 
 
+def test_beyond_the_local_epsilon_nothing_is_left_to_compare() -> None:
+    found = sdp.compare(3 * SURVEY, epsilon=50.0)
+    assert {row.value for row in found} == {0.0}
+    assert "strong" not in {row.bound for row in found}
+
+
+def test_one_user_and_reports_that_say_nothing_can_be_compared() -> None:
+    alone = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=1.0), n=1)
+    assert sdp.compare(alone, delta=1e-3).best.value <= 1.0
+    silent = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0, total_variation=0.0), n=100)
+    assert sdp.compare(2 * silent, delta=1e-6).best.value == 0.0
+    assert (2 * silent).epsilon(delta=1e-6) == sdp.Bound(0.0, 0.0)
+
+
 def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="one of delta and epsilon"):
         sdp.compare(SURVEY)

@@ -147,14 +147,16 @@ class AmplificationProfile(PrivacyProfile):
             low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
         return 0.5 * float(low + high)
 
-    def _enumeration(self) -> _Enumeration | None:
+    def _enumeration(self, outward: float) -> _Enumeration | None:
         """All outcomes, where they are few: then the curve is a finite sum."""
         hidden = np.array(self.clone) > 0.0
         clone = np.array(self.clone)[hidden]
         kinds = clone.size + 1
         if self.n > _MOST_ENUMERATED_USERS or outcomes(self.n, kinds) > _MOST_OUTCOMES:
             return None
-        rest = max(0.0, 1.0 - math.fsum(clone))
+        # What hides nothing has an absolute error; all terms are positive, so it moves one way.
+        doubt = outward * 4.0 * UNIT * kinds
+        rest = max(0.0, 1.0 - math.fsum(clone) + doubt)
         counts, p = enumerate_multinomial(self.n, np.append(clone, rest))
         return _Enumeration(counts[:, :-1] / clone / self.n, p)
 
@@ -165,7 +167,7 @@ class AmplificationProfile(PrivacyProfile):
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
         result = np.maximum(weight, 0.0).sum(axis=1)
         live = _live(weight[:, hidden], gap[hidden], self.n)
-        if live.any() and (small := self._enumeration()):
+        if live.any() and (small := self._enumeration(1.0)):
             seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
             value = seen + small.value(weight[:, hidden]) * (1.0 + _ENUMERATION_ERROR)
             result = np.where(live, np.minimum(result, value), result)
@@ -185,7 +187,7 @@ class AmplificationProfile(PrivacyProfile):
         event = ((weight[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
         result = np.stack([seen, event, event])
         live = _live(weight[:, hidden], gap[hidden], self.n)
-        if live.any() and (small := self._enumeration()):
+        if live.any() and (small := self._enumeration(-1.0)):
             value = small.value(weight[:, hidden]) * (1.0 - _ENUMERATION_ERROR)
             slope = small.event(weight[:, hidden], other[hidden])
             around = np.array([1.0 - _ENUMERATION_ERROR, 1.0 + _ENUMERATION_ERROR])
@@ -286,10 +288,12 @@ class _Lattice:
     def chernoff(self) -> Floats:
         """The same in one line, looser: s_+ <= e^{theta s - 1} / theta."""
         growth = self.w * np.expm1(self.theta[:, None] * self.x)
-        rounding = 64.0 * UNIT * (self.n * np.abs(growth).sum(axis=1) + 1.0)
-        exponent = self.n * np.log1p(growth.sum(axis=1)) + rounding - 1.0
+        log_phi = log_transform(self.x, self.w, self.theta)
+        # The transform is off by units of its terms; where it is tiny, by more than it is.
+        doubt = 64.0 * UNIT * (np.abs(growth).sum(axis=1) + 1.0) / np.exp(log_phi)
+        exponent = self.n * (log_phi + doubt) - 1.0 + 1e-12
         scaled = np.exp(np.minimum(exponent, 600.0)) / (self.n * self.theta)
-        return np.asarray(self.top * scaled + self.beyond)
+        return np.where(doubt < 0.1, self.top * scaled + self.beyond, np.inf)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
@@ -332,11 +336,11 @@ def _log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
     x = np.maximum(x, -_FAR)
     w = np.broadcast_to(np.append(clone, max(0.0, 1.0 - math.fsum(clone))), x.shape)
     theta = saddle(x, w, n)
-    growth = w * np.expm1(theta[:, None] * x)
-    phi = 1.0 + growth.sum(axis=1)
-    tilted = (growth + w) * x / phi[:, None]
+    phi, tilted = _tilted_values(x, w, theta)
+    tilted = tilted / phi[:, None]
     first = tilted.sum(axis=1)
-    curvature = n * ((tilted * x).sum(axis=1) - first**2) * theta**2 + 2.0
+    spread = np.maximum((tilted * x).sum(axis=1) - first**2, 0.0)
+    curvature = n * spread * theta**2 + 2.0
     shape = n * np.log(phi) - np.log(theta) - 0.5 * np.log(2.0 * np.pi * curvature)
     return np.asarray(np.log(top / n) + shape)
 
@@ -361,6 +365,15 @@ def positive_part(
     return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
 
 
+def _tilted_values(x: Floats, w: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """(E[e^{theta X}], w x e^{theta x}) per row, the former accurate near one and near zero."""
+    growth = w * np.expm1(theta[:, None] * x)
+    change = growth.sum(axis=1)
+    grown = w * np.exp(theta[:, None] * x)
+    phi = np.where(change > -0.5, 1.0 + change, grown.sum(axis=1))
+    return np.maximum(phi, 1e-300), np.asarray(grown * x)
+
+
 def saddle(x: Floats, w: Floats, n: int) -> Floats:
     """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
     mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
@@ -368,9 +381,7 @@ def saddle(x: Floats, w: Floats, n: int) -> Floats:
     steepest = 600.0 / x.max(axis=1)
     theta = np.minimum(theta, steepest)
     for _ in range(25):
-        growth = w * np.expm1(theta[:, None] * x)
-        phi = 1.0 + growth.sum(axis=1)
-        tilted = (growth + w) * x
+        phi, tilted = _tilted_values(x, w, theta)
         first = tilted.sum(axis=1) / phi
         second = np.einsum("ij,ij->i", tilted, x) / phi - first * first
         slope = n * first - 2.0 / theta

@@ -204,7 +204,7 @@ def _lattice(rounds: Rounds, resolution: float, stride: int) -> Lattice:
     scales = np.array([part.profile.scale for part, _ in rounds])
     counts = np.array([count for _, count in rounds], dtype=np.float64)
     total = float((counts * scales * scales).sum())
-    h = float(scales.max())
+    h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale
     for _ in range(200):
         added = float((counts * np.minimum(h * h, 8.0 * scales * h)).sum())
         if added <= 6.0 * resolution * total:
@@ -212,7 +212,7 @@ def _lattice(rounds: Rounds, resolution: float, stride: int) -> Lattice:
         h *= 0.9
     h /= stride
     top = max(part.profile.epsilon_max for part, _ in rounds)
-    on = math.isfinite(top) and top / h < 1e7
+    on = 0.0 < top < math.inf and top / h < 1e7
     return Lattice(top / (stride * math.ceil(top / (h * stride))) if on else h, stride)
 
 

@@ -102,12 +102,21 @@ class FiniteBlanketProfile(PrivacyProfile):
         return result
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        laws = self.laws[:_ALONE]
+        laws = self.laws
         if len(laws) > _FEW:
-            # Lines below any law will do: those that are not clearly below the first one's.
+            # Lines below any law will do: the widest and the most telling of those that are not
+            # clearly below the first one.
             at = float(np.median(epsilon))
-            laws = laws[:1] + _not_below(laws[0], at * (1.0 - resolution), laws[1:], at)
+            others = _not_below(laws[0], at * (1.0 - resolution), laws[1:], at)
+            telling = sorted(others, key=lambda law: -_alone(law, at))
+            laws = [laws[0], *dict.fromkeys(others[:_ALONE] + telling[:_ALONE])]
         return LargestProfile(tuple(laws)).support(epsilon, resolution)
+
+
+def _alone(law: AmplificationProfile, epsilon: float) -> float:
+    """delta at epsilon if nobody else took part."""
+    gap, other = np.array(law.gap), np.array(law.other)
+    return float(np.maximum(gap - math.expm1(min(epsilon, 700.0)) * other, 0.0).sum())
 
 
 def _not_below(
@@ -237,6 +246,8 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float, budget: 
     masses[split + 1 : -1] = np.diff(above, 2)[split:]
     masses[1:split] = np.diff(below, 2)[: split - 1]
     masses = np.maximum(masses, 0.0)
+    if masses.sum() > 1.0 + 1e-12 and budget > 0.0:
+        return _envelope(laws, n, epsilon, 0.0)  # the cuts moved the means too far apart
     masses[split] = max(0.0, 1.0 - masses.sum())
     z, w = lattice[None, :], masses[None, :]
     # The envelope's mean must not be below any law's; sums of 1024 terms are good to 1e-12.

@@ -37,7 +37,8 @@ class Mechanism(ABC):
         """The different rounds, each with the number of times it is run."""
 
     def _rounds(self) -> list[tuple[Round, int]]:
-        return [(part.round, count) for part, count in self.parts if count]
+        rounds = [(part.round, count) for part, count in self.parts if count]
+        return [(part, count) for part, count in rounds if not _reveals_nothing(part)]
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -132,6 +133,13 @@ class Mechanism(ABC):
         for part, count in self.parts + other.parts:
             total[part] = total.get(part, 0) + count
         return Composition(tuple(total.items()))
+
+
+def _reveals_nothing(part: Round) -> bool:
+    """Whether reports do not depend on the values at all."""
+    if part.profile.scale > 0.0 or part.profile.infinite_loss > 0.0:
+        return False
+    return float(part.profile.upper(np.zeros(1), DEFAULT_TOLERANCE)[0]) < 1e-290
 
 
 class OneRound(Mechanism):
@@ -230,6 +238,7 @@ class Shuffled(OneRound):
             return float(local)
         if not described:
             local = getattr(self._sampled, "realised_epsilon0", local)
+            local = max(0.0, local - 8.0 * getattr(self._sampled, "margin", 0.0))
         return subsampled_epsilon(local, self.fraction) * (1.0 - 2.0**-44)
 
 

@@ -135,13 +135,14 @@ def _(randomizer: VectorRandomizer, n: int) -> list[AmplificationProfile]:
     """All others hold uniformly random directions, or x.
 
     Others drawn at random are no worse than the worst dataset: the hockey stick is jointly convex.
-    Their reports are spread evenly, as the clones are. The law's own numbers are rounded up (by less
-    than 1e-8): exchanging x and x' once in a million times takes that back."""
+    Their reports are spread evenly, as the clones are. The law's own numbers are rounded up by the
+    randomizer's margin: exchanging x and x' a little more often than that takes it back."""
     law = randomizer.law()
+    exchanged = max(_EXCHANGED, 8.0 * randomizer.margin)
     pairs = zip(law.own, law.other, strict=True)
-    own = tuple(u - _EXCHANGED * (u - v) for u, v in pairs)
+    own = tuple(u - exchanged * (u - v) for u, v in pairs)
     other = tuple(u + v - w for u, v, w in zip(law.own, law.other, own, strict=True))
-    gap = tuple((1.0 - 2.0 * _EXCHANGED) * g for g in law.gap)
+    gap = tuple((1.0 - 2.0 * exchanged) * g for g in law.gap)
     total = sum(law.clone)
     even = tuple(c / total for c in law.clone)
     lowered = AmplificationLaw(own, other, even, gap)

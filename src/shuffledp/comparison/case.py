@@ -26,6 +26,8 @@ class Case:
         part, rounds = kinds[0] if len(kinds) == 1 else (None, 0)
         if not isinstance(part, Shuffled) or not 0.0 < part.randomizer.epsilon0 < math.inf:
             return None
+        if not part.round.profile.scale > 0.0:
+            return None
         return cls(part, rounds)
 
     @property

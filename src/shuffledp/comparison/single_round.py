@@ -45,7 +45,7 @@ def _single(case: Case) -> bool:
 
 
 def _single_kary(case: Case) -> bool:
-    return case.single and case.kary is not None
+    return case.single and case.kary is not None and case.n >= 2
 
 
 ENTRIES = (

@@ -45,7 +45,7 @@ from shuffledp.numerics.frequencies import (
 
 ERROR_UNITS = 64.0 * UNIT
 
-MAX_TERMS = 1 << 28
+MAX_TERMS = 1 << 26
 """Frequencies times atoms summed in one call, at most."""
 
 _CELLS_AT_ONCE = 1 << 19

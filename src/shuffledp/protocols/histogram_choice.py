@@ -8,8 +8,8 @@ together have the mean
 exactly and whatever the data: that is compared, each randomizer calibrated to (epsilon, delta) by the
 accountant. Candidates come in the order of their reports' size, and a later one has to be better by
 more than 2 %. Most need no calibration: a randomizer with the local epsilon0 at which it would begin to be
-better is asked for its certified epsilon, and is out if that is too large. Randomizers that send a
-set of categories (one bit each) are candidates up to 4,096 categories.
+better is asked for its certified delta, and is out if that is too large or there is no certificate.
+Randomizers that send a set of categories (one bit each) are candidates up to 4,096 categories.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.numerics.frequencies import NoCertificateError
+from shuffledp.protocols.response_choice import calibrated_response
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
@@ -50,12 +51,16 @@ def best_calibrated(
         return kind(k=k, epsilon0=found.value)  # type: ignore[call-arg]
 
     def is_certified(randomizer: FrequencyRandomizer) -> bool:
+        one = Shuffled(randomizer, n=n)
         try:
-            return (rounds * Shuffled(randomizer, n=n)).upper_epsilon(delta=delta) <= epsilon
+            # One round costs less than all: most are out after that, quickly.
+            return all(
+                (times * one).upper_delta(epsilon=epsilon) <= delta for times in (1, rounds)
+            )
         except NoCertificateError:
             return False
 
-    best = calibrated(KaryRandomizedResponse)
+    best: FrequencyRandomizer = calibrated_response(k, epsilon, delta, n, rounds)
     for kind in candidates(k)[1:]:
         first = first_better(kind, k, mean_variance(best) / _AS_GOOD)
         if first is not None and is_certified(first):

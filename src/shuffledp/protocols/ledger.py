@@ -40,6 +40,7 @@ from typing import Any
 from shuffledp import _validate
 from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
+from shuffledp.protocols.certificate import certified_epsilon
 from shuffledp.protocols.chained_log import LogCorruptError, OpenLog, Record, locked
 from shuffledp.protocols.protocol import Protocol
 from shuffledp.protocols.randomizer_codec import describe, restore
@@ -224,7 +225,7 @@ class Ledger:
         return total
 
     def _epsilon(self, mechanism: Mechanism) -> float:
-        return mechanism.upper_epsilon(delta=self.delta) if mechanism.parts else 0.0
+        return certified_epsilon(mechanism, self.delta) if mechanism.parts else 0.0
 
 
 def _checked_budget(budget: Any) -> tuple[float, float]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.calibration import calibrate
 from shuffledp.analyzers.fixed_point import FixedPointDecoder, highest_between, response_spread
+from shuffledp.protocols import response_choice
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 MOST_LEVELS = 2**14
@@ -39,9 +39,8 @@ def best_response(
 
 
 def calibrated_response(levels: int, **target: Any) -> KaryRandomizedResponse:
-    """With the largest epsilon0 that meets the target (see ``calibrate``)."""
-    found = calibrate(KaryRandomizedResponse, k=levels + 1, **target)
-    return KaryRandomizedResponse(k=levels + 1, epsilon0=found.value)
+    """With the largest epsilon0 that meets the target (see ``response_choice``)."""
+    return response_choice.calibrated_response(levels + 1, **target)
 
 
 def best_levels(**target: Any) -> int:

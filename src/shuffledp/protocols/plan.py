@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from shuffledp import _validate
+from shuffledp.protocols.certificate import certified_epsilon
 from shuffledp.protocols.protocol import MOST_USERS, Protocol
-from shuffledp.protocols.statement import certified_epsilon
 
 _MOST_ROUNDS = 2**20
 

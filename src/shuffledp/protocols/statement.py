@@ -12,12 +12,11 @@ import math
 import warnings
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shuffledp import _validate
 from shuffledp._digits import rounded_up, written
-from shuffledp.accounting.mechanism import Mechanism
+from shuffledp.protocols.certificate import certified_epsilon
 
 if TYPE_CHECKING:
     from shuffledp.protocols.ledger import Ledger
@@ -113,12 +112,6 @@ def _weaker(statement: PrivacyStatement) -> str:
         f"{statement.epsilon:.6g}; {statement.epsilon_planned:.6g} was the target for "
         f"{statement.rounds_planned} round{'s' * (statement.rounds_planned > 1)}"
     )
-
-
-@lru_cache(maxsize=256)
-def certified_epsilon(mechanism: Mechanism, delta: float) -> float:
-    """The accountant's upper end, remembered: many collections have the same plan."""
-    return mechanism.upper_epsilon(delta=delta)
 
 
 def honest_reports(received: int, honest_fraction: float, minimum_honest: int | None) -> int:

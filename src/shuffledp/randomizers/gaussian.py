@@ -30,7 +30,7 @@ from shuffledp.randomizers.grid import (
 from shuffledp.randomness.uniform import WORD
 
 _FAR = 7
-_MOST_LEVELS = 1024
+_MOST_LEVELS = 256
 _MOST_OUTPUTS = 2**14
 _CONTEXT = Context(prec=40)
 
@@ -48,7 +48,7 @@ class DiscreteGaussian(GridRandomizer):
 
     sigma: float
 
-    def __init__(self, sigma: float, low: float = 0.0, high: float = 1.0, levels: int = 32) -> None:
+    def __init__(self, sigma: float, low: float = 0.0, high: float = 1.0, levels: int = 8) -> None:
         spread = _validate.positive("sigma", sigma)
         whole = _validate.count("levels", levels, least=1, most=_MOST_LEVELS)
         first, last = interval(low, high)

@@ -34,7 +34,7 @@ from shuffledp.randomizers.grid import (
 from shuffledp.randomness.exponential import exponential
 from shuffledp.randomness.uniform import WORD
 
-_MOST_LEVELS = 1024
+_MOST_LEVELS = 256
 
 
 @dataclass(frozen=True, init=False)
@@ -48,7 +48,7 @@ class DiscreteLaplace(GridRandomizer):
     """
 
     def __init__(
-        self, epsilon0: float, low: float = 0.0, high: float = 1.0, levels: int = 32
+        self, epsilon0: float, low: float = 0.0, high: float = 1.0, levels: int = 16
     ) -> None:
         asked = _validate.sampled_epsilon0(epsilon0)
         whole = _validate.count("levels", levels, least=1, most=_MOST_LEVELS)

@@ -67,6 +67,11 @@ class VectorRandomizer(ABC):
         """The local epsilon of the realised probabilities, rounded up; never above ``epsilon0``."""
 
     @property
+    def margin(self) -> float:
+        """By how much (relative) the law is rounded up; zero where probabilities are exact."""
+        return 0.0
+
+    @property
     @abstractmethod
     def total_variation(self) -> float:
         """The largest total variation distance between the reports of two vectors."""

@@ -72,9 +72,9 @@ def read(path: Path) -> City:
 
 
 def _columns(path: Path) -> tuple[Floats, Floats, Integers]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rb") as file:
-        rows = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8")))
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
     try:
         places = [(float(r["latitude"]), float(r["longitude"])) for r in rows]
         counts = [int(r.get("checkins") or 1) for r in rows]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.papers.figures.result import Curve, Map, Panel, Result
+from shuffledp.papers.figures.result import KINDS, Curve, Map, Panel, Result
 from shuffledp.plotting.style import (
     BLACK,
     BLUE,
@@ -26,8 +26,8 @@ from shuffledp.plotting.style import (
 )
 
 _DPI = 100
-_WIDTH, _HEIGHT = 5.6, 4.2
-_CERTIFIED = (BLUE, GREEN, PURPLE, SKY, BLACK)
+_WIDTH, _HEIGHT = 5.6, 4.9
+_CERTIFIED = (BLUE, GREEN, PURPLE, SKY, BLACK, ORANGE)
 _SOUND = (ORANGE, BLACK, GREEN, PURPLE, SKY, GREY)
 _UNSOUND = (VERMILLION, "#8C3A00", "#F2A65A")
 _SOUND_LINES: tuple[Any, ...] = (
@@ -46,7 +46,7 @@ def draw(result: Result, path: Path) -> None:
     matplotlib = require_matplotlib()
     figure_module = __import__("matplotlib.figure", fromlist=["Figure"])
     count = len(result.panels)
-    columns = count if count < 4 else 2
+    columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
     with matplotlib.rc_context({**SETTINGS, "legend.fontsize": 7.5, "lines.markersize": 5}):
         size = (_WIDTH * columns, _HEIGHT * rows)
@@ -77,7 +77,7 @@ def _draw_map(figure: Any, ax: Any, panel: Map) -> None:
 
 
 def _draw_panel(ax: Any, panel: Panel) -> None:
-    seen = dict.fromkeys(("certified", "sound", "unsound", "published", "measured", "guide"), 0)
+    seen = dict.fromkeys(KINDS, 0)
     if panel.x_log:
         ax.set_xscale("log")
     if panel.y_log:
@@ -87,7 +87,8 @@ def _draw_panel(ax: Any, panel: Panel) -> None:
         seen[curve.kind] += 1
     ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     _limit(ax, panel)
-    ax.legend()
+    # Below the axes, where no curve can be.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
 
 
 def _draw_curve(ax: Any, curve: Curve, index: int, logarithmic: bool) -> None:
@@ -116,6 +117,8 @@ def _style(kind: str, index: int) -> dict[str, Any]:
     if kind == "published":
         mark = "Xxs+"[index % 4]
         return {"color": (BLACK, GREY)[index % 2], "linestyle": "none", "marker": mark}
+    if kind == "check":
+        return {"color": VERMILLION, "linestyle": "none", "marker": "o", "markerfacecolor": "none"}
     if kind == "measured":
         mark = _MARKS[index % len(_MARKS)]
         color = _CERTIFIED[index % len(_CERTIFIED)]

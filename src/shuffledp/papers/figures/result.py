@@ -6,7 +6,8 @@ A curve's ``kind`` says how far it can be trusted:
     sound       a valid bound of the literature
     unsound     as published; it can be below the truth
     published   numbers that the paper prints
-    measured    a simulation, fixed seed
+    measured    a simulation, fixed seed; ``lower`` is one standard deviation
+    check       a simulation that is only compared with a certified curve
     guide       a line for the eye
 """
 
@@ -24,7 +25,7 @@ from shuffledp.accounting.mechanism import Mechanism
 
 Floats = npt.NDArray[np.float64]
 
-KINDS = ("certified", "sound", "unsound", "published", "measured", "guide")
+KINDS = ("certified", "sound", "unsound", "published", "measured", "check", "guide")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,102 @@
+"""k-ary randomized response with the largest epsilon0 that is certified for (epsilon, delta).
+
+For k > 2 that is what ``calibrate`` finds. For k = 2 the exact analysis certifies a larger epsilon0 than
+the blanket, but far from the target it takes long. So the blanket's answer, which is quick and safe, comes
+first, and a few secant steps with the exact analysis climb from there: log epsilon is nearly linear in
+epsilon0. Only what was certified is given back.
+
+>>> target = {"epsilon": 1.0, "delta": 1e-6, "n": 1000, "rounds": 1}
+>>> calibrated_response(4, **target).epsilon0 < calibrated_response(2, **target).epsilon0
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from shuffledp.accounting.calibration import calibrate
+from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
+from shuffledp.numerics.frequencies import NoCertificateError
+from shuffledp.protocols.certificate import certified_epsilon
+from shuffledp.protocols.randomizer_codec import canonical
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+
+_STEPS = 8
+_CLOSE = 0.998
+"""Share of the target epsilon that is near enough."""
+_AIM = 0.999
+_BACK = 0.99
+"""Where a step back goes if the first answer is not certified."""
+
+
+def calibrated_response(
+    k: int,
+    epsilon: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    tolerance: float = DEFAULT_TOLERANCE,
+) -> KaryRandomizedResponse:
+    """The least noisy randomized response that is certified (see module)."""
+
+    def response(epsilon0: float) -> KaryRandomizedResponse:
+        made = canonical(KaryRandomizedResponse(k=k, epsilon0=epsilon0))
+        assert isinstance(made, KaryRandomizedResponse)
+        return made
+
+    def certified(epsilon0: float) -> float:
+        try:
+            return certified_epsilon(rounds * Shuffled(response(epsilon0), n=n), delta)
+        except NoCertificateError:
+            return math.inf  # what cannot be certified does not meet the target
+
+    analysis = "blanket" if k == 2 else "best"
+    found = calibrate(
+        KaryRandomizedResponse,
+        k=k,
+        n=n,
+        rounds=rounds,
+        epsilon=epsilon,
+        delta=delta,
+        analysis=analysis,
+        tolerance=tolerance,
+    )
+    value = largest_certified(found.value, certified, epsilon) if k == 2 else found.value
+    return response(value)
+
+
+def largest_certified(first: float, certified: Callable[[float], float], epsilon: float) -> float:
+    """An epsilon0 with 0.998 epsilon <= ``certified(epsilon0)`` <= epsilon, or the best of a few tries."""
+    tried: dict[float, float] = {}
+    guess = first
+    for _ in range(_STEPS):
+        tried[guess] = certified(guess)
+        if _CLOSE * epsilon <= tried[guess] <= epsilon:
+            return guess
+        guess = _next(tried, epsilon)
+        if guess in tried:
+            break
+    good = [value for value, seen in tried.items() if seen <= epsilon]
+    if not good:
+        raise ValueError(
+            f"epsilon = {epsilon!r} could not be certified for any epsilon0 of {sorted(tried)}"
+        )
+    return max(good)
+
+
+def _next(tried: dict[float, float], epsilon: float) -> float:
+    """Between the largest that meets the target and the smallest that does not, or beyond."""
+    low = max((v for v, seen in tried.items() if seen <= epsilon), default=None)
+    high = min((v for v, seen in tried.items() if seen > epsilon), default=None)
+    if low is None:
+        assert high is not None
+        return _BACK * high
+    if high is not None and not (low < high and math.isfinite(tried[high])):
+        return 0.5 * (low + high)
+    # Few people: epsilon ~ epsilon0. Many: epsilon ~ exp(epsilon0 / 2).
+    slope = min(2.0, low)
+    if high is not None:
+        slope = (high - low) / math.log(tried[high] / tried[low])
+    guess = low + slope * math.log(_AIM * epsilon / tried[low])
+    return guess if high is None else min(max(guess, low), 0.5 * (low + high) + 0.45 * (high - low))

@@ -1,0 +1,130 @@
+"""The studies run: small versions of their scripts, with made-up digits that pass for the originals."""
+
+import csv
+import gzip
+import hashlib
+import importlib
+import sys
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+import torch
+
+from shuffledp.learning import mnist
+
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
+
+pytestmark = pytest.mark.skipif(not STUDIES.exists(), reason="the studies are not in a package")
+
+
+@pytest.fixture
+def study(monkeypatch):
+    """Imports a script by folder and name, and forgets it afterwards."""
+    before = set(sys.modules)
+
+    def load(folder, name):
+        monkeypatch.syspath_prepend(str(STUDIES / folder))
+        return importlib.import_module(name)
+
+    yield load
+    for name in set(sys.modules) - before:
+        if str(STUDIES) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def digits(study, tmp_path, monkeypatch):
+    """A folder of idx files: random strokes, whose label is how much ink there is."""
+    generator = torch.Generator().manual_seed(1)
+    drawn = study("mnist", "strokes").random_strokes(300, generator).numpy()
+    images = np.round(255 * drawn).astype(np.uint8)
+    labels = np.argsort(np.argsort(drawn.sum(axis=(1, 2)))) * 10 // len(drawn)
+    for prefix in ("train", "t10k"):
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            name = f"{prefix}-{kind}-ubyte"
+            header = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+            data = header + array.astype(np.uint8).tobytes()
+            (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
+            monkeypatch.setitem(mnist.SHA256, name, hashlib.sha256(data).hexdigest())
+    return tmp_path
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_mnist_study_runs_from_idx_files_to_results(study, digits, tmp_path):
+    where = ["--data", str(digits), "--quick"]
+    study("mnist", "search").main([*where, "--out", str(tmp_path / "search.csv")])
+    tried = rows(tmp_path / "search.csv")
+    assert len(tried) == 6 * 48  # one representation, six budgets
+    options = ["--search", str(tmp_path / "search.csv"), "--seeds", "1", "--epsilon", "3.0"]
+    study("mnist", "run").main([*where, *options, "--out", str(tmp_path)])
+    results = rows(tmp_path / "results.csv")
+    assert [row["run"] for row in results] == ["best", "paper", "network"]
+    best = max((r for r in tried if r["epsilon"] == "3.0"), key=lambda r: float(r["validation"]))
+    assert [results[0][name] for name in ("step", "clip", "decay")] == [
+        best[name] for name in ("step", "clip", "decay")
+    ]
+    ends = {
+        (row["run"], row["seed"]): row["test_accuracy"] for row in rows(tmp_path / "curves.csv")
+    }
+    assert ends == {(row["run"], row["seed"]): row["test_accuracy"] for row in results}
+
+
+def test_a_glance_never_overwrites_the_results(study, capsys):
+    with pytest.raises(SystemExit):
+        study("mnist", "run").main(["--data", "nowhere", "--quick"])
+    assert "--quick needs --out" in capsys.readouterr().err
+
+
+def test_the_committed_results_are_of_the_settings_that_the_committed_search_chose(study):
+    run = study("mnist", "run")
+    folder = STUDIES / "mnist"
+    found = [row for row in rows(folder / "results.csv") if row["run"] == "best"]
+    assert len(found) == 30
+    for row in found:
+        choice = run.chosen(folder / "search.csv", float(row["epsilon_target"]))
+        used = tuple(float(row[name]) for name in ("step", "clip", "decay"))
+        assert used == (choice.step, choice.clip, choice.decay)
+        assert float(row["epsilon_certified"]) <= float(row["epsilon_target"])
+
+
+def test_the_page_states_the_committed_results():
+    found = defaultdict(list)
+    for row in rows(STUDIES / "mnist" / "results.csv"):
+        found[row["run"], row["epsilon_target"]].append(100 * float(row["test_accuracy"]))
+    page = (STUDIES.parent / "docs" / "mnist.md").read_text(encoding="utf-8")
+    for values in found.values():
+        spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
+        line = f"{mean(values):.2f}%{spread}"
+        assert any(
+            line in text and text.rstrip().endswith(f"| {len(values)} |")
+            for text in page.replace("**", "").splitlines()
+        ), line
+    again = [f"{100 * float(r['test_accuracy']):.2f}%" for r in rows(STUDIES / "mnist/rerun.csv")]
+    assert f"{again[0]}, {again[1]} and {again[2]}" in page
+
+
+def test_logistic_regression_converges_as_the_lemmas_say(study):
+    """Two runs of 100 rounds: the constants of Lemma 9 and of Lemma 10, and that it converges."""
+    logistic = study("convex", "logistic")
+    allowed = {kind.__name__: constant for kind, constant, _ in logistic.KINDS}
+    used = logistic.constants(logistic.EPSILON0)
+    assert all(used[name] <= allowed[name] for name in allowed)
+    found = logistic.measured([1, 10, 100], seeds=2)
+    assert all(0.0 <= gap <= most and constant <= 2.0 for _, gap, most, constant in found)
+    assert found[-1][1] < 0.2 * found[0][1]
+
+
+def test_the_convex_script_prints_its_constants_and_writes_the_gaps(study, tmp_path, capsys):
+    out = tmp_path / "gaps.csv"
+    study("convex", "logistic").main(["--rounds", "3", "--seeds", "1", "--out", str(out)])
+    shown = capsys.readouterr().out
+    assert "Lemma 9 allows 14" in shown
+    assert "T =    3: gap" in shown
+    assert [row["rounds"] for row in rows(out)] == ["1", "3"]

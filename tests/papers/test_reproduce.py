@@ -1,0 +1,374 @@
+"""The figures and tables of the papers: what is drawn, written, skipped and said."""
+
+import csv
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import shuffledp as sdp
+from shuffledp.cli.main import cli
+from shuffledp.papers.figures import cities, runner
+from shuffledp.papers.figures.balle_2019_summation import Plan, lower_bound, simulated
+from shuffledp.papers.figures.koskela_2023_gaussian import _gaussian_alone
+from shuffledp.papers.figures.page import made_with, numbers
+from shuffledp.papers.figures.profiles import clones_of_2021_as_transcribed, shuffled_gaussians
+from shuffledp.papers.figures.registry import BY_NAME, ITEMS, named
+from shuffledp.papers.figures.result import Curve, Item, Panel, Setting
+from shuffledp.papers.figures.result import Result as Figure
+
+QUICK = Setting(quick=True)
+
+ASKED = {
+    *(f"koskela-2023-figure-{i}" for i in range(1, 6)),
+    *("koskela-2021-figure-1", "koskela-2021-figure-2", "koskela-2021-supplement"),
+    *("balle-2019-figure-2", "balle-2019-figure-3", "balle-2019-summation"),
+    *(f"biswas-2022-table-{i}" for i in (2, 4, 5, 6)),
+    *(f"biswas-2022-figure-{i}" for i in (1, 2, 4, 6)),
+    *(f"girgis-2021-figure-{i}" for i in (4, 5, 6)),
+    "girgis-2021-factor",
+}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["reproduce", *arguments], prog_name="shuffledp")
+
+
+def tiny(name: str = "tiny", count: list[int] | None = None, **settings: Any) -> Item:
+    """An item that takes no time and counts its runs."""
+
+    def draw(setting: Setting) -> Figure:
+        if count is not None:
+            count.append(1)
+        curves = (Curve("line", "guide", [1.0, 2.0], [3.0, math.nan]),)
+        panel = Panel("a panel", "x", "y", curves, y_log=False)
+        return Figure("shown", "computed", "different", "because", (panel,))
+
+    return Item(name, "A tiny figure", draw, **settings)
+
+
+def rows_of(name: str, setting: Setting = QUICK) -> list[dict[str, str]]:
+    return list(csv.DictReader(numbers(BY_NAME[name].run(setting)).splitlines()))
+
+
+def at(rows: list[dict[str, str]], series: str, x: float) -> dict[str, str]:
+    """The row of a series nearest to x."""
+    known = [row for row in rows if row["series"] == series]
+    return min(known, key=lambda row: abs(float(row["x"]) - x))
+
+
+def test_every_figure_and_table_that_was_asked_for_is_listed() -> None:
+    listed = run("--list")
+    assert listed.exit_code == 0
+    names = {line.split()[0] for line in listed.stdout.splitlines()}
+    assert names == {item.name for item in ITEMS} == ASKED
+
+
+@pytest.mark.parametrize(
+    "name", ["koskela-2023-figure-4", "biswas-2022-table-4", "biswas-2022-figure-4"]
+)
+def test_an_item_gets_a_picture_its_numbers_and_a_page(tmp_path: Path, name: str) -> None:
+    found = run(name, "--quick", "--output", str(tmp_path))
+    assert found.exit_code == 0, found.output
+    assert found.stdout.strip() == str(tmp_path / f"{name}.md")
+    assert "1/1" in found.stderr
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    for heading in ("What the paper shows", "What we compute", "The difference", "Why"):
+        assert f"## {heading}\n" in page
+    assert f"({name}.png)" in page
+    assert "nan" not in page
+    header, *rows = csv.reader((tmp_path / f"{name}.csv").read_text(encoding="utf-8").splitlines())
+    assert header == ["panel", "series", "kind", "x", "y", "value", "lower"]
+    assert len(rows) > 10
+    assert f"({name}.md)" in (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_what_is_finished_with_the_same_parameters_is_skipped(tmp_path: Path) -> None:
+    ran: list[int] = []
+    item = tiny(count=ran)
+    runner.reproduce([item], QUICK, tmp_path)
+    runner.reproduce([item], QUICK, tmp_path)
+    assert len(ran) == 1
+    runner.reproduce([item], Setting(quick=False), tmp_path)
+    assert len(ran) == 2
+    runner.reproduce([item], Setting(quick=False), tmp_path, force=True)
+    assert len(ran) == 3
+
+
+@pytest.mark.parametrize("suffix", [".png", ".csv", ".md"])
+def test_an_item_with_a_missing_file_is_run_again(tmp_path: Path, suffix: str) -> None:
+    ran: list[int] = []
+    item = tiny(count=ran)
+    runner.reproduce([item], QUICK, tmp_path)
+    (tmp_path / f"tiny{suffix}").unlink()
+    runner.reproduce([item], QUICK, tmp_path)
+    assert len(ran) == 2
+
+
+def test_other_data_is_another_parameter_of_items_that_use_data(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("latitude,longitude\n1,2\n")
+    other.write_text("latitude,longitude\n1,3\n")
+    item = tiny(uses_data=True)
+    stamps = [runner.stamp(item, Setting(True, data)) for data in (None, one, other)]
+    assert len({json.dumps(each, sort_keys=True) for each in stamps}) == 3
+    indifferent = [runner.stamp(tiny(), Setting(True, data)) for data in (None, one, other)]
+    assert indifferent[0] == indifferent[1] == indifferent[2]
+
+
+def test_an_interruption_leaves_what_is_finished_and_nothing_by_halves(tmp_path: Path) -> None:
+    def interrupted(setting: Setting) -> Figure:
+        raise KeyboardInterrupt
+
+    items = [tiny("first"), Item("second", "Interrupted", interrupted), tiny("third")]
+    with pytest.raises(KeyboardInterrupt):
+        runner.reproduce(items, QUICK, tmp_path)
+    assert runner.is_finished(items[0], QUICK, tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"first.png", "first.csv", "first.md", "index.md"}
+
+
+def test_an_interruption_while_a_file_is_written_leaves_the_item_unfinished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = tiny()
+    runner.reproduce([item], QUICK, tmp_path)
+
+    def stopped(result: Figure, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "draw", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        runner.reproduce([item], QUICK, tmp_path, force=True)
+    assert not runner.is_finished(item, QUICK, tmp_path)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_ctrl_c_ends_the_command_with_status_130(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: Any, **settings: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "reproduce", interrupted)
+    assert run("balle-2019-figure-2", "--output", str(tmp_path)).exit_code == 130
+
+
+def test_a_page_without_a_stamp_or_with_a_broken_one_is_not_finished() -> None:
+    assert made_with("# A page\n") is None
+    assert made_with("# A page\n<!-- shuffledp reproduce {broken -->\n") is None
+    assert made_with("# A page\n<!-- shuffledp reproduce [1] -->\n") is None
+
+
+def test_wrong_usage_is_status_2_and_names_what_was_wrong() -> None:
+    for arguments in ([], ["--all", "--list"], ["balle-2019-figure-2", "--all"]):
+        assert run(*arguments).exit_code == 2
+    unknown = run("no-such-figure")
+    assert unknown.exit_code == 2
+    assert "'no-such-figure'" in unknown.stderr
+    with pytest.raises(ValueError, match="koskela-2023-figure-1"):
+        named(("nothing",))
+
+
+def test_a_curve_of_an_unknown_kind_or_of_uneven_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="kind must be one of certified"):
+        Curve("a", "true", [1.0], [1.0])
+    with pytest.raises(ValueError, match="equally long"):
+        Curve("a", "guide", [1.0, 2.0], [1.0])
+
+
+def test_the_paper_s_strong_curve_is_recognised_and_unsound_curves_are_below_the_truth() -> None:
+    rows = [row for row in rows_of("koskela-2023-figure-4") if row["panel"].endswith(" 1 round")]
+    truth = at(rows, "weak adversary", 1.0)
+    for series in ("Theorem 16, independent counts", "clones with p = 1/(E+k-1)"):
+        found = at(rows, series, 1.0)
+        assert found["kind"] == "unsound"
+        assert float(found["x"]) == float(truth["x"])
+        assert float(found["value"]) < float(truth["lower"])
+    from shuffledp.papers.koskela_2023 import strong_figure_as_published
+
+    points = [row for row in rows if row["kind"] == "published"]
+    assert len(points) == 5
+    for row in points:
+        again = strong_figure_as_published(1000, 4, 0.25, float(row["x"]))
+        assert again == pytest.approx(float(row["value"]), rel=2e-3)
+
+
+def test_table_4_comes_back_from_the_printed_formula_and_is_far_below_the_truth() -> None:
+    result = BY_NAME["biswas-2022-table-4"].run(QUICK)
+    (table,) = result.tables
+    printed, again, lower = (
+        np.array([float(row[i]) for row in table.rows])
+        for i in map(table.columns.index, ("Table IV", "as printed", "certified lower"))
+    )
+    assert np.count_nonzero(np.abs(printed / again - 1.0) < 0.01) == 25
+    assert len(table.rows) == 28
+    assert (again < 1e-4 * lower).all()
+
+
+def test_table_2_for_a_hundred_users_comes_back_from_the_printed_formula() -> None:
+    result = BY_NAME["biswas-2022-table-2"].run(QUICK)
+    rows = result.tables[0].rows
+    assert all(float(row[2]) == pytest.approx(float(row[1]), rel=0.02) for row in rows)
+    assert all(float(row[2]) < 1e-10 * float(row[5]) for row in rows)
+
+
+def test_the_factor_of_17_is_that_of_advanced_composition() -> None:
+    result = BY_NAME["girgis-2021-factor"].run(QUICK)
+    factors = {row[0]: float(row[2]) for row in result.tables[0].rows}
+    assert factors["ε₀, subsampled, Dwork-Rothblum-Vadhan"] == pytest.approx(17.7, abs=0.05)
+    assert factors["the same, closed form (their Theorem 3.4)"] == pytest.approx(13.25, abs=0.02)
+    assert factors["certified, any 3-LDP randomizer"] < 0.1
+
+
+def test_the_mnist_page_has_both_numbers_of_the_paper_s_analysis() -> None:
+    rows = rows_of("girgis-2021-figure-6")
+    ends = [row for row in rows if row["series"] == "Theorem 1"]
+    assert float(ends[-1]["x"]) == pytest.approx(5.7946, abs=1e-3)
+    certified = [row for row in rows if row["series"] == "certified, PrivUnit"]
+    assert float(certified[-1]["x"]) < 0.6
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.8])
+def test_one_gaussian_report_has_the_closed_form_of_the_gaussian_mechanism(epsilon: float) -> None:
+    pair = shuffled_gaussians(2.0, 1, cells=400)
+    where = np.array([epsilon])
+    upper, lower = pair.upper(where, 1e-3)[0], pair.support(where, 1e-3).value[0]
+    assert lower <= _gaussian_alone(epsilon) <= upper
+    assert upper - lower < 5e-4
+
+
+def test_two_shuffled_gaussians_are_enclosed_as_a_double_integral_says() -> None:
+    """Midpoint rule on the plane: error below 1e-6."""
+    t = np.linspace(-16.0, 17.0, 3301)
+    t = 0.5 * (t[1:] + t[:-1])
+    density = np.exp(-(t**2) / 8.0) / math.sqrt(8.0 * math.pi) * (t[1] - t[0])
+    ratio = np.exp((2.0 * t - 1.0) / 8.0)
+    for epsilon in (0.1, 0.5):
+        mean = 0.5 * (ratio[:, None] + ratio[None, :])
+        excess = np.maximum(mean - math.exp(epsilon), 0.0)
+        truth = float(density @ excess @ density)
+        pair = shuffled_gaussians(2.0, 2, cells=80)
+        where = np.array([epsilon])
+        assert pair.support(where, 1e-3).value[0] <= truth + 1e-6
+        assert truth - 1e-6 <= pair.upper(where, 1e-3)[0] <= truth * 1.03
+
+
+@pytest.mark.parametrize(("epsilon0", "n"), [(1.0, 50), (4.0, 300)])
+def test_the_pair_of_2021_is_that_of_the_enumerated_laws(epsilon0: float, n: int) -> None:
+    from shuffledp.papers.koskela_2021 import clones_as_published
+
+    pair = clones_of_2021_as_transcribed(epsilon0, n)
+    for epsilon in (0.1, 0.5):
+        truth = clones_as_published(epsilon0, n, epsilon)
+        upper = pair.upper_delta(epsilon=epsilon)
+        assert truth * (1.0 - 1e-9) <= upper <= truth * 1.01
+
+
+def test_the_variance_of_a_sum_is_that_of_its_enumerated_reports() -> None:
+    plan = Plan(n=7, k=3, gamma=0.4)
+    for x in (0.0, 0.4, 0.5, 1.0):
+        below = math.floor(x * 3)
+        law = np.full(4, 0.1)
+        law[below] += 0.6 * (1.0 - (3 * x - below))
+        if 3 * x > below:
+            law[below + 1] += 0.6 * (3 * x - below)
+        value = np.arange(4) / 3.0
+        variance = law @ value**2 - (law @ value) ** 2
+        expected = 7 * variance / 0.6**2
+        assert plan.variance(np.array([x]))[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_simulated_error_of_a_sum_is_the_exact_one() -> None:
+    """400 runs: the ratio of squared errors is within 0.3 of one except once in 10^5 times."""
+    plan = Plan(n=2000, k=6, gamma=0.1)
+    found = simulated(plan, 400, np.random.default_rng(1))
+    assert (found / plan.worst[1]) ** 2 == pytest.approx(1.0, abs=0.3)
+
+
+def test_certified_sums_lie_between_the_lower_bound_and_the_paper_s() -> None:
+    rows = rows_of("balle-2019-summation")
+    ours = [row for row in rows if row["series"].startswith("calibrated")]
+    theirs = [row for row in rows if row["series"].startswith("Theorem 3.1")]
+    for mine, yours in zip(ours, theirs, strict=True):
+        assert lower_bound(float(mine["x"])) < float(mine["value"]) < float(yours["value"])
+
+
+def test_places_are_counted_in_the_paper_s_cells_or_in_a_box_of_their_own(tmp_path: Path) -> None:
+    south, north, west, east = cities.SAN_FRANCISCO
+    file = tmp_path / "somewhere.csv.gz"
+    with gzip.open(file, "wt") as out:
+        out.write("latitude,longitude,checkins\n")
+        out.write(f"{south},{west},3\n{north},{east},5\n")
+    city = cities.read(file)
+    assert (city.name, city.grid, city.total) == ("San Francisco", (24, 17), 8)
+    assert city.counts[0] == 3
+    assert city.counts[-1] == 5
+    assert city.as_map(city.counts)[-1, -1] == 5
+    other = tmp_path / "new_town.csv"
+    other.write_text("latitude,longitude\n0,0\n0,0\n1,1\n")
+    town = cities.read(other)
+    assert (town.name, town.counts[0], town.counts[-1]) == ("New Town", 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lat,long\n1,2\n", "latitude, longitude"),
+        ("latitude,longitude\n", "at least one place"),
+        ("latitude,longitude\nnorth,2\n", "could not convert"),
+    ],
+)
+def test_a_file_that_is_no_list_of_places_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        cities.cities(file)
+
+
+def test_an_empty_folder_of_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="folder with csv files"):
+        cities.cities(tmp_path)
+
+
+def test_a_synthetic_city_says_so_on_its_page_and_is_the_same_every_time() -> None:
+    assert (cities.synthetic().counts == cities.synthetic().counts).all()
+    assert "synthetic" in BY_NAME["biswas-2022-table-6"].run(QUICK).missing
+
+
+def test_given_data_is_named_on_the_page(tmp_path: Path) -> None:
+    south, _, west, _ = cities.SAN_FRANCISCO
+    file = tmp_path / "sf.csv"
+    rng = np.random.default_rng(3)
+    places = rng.uniform([south, west], [south + 0.07, west + 0.13], size=(600, 2))
+    rows = "".join(f"{a},{b},10\n" for a, b in places)
+    file.write_text("latitude,longitude,checkins\n" + rows)
+    result = BY_NAME["biswas-2022-figure-6"].run(Setting(True, file))
+    assert "San Francisco (sf.csv, 6,000 check-ins)" in result.missing
+    assert "not the paper's data" in result.missing
+
+
+def test_the_paper_s_comparison_has_delta_zero() -> None:
+    """Biswas et al. compare at epsilon = epsilon0, where no Gaussian mechanism exists."""
+    survey = sdp.Shuffled(sdp.KaryRandomizedResponse(k=15, epsilon0=4.0), n=1000)
+    assert survey.delta(epsilon=4.0).upper == 0.0
+
+
+def test_the_documentation_has_every_page_in_full_and_small_pictures() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "papers"
+    for item in ITEMS:
+        stamp = made_with((folder / f"{item.name}.md").read_text(encoding="utf-8"))
+        assert stamp is not None
+        assert (stamp["item"], stamp["quick"]) == (item.name, False)
+        assert (folder / f"{item.name}.csv").is_file()
+    assert sum(path.stat().st_size for path in folder.glob("*.png")) < 4_000_000
