@@ -36,10 +36,10 @@ bench: .venv/installed-bench ## measure the accountant and sampling, and write d
 	@$(BIN)/python benchmarks/accounting.py --output docs/performance.md
 
 bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
-	@$(BIN)/python benchmarks/collect.py
+	@$(BIN)/python benchmarks/collect.py --output docs/performance-collect.md
 
 bench-learn: .venv/installed-dev ## measure training
-	@$(BIN)/python benchmarks/learn.py
+	@$(BIN)/python benchmarks/learn.py --output docs/performance-learn.md
 
 docs: .venv/installed-docs ## build the site in build/docs/html (warnings are errors)
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs/trees docs build/docs/html

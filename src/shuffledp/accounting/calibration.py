@@ -176,19 +176,24 @@ Ratio = Callable[[float], float]
 
 
 def _largest_epsilon0(ratio: Ratio, target: _Target, population: int | None) -> float:
-    most = target.most_epsilon0
-    low, high = 0.0, min(max(1.0, target.epsilon), most)
+    return _stepped(ratio, max(1.0, target.epsilon), target.most_epsilon0, target.tolerance)
+
+
+def _smallest_gamma(ratio: Ratio, target: _Target, population: int | None) -> float:
+    """Larger gamma is more private; gamma = 1 is independent of the input. In -log(gamma)."""
+    steps = _stepped(lambda u: ratio(math.exp(-u)), 1.0, target.most_epsilon0, target.tolerance)
+    return math.exp(-steps)
+
+
+def _stepped(ratio: Ratio, first: float, most: float, tolerance: float) -> float:
+    """The largest value up to ``most`` that meets the target: in steps, then by bisection."""
+    low, high = 0.0, min(first, most)
     while ratio(high) <= 1.0:
         if high == most:
             return high
         # Not far beyond: where a large local epsilon can be certified at all, it takes long.
         low, high = high, min(high + min(high, 2.0), most)
-    return _bisect(ratio, low, high, target.tolerance)
-
-
-def _smallest_gamma(ratio: Ratio, target: _Target, population: int | None) -> float:
-    """Larger gamma is more private; gamma = 1 is independent of the input."""
-    return 1.0 - _bisect(lambda share: ratio(1.0 - share), 0.0, 1.0 - 1e-12, target.tolerance)
+    return _bisect(ratio, low, high, tolerance)
 
 
 def _bisect(ratio: Ratio, low: float, high: float, tolerance: float) -> float:

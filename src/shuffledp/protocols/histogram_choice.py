@@ -9,7 +9,9 @@ exactly and whatever the data: that is compared, each randomizer calibrated to (
 accountant. Candidates come in the order of their reports' size, and a later one has to be better by
 more than 2 %. Most need no calibration: a randomizer with the local epsilon0 at which it would begin to be
 better is asked for its certified delta, and is out if that is too large or there is no certificate.
-Randomizers that send a set of categories (one bit each) are candidates up to 4,096 categories.
+Randomizers that send a set of categories (one bit each) are candidates up to 4,096 categories. For two
+categories randomized response is the only one: it alone is analysed exactly, and all others with its
+epsilon0 are post-processings of it.
 """
 
 from __future__ import annotations
@@ -54,9 +56,8 @@ def best_calibrated(
         one = Shuffled(randomizer, n=n)
         try:
             # One round costs less than all: most are out after that, quickly.
-            return all(
-                (times * one).upper_delta(epsilon=epsilon) <= delta for times in (1, rounds)
-            )
+            deltas = ((i * one).upper_delta(epsilon=epsilon) for i in sorted({1, rounds}))
+            return all(found <= delta for found in deltas)
         except NoCertificateError:
             return False
 
@@ -77,6 +78,8 @@ def best_local(k: int, epsilon0: float) -> FrequencyRandomizer:
 
 def candidates(k: int) -> tuple[Kind, ...]:
     """The randomizers that are compared for k categories, the smallest reports first."""
+    if k == 2:
+        return (KaryRandomizedResponse,)
     return _SYMBOLS + _SETS if k <= _MOST_BITS else _SYMBOLS
 
 
