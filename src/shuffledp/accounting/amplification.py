@@ -380,13 +380,18 @@ def saddle(x: Floats, w: Floats, n: int) -> Floats:
     theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)
     steepest = 600.0 / x.max(axis=1)
     theta = np.minimum(theta, steepest)
-    for _ in range(25):
+    low, high = 1e-3 * theta, steepest
+    for _ in range(40):
         phi, tilted = _tilted_values(x, w, theta)
         first = tilted.sum(axis=1) / phi
         second = np.einsum("ij,ij->i", tilted, x) / phi - first * first
         slope = n * first - 2.0 / theta
+        # The function is convex: its slope says on which side of theta the minimum is.
+        low, high = np.where(slope < 0.0, theta, low), np.where(slope > 0.0, theta, high)
         step = -slope / (n * np.maximum(second, 0.0) + 2.0 / theta**2)
         moved = np.clip(theta + step, theta / 4.0, np.minimum(theta * 4.0, steepest))
+        inside = (moved > low) & (moved < high)
+        moved = np.where(inside, moved, np.sqrt(low * high))
         done = np.abs(moved - theta) <= 1e-2 * theta
         theta = moved
         if done.all():

@@ -25,6 +25,10 @@ from shuffledp.randomizers.kary import KaryRandomizedResponse
 _STEPS = 8
 _CLOSE = 0.998
 """Share of the target epsilon that is near enough."""
+_SMALL = 1e-3
+"""Relative steps of epsilon0 that are not worth an evaluation."""
+_FIRST = 5e-3
+"""Tolerance of the first answer: steps follow."""
 _AIM = 0.999
 _BACK = 0.99
 """Where a step back goes if the first answer is not certified."""
@@ -51,23 +55,16 @@ def calibrated_response(
         except NoCertificateError:
             return math.inf  # what cannot be certified does not meet the target
 
-    analysis = "blanket" if k == 2 else "best"
-    found = calibrate(
-        KaryRandomizedResponse,
-        k=k,
-        n=n,
-        rounds=rounds,
-        epsilon=epsilon,
-        delta=delta,
-        analysis=analysis,
-        tolerance=tolerance,
-    )
-    value = largest_certified(found.value, certified, epsilon) if k == 2 else found.value
-    return response(value)
+    plan = {"k": k, "n": n, "rounds": rounds, "epsilon": epsilon, "delta": delta}
+    if k > 2:
+        return response(calibrate(KaryRandomizedResponse, tolerance=tolerance, **plan).value)
+    quick = {"analysis": "blanket", "tolerance": max(tolerance, _FIRST)}
+    first = calibrate(KaryRandomizedResponse, **plan, **quick).value
+    return response(largest_certified(first, certified, epsilon))
 
 
 def largest_certified(first: float, certified: Callable[[float], float], epsilon: float) -> float:
-    """An epsilon0 with 0.998 epsilon <= ``certified(epsilon0)`` <= epsilon, or the best of a few tries."""
+    """An epsilon0 with ``certified(epsilon0)`` <= epsilon, within a thousandth of the largest."""
     tried: dict[float, float] = {}
     guess = first
     for _ in range(_STEPS):
@@ -75,9 +72,9 @@ def largest_certified(first: float, certified: Callable[[float], float], epsilon
         if _CLOSE * epsilon <= tried[guess] <= epsilon:
             return guess
         guess = _next(tried, epsilon)
-        if guess in tried:
+        good = [value for value, seen in tried.items() if seen <= epsilon]
+        if good and guess - max(good) <= _SMALL * guess:
             break
-    good = [value for value, seen in tried.items() if seen <= epsilon]
     if not good:
         raise ValueError(
             f"epsilon = {epsilon!r} could not be certified for any epsilon0 of {sorted(tried)}"

@@ -30,7 +30,7 @@ from shuffledp.randomizers.grid import (
 from shuffledp.randomness.uniform import WORD
 
 _FAR = 7
-_MOST_LEVELS = 256
+_MOST_LEVELS = 1024
 _MOST_OUTPUTS = 2**14
 _CONTEXT = Context(prec=40)
 

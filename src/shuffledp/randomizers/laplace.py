@@ -34,7 +34,7 @@ from shuffledp.randomizers.grid import (
 from shuffledp.randomness.exponential import exponential
 from shuffledp.randomness.uniform import WORD
 
-_MOST_LEVELS = 256
+_MOST_LEVELS = 1024
 
 
 @dataclass(frozen=True, init=False)
