@@ -1,6 +1,6 @@
 """How fast collections are: beside only reading the column, a plain sort, Spark and pure-ldp.
 
-    python benchmarks/collect.py [--rows 1e8]
+    python benchmarks/collect.py [--rows 1e8] [--output docs/performance-collect.md]
 
 A Parquet column of whole numbers in [0, 16) is randomized (16-ary randomized response, epsilon0 = 4),
 shuffled (counting is the shuffle) and counted. Times are CPU seconds of all threads, medians of
@@ -11,10 +11,12 @@ needs scikit-learn and statsmodels, which it does not name).
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -43,15 +45,80 @@ GIBIBYTE = 2**30
 COLUMN = "v"
 
 
+PAGE = """# Performance of collections
+
+Written by `make bench-collect`, which measures everything again; do not edit.
+
+A Parquet column of whole numbers in [0, {categories}) is randomized ({categories}-ary randomized response,
+epsilon0 = {epsilon0:g}), shuffled (counting is the shuffle) and counted. Times are CPU seconds of all
+threads, medians of alternating runs, warm; where "wall" is said they are wall-clock seconds of one run. A
+ratio compares two times of the same run. {setting}
+{load}
+
+## Goals
+
+{goals}
+
+{checks}
+
+## How time grows with the rows
+
+{growth}
+{left_out}"""
+"""The page, to be filled in."""
+
+PACKAGES = ("shuffledp", "numpy", "pyarrow", "cryptography", "pyspark", "pure-ldp")
+LEFT_OUT: list[str] = []
+"""What could not be measured, and why."""
+
+
 def main() -> None:
-    """Measure everything and print it."""
+    """Measure everything; print the page, or write it."""
     parser = argparse.ArgumentParser(description="Benchmarks of collections.")
     parser.add_argument("--rows", type=float, default=ROWS, help="of the largest file")
-    rows = int(parser.parse_args().rows)
+    parser.add_argument("--output", type=Path, help="write the page here instead of printing it")
+    chosen = parser.parse_args()
+    text = page(int(chosen.rows))
+    if chosen.output is None:
+        print(text)
+        return
+    chosen.output.write_text(text, encoding="utf-8")
+    print(f"wrote {chosen.output}")
+
+
+def page(rows: int) -> str:
+    """Everything measured, as Markdown."""
+    before = os.getloadavg()[0]
     figures = list(collections(rows))
-    print(table(ROW_HEADER, [f.cells() for f in figures if isinstance(f, Row)]))
-    print(table(CHECK_HEADER, [f.cells() for f in figures if isinstance(f, Check)]))
-    print(table(["rows", "reading and counting", "collecting", "per row"], growth(rows)))
+    grown = table(["rows", "reading and counting", "collecting", "ratio", "per row"], growth(rows))
+    load = (
+        f"{os.cpu_count()} cores; mean load of the machine {before:.1f} before and "
+        f"{os.getloadavg()[0]:.1f} after (other work shares it: wall-clock seconds suffer, CPU "
+        "seconds and ratios hardly)."
+    )
+    return PAGE.format(
+        categories=CATEGORIES,
+        epsilon0=EPSILON0,
+        setting=setting(),
+        load=load,
+        goals=table(ROW_HEADER, [f.cells() for f in figures if isinstance(f, Row)]),
+        checks=table(CHECK_HEADER, [f.cells() for f in figures if isinstance(f, Check)]),
+        growth=grown,
+        left_out="".join(f"\n{reason}\n" for reason in LEFT_OUT),
+    )
+
+
+def setting() -> str:
+    """Versions and processor."""
+    return f"Python {platform.python_version()}, {', '.join(map(named, PACKAGES))}, {platform.machine()}."
+
+
+def named(package: str) -> str:
+    """A package with its version."""
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"{package} not installed"
 
 
 def collections(rows: int = ROWS) -> Iterator[Row | Check]:
@@ -75,8 +142,8 @@ def growth(rows: int = ROWS) -> list[list[str]]:
         while n <= rows:
             path = write_column(Path(folder) / f"{n}.parquet", n)
             ours, reading = in_turn(collecting(path, n), counting(path))
-            cells = [short(n), seconds(reading), seconds(ours), f"{1e9 * ours / n:.3g} ns"]
-            lines.append(cells)
+            cells = [short(n), seconds(reading), seconds(ours), f"{ours / reading:.3g}"]
+            lines.append([*cells, f"{1e9 * ours / n:.3g} ns"])
             path.unlink()
             n *= 10
     return lines
@@ -188,7 +255,7 @@ def spark(path: Path) -> Iterator[Row]:
         session = spark_session()
         started = perf_counter() - start
     except (ImportError, RuntimeError) as error:
-        print(f"Spark is left out: {error}")
+        LEFT_OUT.append(f"Spark is left out: {error}")
         return
     yield Row("start of a local Spark session, wall", started)
     engine, parties = SparkEngine(session), protocol(SPARK_ROWS)
@@ -227,7 +294,7 @@ def against_pure_ldp() -> Iterator[Row]:
     try:
         oracle = import_module("pure_ldp.frequency_oracles.direct_encoding")
     except ImportError as error:
-        print(f"pure-ldp is left out: {error}")
+        LEFT_OUT.append(f"pure-ldp is left out: {error}")
         return
     values = np.random.default_rng(0).integers(0, CATEGORIES, LOOPED)
     client = oracle.DEClient(EPSILON0, CATEGORIES, lambda value: value)

@@ -113,6 +113,33 @@ def test_nothing_is_written_to_a_corrupt_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"not a log\n"
 
 
+FULL = """
+import resource, sys
+from pathlib import Path
+from shuffledp.protocols.chained_log import locked
+path = Path(sys.argv[1])
+room = path.stat().st_size + int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+try:
+    with locked(path) as log:
+        log.append({"value": 9})
+except OSError as error:
+    sys.exit(str(error).count("too large"))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.parametrize("room", [0, 1, 60])
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, room: int) -> None:
+    path = tmp_path / "log"
+    write(path, 2)
+    before = path.read_bytes()
+    assert python(FULL, path, room).wait() == 1
+    assert path.read_bytes() == before
+    write(path, 1)
+    assert values(path) == [0, 1, 0]
+
+
 DIES_HALFWAY = """
 import os, signal, sys
 from pathlib import Path

@@ -245,6 +245,18 @@ def test_results_print_and_become_frames() -> None:
     assert np.array_equal(frame["lower"], result.interval(0.99).lower)
 
 
+def test_results_are_drawn_with_their_intervals() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    protocol = survey()
+    result = protocol.analyze(protocol.randomize(HELD))
+    ax = result.plot(truth=[300, 150, 45, 5, 0], confidence=0.9)
+    bars = sorted(bar.get_width() for bar in ax.patches)
+    assert bars == pytest.approx(sorted(result.counts))
+    figure = ax.get_figure()
+    assert figure is not None
+    assert any("90% interval" in text.get_text() for text in figure.legends[0].get_texts())
+
+
 def test_a_single_report_is_analysed_as_well() -> None:
     with pytest.warns(UserWarning, match="1 honest reports instead of 500"):
         result = survey().analyze(survey().randomize(["cat"]))

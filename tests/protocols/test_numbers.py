@@ -160,6 +160,13 @@ def test_impossible_plans_are_refused() -> None:
         mean().analyze(tally=[1] * (mean().levels + 1), n=N)
 
 
+def test_results_are_drawn_with_their_intervals() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    result = mean().analyze(mean().randomize(DATA["spread"]))
+    ax = result.plot()
+    assert ax.lines[0].get_xdata()[0] == pytest.approx(result.value)
+
+
 def test_results_print_and_become_frames() -> None:
     pandas = pytest.importorskip("pandas")
     result = mean().analyze(mean().randomize(DATA["spread"]))

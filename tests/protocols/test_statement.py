@@ -40,6 +40,14 @@ def test_fewer_reports_weaken_the_statement_visibly() -> None:
     assert json.loads(statement.to_json())["weakened"] is True
 
 
+def test_the_warning_never_says_less_than_the_certificate() -> None:
+    for received in (300, 500, 600, 700, 900):
+        with pytest.warns(WeakerPrivacyWarning) as caught:
+            statement = state_privacy(survey(), received)
+        said = str(caught[0].message).split("epsilon is ")[1].split(";")[0]
+        assert statement.epsilon <= float(said) <= 1.0001 * statement.epsilon
+
+
 def test_only_honest_reports_count() -> None:
     with pytest.warns(WeakerPrivacyWarning):
         by_share = state_privacy(survey(), 1000, honest_fraction=0.75)

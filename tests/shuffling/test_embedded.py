@@ -79,6 +79,13 @@ def test_a_column_of_missing_values_is_an_error(pets: HistogramProtocol) -> None
         collect(pets, [None] * 6)
 
 
+def test_a_column_of_missing_values_can_have_a_category_of_its_own() -> None:
+    answer = shuffledp.KaryRandomizedResponse(k=3, epsilon0=30.0)
+    lenient = HistogramProtocol(["a", "b"], 30.0, 1e-6, n=6, randomizer=answer, other="unknown")
+    # A random answer has probability 1e-12.
+    assert tallied(lenient, [None] * 6).tally.tolist() == [0, 0, 6]
+
+
 def test_wide_reports_are_made_a_few_at_a_time_and_rows_keep_their_numbers(
     pets: HistogramProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:

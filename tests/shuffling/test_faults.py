@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 import shuffledp
 from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.protocols.ledger import Ledger
 from shuffledp.shuffling.files import open_reports
 from shuffledp.shuffling.header import ReportFileError
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
@@ -141,6 +143,75 @@ def test_an_interrupted_step_leaves_nothing_behind(
     assert died.returncode == -signal.SIGINT, died.stderr
     assert not list(output.parent.iterdir())
     assert contents(inputs) == before
+
+
+ENDLESS = """
+import pyarrow as pa
+batch = pa.record_batch({{"pet": ["cat", "dog"] * 500_000}})
+endless = pa.RecordBatchReader.from_batches(batch.schema, itertools.repeat(batch))
+roles.randomize_file(pets, endless, {output!r}, column="pet")
+"""
+
+
+def test_ctrl_c_in_the_middle_of_the_work_leaves_nothing_behind(tmp_path: Path) -> None:
+    # Threads are at work and some of the output is on the disk when the signal comes from outside.
+    source = str(Path(shuffledp.__file__).parents[1])
+    code = PRELUDE + ENDLESS.format(output=str(tmp_path / "o.parquet"))
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": source},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not any(path.stat().st_size > 1000 for path in tmp_path.iterdir()):
+        assert worker.poll() is None
+        time.sleep(0.02)
+    worker.send_signal(signal.SIGINT)
+    _, said = worker.communicate()
+    assert worker.returncode == -signal.SIGINT, said
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_analysis_killed_after_its_commitment_can_be_run_again_and_counts_once(
+    inputs: dict[str, Path], pets: HistogramProtocol, tmp_path: Path
+) -> None:
+    budget = (9.0, 1e-6)
+    ledger = Ledger(tmp_path / "ledger", budget)
+    ticket = ledger.reserve(pets, population="owners")
+    died = run(f"""
+from shuffledp.protocols.ledger import Ledger
+ledger, commit = Ledger({str(ledger.path)!r}, {budget}), Ledger.commit
+
+def and_die(*arguments, **named):
+    commit(*arguments, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Ledger.commit = and_die
+roles.analyze_file(pets, {str(inputs["analyze"])!r}, ledger=ledger, reservation={ticket!r})
+""")
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert [found.status for found in ledger.collections] == ["committed"]
+    before, spent = ledger.path.read_bytes(), ledger.epsilon("owners")
+    result = analyze_file(pets, inputs["analyze"], ledger=ledger, reservation=ticket)
+    assert result.n == 3000
+    assert result.privacy.total_epsilon == spent
+    assert ledger.path.read_bytes() == before
+
+
+def test_a_reservation_is_not_good_for_other_reports(
+    inputs: dict[str, Path], pets: HistogramProtocol, tmp_path: Path
+) -> None:
+    ledger = Ledger(tmp_path / "ledger", (9.0, 1e-6))
+    ticket = ledger.reserve(pets, population="owners")
+    analyze_file(pets, inputs["analyze"], ledger=ledger, reservation=ticket)
+    shuffle_files(inputs["shuffle"], tmp_path / "other.parquet", minimum=1)
+    with pytest.raises(ValueError, match="is committed already"):
+        analyze_file(pets, tmp_path / "other.parquet", ledger=ledger, reservation=ticket)
+    with pytest.raises(ValueError, match="already, with 3000 honest reports; got 2000"):
+        analyze_file(
+            pets, inputs["analyze"], ledger=ledger, reservation=ticket, minimum_honest=2000
+        )
 
 
 def test_what_a_killed_step_leaves_is_no_report_file(

@@ -144,9 +144,11 @@ def _target(given: Given, n: int) -> Given:
 
 
 def _plan(make: Make, given: Given) -> None:
+    from shuffledp.protocols.certificate import certified_epsilon
+
     protocol = make(**_target(given, given["n"]))
     write_protocol(given["plan_file"], protocol)
-    certified = protocol.mechanism().upper_epsilon(delta=protocol.delta)
+    certified = certified_epsilon(protocol.mechanism(), protocol.delta)
     if given["as_json"]:
         print_json(protocol=protocol.to_dict(), epsilon=certified, delta=protocol.delta)
         return

@@ -143,8 +143,10 @@ def tail_sum(
         tilted.append(t)
         log_total += group.count * log_phi
         rounding += group.count * units * theta * t.roughness
-    with np.errstate(under="ignore"):
+    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         own_w = own.c * np.exp(theta[:, None] * own.z)[:, :, None]
+    if not np.isfinite(own_w).all():
+        raise NoCertificateError("a single value outweighs the sum: the numbers are too large")
     own_abs = np.abs(own_w)
     largest = own_abs.max(axis=2)
     points = _window(groups, tilted, own, largest, k0, theta, log_total)

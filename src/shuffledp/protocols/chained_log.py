@@ -21,8 +21,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from shuffledp.protocols.protocol import canonical_json
 
@@ -56,7 +57,7 @@ class Record:
 class OpenLog:
     """The file while it is locked."""
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, file: FileIO) -> None:
         self._path, self._file = path, file
         self.records, self._end = _read(path, file)
 
@@ -67,7 +68,7 @@ class OpenLog:
         self._cut()
         try:
             self._file.seek(self._end)
-            self._file.write(_line(record, previous))
+            _write_all(self._file, _line(record, previous))
             self._synchronise()
         except OSError:
             self._cut()  # a full disk: take back what was written of the line
@@ -78,12 +79,10 @@ class OpenLog:
 
     def _cut(self) -> None:
         """Remove what lies behind the last whole line."""
-        self._file.flush()
         if self._file.seek(0, os.SEEK_END) > self._end:
             self._file.truncate(self._end)
 
     def _synchronise(self) -> None:
-        self._file.flush()
         os.fsync(self._file.fileno())
         if not self.records:  # a new file: its name must survive as well
             _synchronise_directory(self._path.parent)
@@ -93,7 +92,8 @@ class OpenLog:
 def locked(path: Path) -> Iterator[OpenLog]:
     """The file at ``path`` (made if need be), for this process alone."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-    with os.fdopen(descriptor, "r+b") as file:
+    # Unbuffered: nothing of a line that failed waits to be written later.
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
         _lock(file)
         try:
             yield OpenLog(path, file)
@@ -101,7 +101,14 @@ def locked(path: Path) -> Iterator[OpenLog]:
             _unlock(file)
 
 
-def _lock(file: BinaryIO) -> None:
+def _write_all(file: FileIO, line: bytes) -> None:
+    """An unbuffered write may stop short, where a disk fills up for instance."""
+    rest = memoryview(line)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _lock(file: FileIO) -> None:
     if sys.platform == "win32":
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
@@ -109,9 +116,8 @@ def _lock(file: BinaryIO) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def _unlock(file: BinaryIO) -> None:
+def _unlock(file: FileIO) -> None:
     if sys.platform == "win32":
-        file.flush()
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
     # Elsewhere closing the file releases the lock.
@@ -137,7 +143,7 @@ def _line(record: Record, previous: str) -> bytes:
     return canonical_json(fields | {"previous": previous, "hash": record.hash}).encode() + b"\n"
 
 
-def _read(path: Path, file: BinaryIO) -> tuple[list[Record], int]:
+def _read(path: Path, file: FileIO) -> tuple[list[Record], int]:
     """All whole lines, checked, and where they end."""
     file.seek(0)
     *lines, rest = file.read().split(b"\n")

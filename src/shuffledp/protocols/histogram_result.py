@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from shuffledp.analyzers.simplex import project_to_simplex
 from shuffledp.protocols.statement import PrivacyStatement
 from shuffledp.randomizers.categorical import Counts, Floats
 from shuffledp.randomizers.frequency import FrequencyRandomizer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = 20
 
@@ -67,6 +70,14 @@ class HistogramResult:
     def projected(self) -> Floats:
         """The nearest counts that are not negative and sum to n: a histogram, but not unbiased."""
         return project_to_simplex(self.counts, float(self.n))
+
+    def plot(
+        self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Counts with their intervals (needs matplotlib); ``truth``: true counts of made-up data."""
+        from shuffledp.plotting.histograms import histogram
+
+        return histogram(self, truth=truth, confidence=confidence, ax=ax)
 
     def to_pandas(self) -> Any:
         """A data frame, one row per category."""

@@ -5,7 +5,7 @@ accountant composes it with everything collected from the same population (adapt
 may depend on the results before it), and refuses it if the certified total would exceed the budget.
 Afterwards it is committed with the honest reports that really came, or released if it never ran. A
 reservation that is neither (a crash) goes on counting as planned; analyze the reports again to commit
-what really came.
+what really came. A file of reports may be analyzed again after that as well: it is not counted twice.
 
 A population is a set of people, named by the caller; people must not be in two populations. Fewer
 honest reports than reserved may cost more than the budget: that has happened then, so it is recorded,
@@ -73,7 +73,9 @@ class OverspentWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Collection:
-    """One collection of the ledger: ``status`` is "reserved", "committed" or "released"."""
+    """One collection of the ledger: ``status`` is "reserved", "committed" or "released".
+
+    ``batch`` names the reports that were committed, if they came from a file."""
 
     id: str
     population: str
@@ -82,6 +84,7 @@ class Collection:
     honest: int
     status: str
     note: str
+    batch: str | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -183,21 +186,29 @@ class Ledger:
             log.append(_reservation(asked))
         return asked.id
 
-    def commit(self, reservation: str, protocol: Protocol, *, honest: int) -> str:
-        """Record that a reserved collection was run with ``honest`` reports; gives its population."""
+    def commit(
+        self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None
+    ) -> str:
+        """Record that a reserved collection was run with ``honest`` reports; gives its population.
+
+        ``batch`` names the reports. To analyze the same ones again (after a crash, say) costs nothing:
+        a commitment with the name and number of an earlier one is not recorded again."""
         users = _validate.count("honest", honest)
         with self._open() as log:
-            found = self._reserved(log, reservation)
+            found = self._known(log, reservation)
             if found.fingerprint != protocol.fingerprint:
                 raise ValueError(f"reservation {reservation!r} was made for another protocol")
-            log.append({"commit": reservation, "honest": users, "time": _now()})
+            if batch is not None and (found.status, found.batch) == ("committed", batch):
+                return _unchanged(found, users).population
+            _require_reserved(found)
+            log.append({"commit": reservation, "honest": users, "batch": batch, "time": _now()})
             if users >= found.honest:
                 return found.population
             total = self._epsilon(self._spent(log, found.population))
         if total > self.budget[0]:
             warnings.warn(
                 f"{users} honest reports instead of {found.honest}: {found.population!r} is at "
-                f"epsilon = {total:.6g}, beyond the budget of {self.budget[0]:.6g}",
+                f"epsilon = {rounded_up(total, 6)}, beyond the budget of {self.budget[0]:.6g}",
                 OverspentWarning,
                 stacklevel=2,
             )
@@ -206,15 +217,13 @@ class Ledger:
     def release(self, reservation: str) -> None:
         """Give a reservation back. Only if no report of the collection has left a client."""
         with self._open() as log:
-            self._reserved(log, reservation)
+            _require_reserved(self._known(log, reservation))
             log.append({"release": reservation, "time": _now()})
 
-    def _reserved(self, log: OpenLog, reservation: str) -> Collection:
+    def _known(self, log: OpenLog, reservation: str) -> Collection:
         found = _collections(log.records, self.path).get(reservation)
         if found is None:
             raise ValueError(f"reservation must be one of {self.path}, got {reservation!r}")
-        if found.status != "reserved":
-            raise ValueError(f"reservation {reservation!r} is {found.status} already")
         return found
 
     def _spent(self, log: OpenLog, population: str) -> Mechanism:
@@ -226,6 +235,21 @@ class Ledger:
 
     def _epsilon(self, mechanism: Mechanism) -> float:
         return certified_epsilon(mechanism, self.delta) if mechanism.parts else 0.0
+
+
+def _require_reserved(collection: Collection) -> None:
+    if collection.status != "reserved":
+        raise ValueError(f"reservation {collection.id!r} is {collection.status} already")
+
+
+def _unchanged(collection: Collection, honest: int) -> Collection:
+    """Itself, if it was committed with as many honest reports."""
+    if collection.honest != honest:
+        raise ValueError(
+            f"reservation {collection.id!r} is committed already, with {collection.honest} honest "
+            f"reports; got {honest}"
+        )
+    return collection
 
 
 def _checked_budget(budget: Any) -> tuple[float, float]:
@@ -275,13 +299,14 @@ def _apply(state: dict[str, Collection], content: dict[str, Any]) -> None:
         collection = Collection(id=fields.pop("reserve"), status="reserved", **fields)
         state[collection.id] = collection
     elif "commit" in fields:
-        state[fields["commit"]] = _changed(state[fields["commit"]], "committed", fields["honest"])
+        found = state[fields["commit"]]
+        changes = {"honest": fields["honest"], "batch": fields.get("batch")}
+        state[found.id] = _changed(found, "committed", **changes)
     else:
         found = state[fields["release"]]
-        state[found.id] = _changed(found, "released", found.honest)
+        state[found.id] = _changed(found, "released")
 
 
-def _changed(collection: Collection, status: str, honest: int) -> Collection:
-    if collection.status != "reserved":
-        raise ValueError(f"{collection.id} is {collection.status} already")
-    return replace(collection, status=status, honest=honest)
+def _changed(collection: Collection, status: str, **changes: Any) -> Collection:
+    _require_reserved(collection)
+    return replace(collection, status=status, **changes)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shuffledp.analyzers.count_intervals import checked_confidence, quantile
 from shuffledp.protocols.histogram_result import Interval
 from shuffledp.protocols.statement import PrivacyStatement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,14 @@ class NumberResult:
         return Interval(
             min(max(self.value - margin, low), high), max(min(self.value + margin, high), low)
         )
+
+    def plot(
+        self, *, truth: float | None = None, confidence: float | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """The number with its interval (needs matplotlib); ``truth``: the true one of made-up data."""
+        from shuffledp.plotting.histograms import estimate
+
+        return estimate(self, truth=truth, confidence=confidence, ax=ax)
 
     def to_pandas(self) -> Any:
         """A data frame of one row."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
@@ -30,6 +31,7 @@ _SMALL = 1e-3
 _FIRST = 5e-3
 """Tolerance of the first answer: steps follow."""
 _AIM = 0.999
+_LEAST = 0.01
 _BACK = 0.99
 """Where a step back goes if the first answer is not certified."""
 
@@ -55,16 +57,16 @@ def calibrated_response(
         except NoCertificateError:
             return math.inf  # what cannot be certified does not meet the target
 
-    plan = {"k": k, "n": n, "rounds": rounds, "epsilon": epsilon, "delta": delta}
+    plan: dict[str, Any] = {"k": k, "n": n, "rounds": rounds, "epsilon": epsilon, "delta": delta}
     if k > 2:
         return response(calibrate(KaryRandomizedResponse, tolerance=tolerance, **plan).value)
-    quick = {"analysis": "blanket", "tolerance": max(tolerance, _FIRST)}
+    quick: dict[str, Any] = {"analysis": "blanket", "tolerance": max(tolerance, _FIRST)}
     first = calibrate(KaryRandomizedResponse, **plan, **quick).value
     return response(largest_certified(first, certified, epsilon))
 
 
 def largest_certified(first: float, certified: Callable[[float], float], epsilon: float) -> float:
-    """An epsilon0 with ``certified(epsilon0)`` <= epsilon, within a thousandth of the largest."""
+    """An epsilon0 with ``certified(epsilon0)`` <= epsilon, the largest up to about a thousandth."""
     tried: dict[float, float] = {}
     guess = first
     for _ in range(_STEPS):
@@ -91,9 +93,9 @@ def _next(tried: dict[float, float], epsilon: float) -> float:
         return _BACK * high
     if high is not None and not (low < high and math.isfinite(tried[high])):
         return 0.5 * (low + high)
-    # Few people: epsilon ~ epsilon0. Many: epsilon ~ exp(epsilon0 / 2).
-    slope = min(2.0, low)
-    if high is not None:
-        slope = (high - low) / math.log(tried[high] / tried[low])
-    guess = low + slope * math.log(_AIM * epsilon / tried[low])
-    return guess if high is None else min(max(guess, low), 0.5 * (low + high) + 0.45 * (high - low))
+    reached = max(tried[low], _LEAST * epsilon)  # zero where delta alone covers the difference
+    if high is None:  # few people: epsilon ~ epsilon0; many: epsilon ~ exp(epsilon0 / 2)
+        return low + min(2.0, low) * math.log(_AIM * epsilon / reached)
+    slope = (high - low) / math.log(tried[high] / reached)
+    guess = low + slope * math.log(_AIM * epsilon / reached)
+    return min(max(guess, low), low + 0.95 * (high - low))

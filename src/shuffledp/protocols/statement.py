@@ -109,7 +109,7 @@ class PrivacyStatement:
 def _weaker(statement: PrivacyStatement) -> str:
     return (
         f"{statement.n_honest} honest reports instead of {statement.n_planned}: epsilon is "
-        f"{statement.epsilon:.6g}; {statement.epsilon_planned:.6g} was the target for "
+        f"{rounded_up(statement.epsilon, 6)}; {written(statement.epsilon_planned)} was the target for "
         f"{statement.rounds_planned} round{'s' * (statement.rounds_planned > 1)}"
     )
 
@@ -133,11 +133,13 @@ def state_privacy(
     rounds: int = 1,
     ledger: Ledger | None = None,
     reservation: str | None = None,
+    batch: str | None = None,
 ) -> PrivacyStatement:
     """The statement for the last of ``rounds`` collections, with ``received`` reports.
 
     Earlier rounds are taken to have had as many honest reports; a ledger knows better. With one, the
-    ``reservation`` made there before the collection becomes a commitment of what really came in."""
+    ``reservation`` made there before the collection becomes a commitment of what really came in;
+    ``batch`` names the reports, so that the same ones can be analyzed again."""
     honest = honest_reports(received, honest_fraction, minimum_honest)
     so_far = _validate.count("rounds", rounds, most=protocol.rounds)
     if (ledger is None) != (reservation is None):
@@ -145,7 +147,7 @@ def state_privacy(
     population: str | None = None
     total: tuple[float | None, float | None] = (None, None)
     if ledger is not None and reservation is not None:
-        population = ledger.commit(reservation, protocol, honest=honest)
+        population = ledger.commit(reservation, protocol, honest=honest, batch=batch)
         total = (ledger.epsilon(population), ledger.delta)
     statement = PrivacyStatement(
         protocol.name,

@@ -159,7 +159,10 @@ def _together(inputs: PathLike | Sequence[PathLike]) -> list[StoredReports]:
 
 
 def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> Any:
-    """The protocol's result from a shuffled report file. ``assumptions`` go to ``protocol.analyze``."""
+    """The protocol's result from a shuffled report file. ``assumptions`` go to ``protocol.analyze``.
+
+    With a ledger the file is known by the name of its batch: it may be analyzed again, after a crash
+    for instance, under the same reservation."""
     stored = open_reports(path)
     if stored.header.stage != "shuffled":
         raise ReportFileError(
@@ -167,6 +170,8 @@ def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> A
         )
     tally, n = tally_file(protocol, stored)
     check_enough(n, 1)
+    if assumptions.get("ledger") is not None:
+        assumptions["batch"] = stored.header.batch
     return protocol.analyze(tally=tally, n=n, **assumptions)
 
 
