@@ -462,6 +462,11 @@ def test_spark_is_an_engine_that_can_be_asked_for(
     assert asked == [("pets.csv", "pet")]
 
 
+@pytest.mark.parametrize("name", ["nonsense", "engine", "../spark"])
+def test_an_engine_that_is_none_is_refused(shuffledp: Run, name: str) -> None:
+    refused(shuffledp(COUNT + f" --engine {name}"), 2, "no engine")
+
+
 def test_rounds_meet_the_target_together_and_are_counted(shuffledp: Run) -> None:
     line = COUNT + " --rounds 2 --json"
     first = answer(shuffledp(line))["privacy"]

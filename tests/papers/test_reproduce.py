@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 import shuffledp as sdp
 from shuffledp.cli.main import cli
-from shuffledp.papers.figures import cities, runner
+from shuffledp.papers.figures import cities, girgis_2021, runner
 from shuffledp.papers.figures.balle_2019_summation import Plan, lower_bound, simulated
 from shuffledp.papers.figures.koskela_2023_gaussian import _gaussian_alone
 from shuffledp.papers.figures.page import made_with, numbers
@@ -372,3 +372,14 @@ def test_the_documentation_has_every_page_in_full_and_small_pictures() -> None:
         assert (stamp["item"], stamp["quick"]) == (item.name, False)
         assert (folder / f"{item.name}.csv").is_file()
     assert sum(path.stat().st_size for path in folder.glob("*.png")) < 4_000_000
+
+
+def test_the_accuracies_of_the_learning_figure_are_those_of_the_study() -> None:
+    """They are measured by the study, not by the figure: the numbers must not drift apart."""
+    curves = Path(__file__).resolve().parents[2] / "studies" / "mnist" / "curves.csv"
+    with curves.open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["run"] == "paper"]
+    for rounds, accuracy in girgis_2021.MNIST.items():
+        seen = [float(row["test_accuracy"]) for row in rows if int(row["round"]) == rounds]
+        assert len(seen) == 5
+        assert sum(seen) / 5 == pytest.approx(accuracy, abs=6e-5)

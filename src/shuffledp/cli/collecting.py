@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,9 +33,6 @@ Make = Callable[..., "Protocol"]
 
 PRIVACY = "Privacy"
 RUN = "How it runs"
-ENGINES = {"embedded": "EmbeddedEngine", "spark": "SparkEngine"}
-"""Modules of ``shuffledp.shuffling`` with the class of the engine."""
-
 data_argument = click.argument("data", required=False, metavar="[DATA]")
 column_option = option(
     "--column", metavar="NAME", help="Needed if there are several.", group="Question"
@@ -89,10 +87,9 @@ _run_options = stacked(
     ),
     option(
         "--engine",
-        type=click.Choice([*ENGINES]),
         default="embedded",
         metavar="NAME",
-        help="embedded (this process) or spark.  [default: embedded]",
+        help="A module of shuffledp.shuffling: embedded (this process), spark.  [default: embedded]",
         group=RUN,
     ),
     option(
@@ -173,8 +170,14 @@ def _collect(make: Make, given: Given) -> None:
 
 
 def _engine(name: str) -> Engine:
-    module = import_module(f"shuffledp.shuffling.{name}")
-    engine: Engine = getattr(module, ENGINES[name])()
+    """``NameEngine`` of the module ``shuffledp.shuffling.name``: a new engine is one new file."""
+    home = f"shuffledp.shuffling.{name}"
+    known = name.isidentifier() and find_spec(home) is not None
+    kind = getattr(import_module(home), f"{name.capitalize()}Engine", None) if known else None
+    if kind is None:
+        text = f"no engine {name!r}; there are embedded and spark"
+        raise click.BadParameter(text, param_hint="--engine")
+    engine: Engine = kind()
     return engine
 
 

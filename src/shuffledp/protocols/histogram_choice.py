@@ -16,6 +16,8 @@ epsilon0 are post-processings of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.numerics.frequencies import NoCertificateError
@@ -27,7 +29,7 @@ from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.subset_selection import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 
-Kind = type[FrequencyRandomizer]
+Kind = Callable[..., FrequencyRandomizer]
 
 _AS_GOOD = 1.02
 _MOST_BITS = 4096
@@ -50,7 +52,7 @@ def best_calibrated(
 
     def calibrated(kind: Kind) -> FrequencyRandomizer:
         found = calibrate(kind, k=k, n=n, rounds=rounds, epsilon=epsilon, delta=delta)
-        return kind(k=k, epsilon0=found.value)  # type: ignore[call-arg]
+        return kind(k=k, epsilon0=found.value)
 
     def is_certified(randomizer: FrequencyRandomizer) -> bool:
         one = Shuffled(randomizer, n=n)
@@ -71,7 +73,7 @@ def best_calibrated(
 
 def best_local(k: int, epsilon0: float) -> FrequencyRandomizer:
     """The best randomizer without a shuffler: every one with the same epsilon0."""
-    made = [kind(k=k, epsilon0=epsilon0) for kind in candidates(k)]  # type: ignore[call-arg]
+    made = [kind(k=k, epsilon0=epsilon0) for kind in candidates(k)]
     good = _AS_GOOD * min(map(mean_variance, made))
     return next(randomizer for randomizer in made if mean_variance(randomizer) <= good)
 
@@ -87,7 +89,7 @@ def first_better(kind: Kind, k: int, variance: float) -> FrequencyRandomizer | N
     """The ``kind`` with the smallest epsilon0 whose ``mean_variance`` is at most ``variance``."""
 
     def of(epsilon0: float) -> FrequencyRandomizer:
-        return kind(k=k, epsilon0=epsilon0)  # type: ignore[call-arg]
+        return kind(k=k, epsilon0=epsilon0)
 
     low, high = 0.0, _LARGEST_EPSILON0
     if mean_variance(of(high)) > variance:

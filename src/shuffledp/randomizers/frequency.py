@@ -42,25 +42,23 @@ class FrequencyRandomizer(CategoricalRandomizer):
         apart = math.fsum(max(gap, 0.0) for gap in self.law().gap)
         return min(1.0, apart * (1.0 + 2.0**-50))
 
-    def _masses_of_three(self) -> tuple[int, int, int, int] | None:
-        """Base masses of the reports that support, of three given categories, 0, 1, 2 or all in one way.
+    def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
+        """(ratio, base masses): how reports look to somebody who watches three categories.
 
-        A report's probability is its base mass times e^epsilon0 if it supports the own category, up
-        to a factor. None where the three are not alike, or there are fewer."""
+        A report's probability is its base mass times the ratio, e^epsilon0 exactly, if it supports the
+        own category, up to a factor; the masses are those of reports that support 0, 1, 2 or all of
+        the three, in one way each. None where the three are not alike, or there are fewer."""
         return None
-
-    def _likelihood_ratio(self) -> Fraction:
-        """e^epsilon0 exactly: how much likelier a report is for a category that it supports."""
-        raise NotImplementedError
 
     def third_law(self) -> AmplificationLaw | None:
         """The law with ``clone`` the report of a user who holds a third category (None if unknown).
 
         What one concrete dataset shows to somebody who looks at three categories only."""
-        masses = self._masses_of_three()
-        if masses is None:
+        found = self._three_categories()
+        if found is None:
             return None
-        powers = (Fraction(1), self._likelihood_ratio())
+        ratio, masses = found
+        powers = (Fraction(1), ratio)
         patterns = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
         total = sum(masses[sum(pattern)] * powers[pattern[0]] for pattern in patterns)
         types = []

@@ -83,12 +83,10 @@ class HadamardResponse(FrequencyRandomizer):
             ]
         )
 
-    def _likelihood_ratio(self) -> Fraction:
-        return Fraction(self.weight, WORD - self.weight)
-
-    def _masses_of_three(self) -> tuple[int, int, int, int] | None:
+    def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         # Rows 1, 2 and 4 are independent: each pattern of signs has as many columns.
-        return (1, 1, 1, 1) if self.k >= 4 else None
+        ratio = Fraction(self.weight, WORD - self.weight)
+        return (ratio, (1, 1, 1, 1)) if self.k >= 4 else None
 
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.weight, WORD), Fraction(1, 2)

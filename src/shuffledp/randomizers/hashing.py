@@ -99,14 +99,13 @@ class OptimisedLocalHashing(FrequencyRandomizer):
             ]
         )
 
-    def _likelihood_ratio(self) -> Fraction:
-        p, p_other = self.response._support_fractions()
-        return p / p_other
-
-    def _masses_of_three(self) -> tuple[int, int, int, int] | None:
+    def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         # With two digits, 0, 1 and g have independent hashes (given the symbol, up to its shift).
+        if self.digits < 2:
+            return None
+        p, p_other = self.response._support_fractions()
         g = self.symbols
-        return ((g - 1) ** 3, (g - 1) ** 2, g - 1, 1) if self.digits >= 2 else None
+        return p / p_other, ((g - 1) ** 3, (g - 1) ** 2, g - 1, 1)
 
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         p, _ = self.response._support_fractions()

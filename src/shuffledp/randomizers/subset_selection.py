@@ -70,14 +70,12 @@ class SubsetSelection(SetRandomizer):
             [(up, down, down), (down, up, down), (both, both, hidden), (neither, neither, neither)]
         )
 
-    def _likelihood_ratio(self) -> Fraction:
-        return Fraction(self.weight * (self.k - self.size), (WORD - self.weight) * self.size)
-
-    def _masses_of_three(self) -> tuple[int, int, int, int] | None:
-        s, r = self.size, self.k - self.size  # ways to have given ones in the set and others not
+    def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         if self.k == 2:
             return None
-        return r * (r - 1) * (r - 2), s * r * (r - 1), s * (s - 1) * r, s * (s - 1) * (s - 2)
+        s, r = self.size, self.k - self.size  # ways to have given ones in the set and others not
+        masses = r * (r - 1) * (r - 2), s * r * (r - 1), s * (s - 1) * r, s * (s - 1) * (s - 2)
+        return Fraction(self.weight * r, (WORD - self.weight) * s), masses
 
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         return _support(self.k, self.size, Fraction(self.weight, WORD))

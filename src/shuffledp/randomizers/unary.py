@@ -69,13 +69,13 @@ class UnaryEncoding(SetRandomizer):
             [(up, down, down), (down, up, down), (both, both, hidden), (shared, shared, shared)]
         )
 
-    def _likelihood_ratio(self) -> Fraction:
+    def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         own, other = self.weights
-        return Fraction(own * (WORD - other), other * (WORD - own))
-
-    def _masses_of_three(self) -> tuple[int, int, int, int] | None:
-        one, zero = self.weights[1], WORD - self.weights[1]
-        return (zero**3, zero**2 * one, zero * one**2, one**3) if self.k > 2 else None
+        zero = WORD - other
+        if self.k == 2:
+            return None
+        ratio = Fraction(own * zero, other * (WORD - own))
+        return ratio, (zero**3, zero**2 * other, zero * other**2, other**3)
 
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         own, other = self.weights

@@ -28,7 +28,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.accounting.bounds.renyi import epsilon_from_renyi
+from shuffledp.accounting.bounds.renyi import epsilon_from_renyi, log1p_exp
 from shuffledp.numerics.binomial import UNIT, log1p_minus, log_pmf
 
 _MOST_ORDER = 10_000
@@ -67,11 +67,7 @@ def _upper(epsilon0: float, cohort: int, share: float, order: int) -> float:
     size = lgamma[order] + order * (abs(math.log(share)) + abs(log_moment) + log_gap + 2.0) - small
     top = float(terms.max())
     log_sum = top + math.log(float(np.exp(terms - top).sum())) + 32.0 * UNIT * (float(size) + order)
-    return _log1p_exp(log_sum) / (order - 1) * (1.0 + 1e-14)
-
-
-def _log1p_exp(x: float) -> float:
-    return math.log1p(math.exp(x)) if x < 0.0 else x + math.log1p(math.exp(-x))
+    return log1p_exp(log_sum) / (order - 1) * (1.0 + 1e-14)
 
 
 def girgis_2021_lower(epsilon0: float, cohort: int, population: int, order: float) -> float:
@@ -96,7 +92,7 @@ def girgis_2021_lower(epsilon0: float, cohort: int, population: int, order: floa
         log_sum = top + math.log(float(np.exp(terms - top).sum()))
     # t carries the rounding of the mean, a few units of it against a spread; terms grow like t^order.
     slack = 1e-9 + 16.0 * UNIT * exponent * (1.0 + asked / (1.0 + spread))
-    return _log1p_exp(log_sum - slack) / (exponent - 1.0) * (1.0 - 1e-12)
+    return log1p_exp(log_sum - slack) / (exponent - 1.0) * (1.0 - 1e-12)
 
 
 def _log_power_excess(t: np.ndarray, order: float) -> tuple[np.ndarray, np.ndarray]:

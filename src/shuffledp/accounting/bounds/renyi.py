@@ -82,7 +82,7 @@ def renyi_divergence(
     pieces = [_integral(curve, rate, allowed) for curve, rate in parts]
     log_factor = math.log(L) + math.log(L - 1.0)
     lower, upper = (
-        _log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (L - 1.0)
+        log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (L - 1.0)
         for ends in zip(*pieces, strict=True)
     )
     # No order exceeds the largest loss.
@@ -97,7 +97,8 @@ def _require_moderate(order: float, epsilon_max: float) -> None:
         )
 
 
-def _log1p_exp(x: float) -> float:
+def log1p_exp(x: float) -> float:
+    """log(1 + e^x), without overflow."""
     return math.log1p(math.exp(x)) if x < 0.0 else x + math.log1p(math.exp(-x))
 
 
