@@ -207,13 +207,18 @@ class Shuffled(OneRound):
 
     @cached_property
     def _base(self) -> BestProfile:
-        return profile_of(self._sampled, self.n, self.analysis)
+        return profile_of(self._bounded, self.n, self.analysis)
 
     @cached_property
     def _sampled(self) -> Any:
-        """What is analysed. A matrix is realised in whole multiples of 2^-64; all other randomizers
-        are described by what is sampled, or (randomized response) by no less."""
+        """What is analysed: the realised probabilities, whole multiples of 2^-64."""
         return getattr(self.randomizer, "realised", self.randomizer)
+
+    @property
+    def _bounded(self) -> Any:
+        """What is analysed from above: of randomized response what was asked, which tells no less."""
+        asked = isinstance(self.randomizer, KaryRandomizedResponse)
+        return self.randomizer if asked else self._sampled
 
     @cached_property
     def round(self) -> Round:
@@ -222,7 +227,7 @@ class Shuffled(OneRound):
         if self.fraction < 1.0:
             profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
-        local = self._sampled.epsilon0
+        local = self._bounded.epsilon0
         shrunk = subsampled_epsilon(local, self.fraction)
         if self.fraction < 1.0:
             shrunk *= 1.0 + 8.0 * UNIT

@@ -4,8 +4,9 @@ Sampling is exact: the truth has weight a and every other value weight b, whole 
 a + (k - 1) b = 2^64 and b = ceil(2^64 / (k - 1 + e^epsilon0)), so one random 64-bit word decides a
 report. Rounding b up makes the realised ln(a / b) at most epsilon0, less by about
 (k - 1 + e^epsilon0)^2 / (e^epsilon0 2^64): next to nothing below a million values. What is sampled is what
-was asked followed by a little more randomized response, so every bound that holds for epsilon0 holds
-for it.
+was asked followed by a little more randomized response, so every upper bound that holds for epsilon0
+holds for it. Lower bounds are those of ``realised``: the accountant's enclosures hold for what is
+sampled, and for the formula that was asked for as well.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from shuffledp.randomness.uniform import WORD, words_below
 from shuffledp.randomness.words import Words
 
 _LEAST_WEIGHT = 2**10
+_ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, init=False)
@@ -100,6 +102,16 @@ class KaryRandomizedResponse(FrequencyRandomizer):
         """ln(a / b) of the weights, rounded up: at most epsilon0."""
         a, b = self.weights
         return min(self.epsilon0, log_rounded_up(Fraction(a, b)))
+
+    @cached_property
+    def realised(self) -> KaryRandomizedResponse:
+        """What is sampled, with an epsilon0 rounded down; itself, if only rounding is between them.
+
+        Where nothing can be sampled it is the description itself."""
+        local = self.realised_epsilon0
+        if local >= self.epsilon0 * (1.0 - _ROUNDING) or not self.sampleable:
+            return self
+        return KaryRandomizedResponse(self.k, epsilon0=local * (1.0 - _ROUNDING))
 
     @property
     def sampleable(self) -> bool:
