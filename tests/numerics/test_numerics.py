@@ -65,7 +65,8 @@ def test_the_excess_of_a_mean_of_signs_is_its_sum(count: float) -> None:
     counts = np.array([count])
     for value, error, _, _ in (
         binomial.mean_of_signs_excess(counts, y[:, None], 1.0 - y[:, None]),
-        binomial.signs_excess_table(counts, y, 1.0 - y),
+        binomial.signs_excess_table(counts, y[:, None], 1.0 - y[:, None]),
+        binomial.mean_of_signs_excess(counts, y[:, None], 1.0 - y[:, None], binomial.ROUGH),
     ):
         assert np.all(np.abs(value[:, 0] - exact) <= error[:, 0] + 1e-14 * exact)
 

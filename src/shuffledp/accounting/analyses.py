@@ -58,6 +58,9 @@ class BestProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return self.profiles[0].infinite_loss
 
+    def guess(self, delta: float, most: float) -> float:
+        return self.profiles[0].guess(delta, most)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         found = list(self._certified(lambda p: p.upper(epsilon, resolution)))
         return np.asarray(np.min(found, axis=0))

@@ -14,16 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import Lattice, dominated, dominating, sample
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.accounting.search import CLOSELY, crossing
+from shuffledp.accounting.search import CLOSELY, crossing, newton
+from shuffledp.accounting.witnesses import Witness
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
 
 _REFINEMENTS = 7
 _CANDIDATES = np.array([0.25, 0.5, 0.95])
+_AROUND = np.array([-0.42, -0.15, 0.15, 0.42])
+_KEPT = 0.1
+"""In tolerances: an answer stays this far above, so that ten times the tolerance is never tighter."""
+_GUESSES = 2
+_FIRST = 1.2
+"""In tolerances: the coarsest resolution that is likely to be certified."""
 _EXACT = 1e-10
 _LARGEST_EPSILON = 690.0
 _SMALLEST_DELTA = 1e-280
@@ -39,7 +45,7 @@ class Round:
     ``alone``: a single user. There is no crowd to sum over and answers are exact."""
 
     profile: PrivacyProfile
-    witnesses: tuple[AmplificationProfile, ...]
+    witnesses: tuple[Witness, ...]
     pure: float
     attained: float
     alone: bool = False
@@ -145,8 +151,11 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     """Find where the analysis' own curve passes delta from below, then certify just above it."""
     if delta < profile.infinite_loss:
         return math.inf
-    guess = _gaussian_guess(profile.scale, delta)
     ceiling = profile.epsilon_max
+    guess = profile.guess(delta, min(ceiling, _LARGEST_EPSILON))
+    found, guess = _close_to(profile, delta, guess, tolerance)
+    if found is not None:
+        return found
 
     def attempt(resolution: float) -> tuple[float, bool]:
         nonlocal guess
@@ -170,11 +179,25 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     return _refine(attempt, tolerance)
 
 
-def _gaussian_guess(scale: float, delta: float) -> float:
-    """Start of the search: where a Gaussian loss of this standard deviation has this delta."""
-    if scale == 0.0:
-        return 1e-6
-    return scale * math.sqrt(2.0 * math.log1p(0.2 * scale / delta)) + 0.1 * scale
+def _close_to(
+    profile: PrivacyProfile, delta: float, guess: float, tolerance: float
+) -> tuple[float | None, float]:
+    """(the certified epsilon, or None; a better guess), where the guess is as good as it should be.
+
+    Above the answer the curve is certified below delta, and a tolerance below it still above."""
+    for _ in range(_GUESSES):
+        points = np.minimum(guess * (1.0 + tolerance * _AROUND), profile.epsilon_max)
+        if not points[0] > 0.0:
+            break
+        with suppress(NoCertificateError):
+            upper, lines = profile.both(points, _FIRST * tolerance)
+            above, below = lines.value >= delta, (upper <= delta) | (points == profile.epsilon_max)
+            if above[0] and below[-1]:
+                low, high = points[above][-1], points[np.argmax(below)] * (1.0 + _KEPT * tolerance)
+                if high <= low * (1.0 + tolerance):
+                    return min(float(high), profile.epsilon_max), guess
+            guess = newton(lines, delta)
+    return None, guess
 
 
 def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:

@@ -27,23 +27,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from shuffledp.accounting.fair_signs import SMALL_CROWD, likely_epsilon
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.search import located
 from shuffledp.numerics.binomial import (
-    MAX_WINDOW,
+    CLOSE,
+    ROUGH,
     UNIT,
-    interval_probabilities,
-    mean_of_signs_excess,
-    signs_excess_table,
-    tail_bounds,
-    window_probabilities,
+    TailRule,
+    signs_excess,
 )
+from shuffledp.numerics.binomial_buckets import Buckets, binomial_buckets
 
 _CELLS_AT_ONCE = 1 << 17
+_ROUGHLY = 2e-4
+"""From this resolution on, tails to a millionth will do."""
 
 
 @dataclass(frozen=True)
@@ -85,20 +86,27 @@ class CloneProfile(PrivacyProfile):
     def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
         if self.kappa == 0.0 or self.weight == 0.0:
             return np.zeros(epsilon.size), SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
-        buckets = _buckets(self.n - 1, self.rate, self.rest, resolution)
+        buckets = binomial_buckets(self.n - 1, self.rate, self.rest, resolution)
+        rule = ROUGH if resolution >= _ROUGHLY else CLOSE
         parts = np.array_split(epsilon, 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE)
-        values = np.concatenate([self._values(part, buckets) for part in parts], axis=1)
+        values = np.concatenate([self._values(part, buckets, rule) for part in parts], axis=1)
         return values[0], SupportingLines(epsilon, *values[1:])
 
-    def _values(self, epsilon: Floats, buckets: _Buckets) -> Floats:
+    def guess(self, delta: float, most: float) -> float:
+        if (self.n - 1) * self.rate < SMALL_CROWD:
+            return located(lambda epsilon: self.upper(epsilon, 1e-3), delta, most)
+        return likely_epsilon(self.n - 1, self.rate, self.kappa, self.weight, delta, most)
+
+    def _values(self, epsilon: Floats, buckets: Buckets, rule: TailRule) -> Floats:
         """Rows: upper value, line value, lower and upper slope."""
-        excess, error, tail, jump = self._excess(epsilon, buckets)
+        excess, error, tail, jump = self._excess(epsilon, buckets, rule)
         rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
         low = buckets.last_of(np.maximum(excess - error, 0.0))
         event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
         # All signs equal: with kappa = 1 that cannot happen under Q, without any doubt.
         sure = (jump >= tail) & math.isinf(self.epsilon0)
-        doubt = buckets.last_of(np.where(sure, 0.0, 4e-12 * (tail + jump)))
+        doubt = 4e-12 + 4.0 * rule.error
+        doubt = buckets.last_of(np.where(sure, 0.0, doubt * (tail + jump)))
         factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
         return np.stack(
             [
@@ -109,13 +117,13 @@ class CloneProfile(PrivacyProfile):
             ]
         )
 
-    def _excess(self, epsilon: Floats, buckets: _Buckets) -> tuple[Floats, Floats, Floats, Floats]:
+    def _excess(
+        self, epsilon: Floats, buckets: Buckets, rule: TailRule
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         y = np.tanh(0.5 * epsilon) / self.kappa
         count = buckets.first + 1.0
         short = self._short(epsilon)
-        if float(count.max()) < 16.0 * epsilon.size:
-            return signs_excess_table(count, y, short)
-        return mean_of_signs_excess(count, y[:, None], short[:, None])
+        return signs_excess(count, y[:, None], short[:, None], rule)
 
     def _short(self, epsilon: Floats) -> Floats:
         """1 - y without cancellation: sinh((e0 - e)/2) / (sinh(e0/2) cosh(e/2))."""
@@ -124,70 +132,6 @@ class CloneProfile(PrivacyProfile):
             return np.asarray(2.0 / (1.0 + np.exp(capped)))
         half = np.sinh(0.5 * (self.epsilon0 - capped)) / math.sinh(0.5 * self.epsilon0)
         return np.asarray(half / np.cosh(0.5 * capped))
-
-
-@dataclass(frozen=True)
-class _Buckets:
-    """Buckets of C: first element, enclosure of the probability, and whether it is one element."""
-
-    first: Floats
-    low: Floats
-    high: Floats
-    single: npt.NDArray[np.bool_]
-
-    def last_of(self, values: Floats) -> Floats:
-        """Values (per epsilon and bucket) at each bucket's last element, or one beyond it."""
-        following = np.concatenate([values[:, 1:], np.zeros((values.shape[0], 1))], axis=1)
-        return np.asarray(np.where(self.single, values, following))
-
-
-@lru_cache(maxsize=32)
-def _buckets(trials: int, rate: float, rest: float, resolution: float) -> _Buckets:
-    """Uniform in the bulk, with a width of ``resolution`` times the mean (a bucket of relative width
-    w loosens epsilon by about w/2); beyond it towards zero, widths double."""
-    mean, spread = trials * rate, math.sqrt(trials * rate * rest)
-    width = max(1, math.floor(min(resolution * mean, 0.5 * spread)))
-    # Tiny deltas need the far left exactly: they come back with a finer resolution.
-    coarse = resolution >= 1e-4 and 2 * width < spread
-    if coarse and 24.0 * spread + 120.0 < MAX_WINDOW:
-        return _short_buckets(trials, rate, rest, width)
-    low = max(0, math.floor(mean - 9.0 * spread - 60.0))
-    high = min(trials, math.ceil(mean + 8.0 * spread + 20.0))
-    edges = np.concatenate(
-        [_towards_zero(low, width), np.arange(low, high + 1, width), [trials + 1.0]]
-    )
-    weight_low, weight_high = interval_probabilities(trials, rate, rest, edges)
-    return _Buckets(edges[:-1], weight_low, weight_high, np.diff(edges) == 1.0)
-
-
-def _towards_zero(low: int, width: int) -> Floats:
-    """Edges 0 = ... < low, without low itself, wider and wider."""
-    found = []
-    step, edge = width, low
-    while edge > 0:
-        edge = max(0, edge - step)
-        found.append(edge)
-        step += max(1, step // 4)
-    return np.asarray(found[::-1], np.float64)
-
-
-def _short_buckets(trials: int, rate: float, rest: float, width: int) -> _Buckets:
-    """The same where the bulk has few values: it is summed, and the ends are bounded.
-
-    From below, what lies 10 deviations to the left or 9 to the right counts as nothing."""
-    mean, spread = trials * rate, math.sqrt(trials * rate * rest)
-    low = max(0, math.floor(mean - 10.0 * spread - 60.0))
-    high = min(trials, math.ceil(mean + 9.0 * spread + 20.0))
-    inner = np.arange(low, high + 1, width, dtype=np.float64)
-    weight_low, weight_high = window_probabilities(trials, rate, rest, inner)
-    left = _towards_zero(low, width)
-    below, above = tail_bounds(trials, rate, rest, np.append(left[1:], low)[: left.size], inner[-1])
-    return _Buckets(
-        np.concatenate([left, inner]),
-        np.concatenate([np.zeros(left.size), weight_low, [0.0]]),
-        np.concatenate([below, weight_high, [above]]),
-        np.concatenate([np.zeros(left.size, bool), np.diff(inner) == 1.0, [False]]),
-    )
 
 
 def strong_clones(epsilon0: float, n: int) -> CloneProfile:

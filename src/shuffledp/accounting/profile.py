@@ -8,6 +8,7 @@ profile is evaluated at epsilon >= 0 only.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,6 +57,13 @@ class PrivacyProfile(ABC):
     def infinite_loss(self) -> float:
         """A lower bound of the curve at every epsilon: no finite epsilon has a smaller delta."""
         return 0.0
+
+    def guess(self, delta: float, most: float) -> float:
+        """About where the curve passes ``delta``, at most ``most``: a start for certified searches."""
+        if self.scale == 0.0:
+            return min(1e-6, most)
+        away = math.sqrt(2.0 * math.log1p(0.2 * self.scale / delta))
+        return min(self.scale * (away + 0.1), most)
 
     @abstractmethod
     def upper(self, epsilon: Floats, resolution: float) -> Floats:

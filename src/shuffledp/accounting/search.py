@@ -12,6 +12,8 @@ from shuffledp.accounting.profile import Floats, SupportingLines
 Lines = Callable[[Floats], SupportingLines]
 
 _STEPS = 60
+_LOOKS = 3
+_AT_ONCE = 17
 _AROUND = np.array([-1.0, 0.0, 1.0])
 ROUGHLY = (0.6, 1.0, 1.6)
 CLOSELY = (0.9973, 0.9982, 0.9991, 1.0)
@@ -50,12 +52,25 @@ def crossing(
             break
         if low == 0.0 and step == 1 and float(lines(np.zeros(1)).value[0]) < level:
             return 0.0, 0.0
-        aim = _newton(found, level, high) if step % 6 < 5 else _between(low, high)
+        aim = newton(found, level) if step % 6 < 5 else _between(low, high)
         points = aim * (1.0 + 0.9 * relative * _AROUND)
     return low, high
 
 
-def _newton(found: SupportingLines, level: float, high: float) -> float:
+def located(curve: Callable[[Floats], Floats], level: float, most: float) -> float:
+    """About where a falling curve crosses a level below ``most``, from a few looks at many points."""
+    low, high = 0.0, min(most, 690.0)
+    for _ in range(_LOOKS):
+        points = np.linspace(low, high, _AT_ONCE)
+        value = np.maximum(curve(points), 1e-300)
+        last = min(max(int((value >= level).sum()), 1), points.size - 1)
+        low, high = float(points[last - 1]), float(points[last])
+    ratio = np.log(value[last - 1 : last + 1] / level)
+    share = ratio[0] / (ratio[0] - ratio[1]) if ratio[0] > 0.0 > ratio[1] else 0.5
+    return low + float(share) * (high - low)
+
+
+def newton(found: SupportingLines, level: float) -> float:
     """Root of the tangent in log value, from the evaluated point whose value is nearest the level."""
     usable = np.flatnonzero((found.value > 0.0) & (found.slope_high > 0.0))
     if not usable.size:

@@ -8,12 +8,14 @@ one pair of datasets of the real mechanism: below the mechanism's own profile.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import singledispatch
 
 import numpy as np
 
 from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.blanket import krr_probabilities
+from shuffledp.accounting.even_crowd import EvenCrowdProfile
 from shuffledp.randomizers.finite import FiniteRandomizer
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.grid import GridRandomizer
@@ -22,11 +24,14 @@ from shuffledp.randomizers.law import AmplificationLaw
 from shuffledp.randomizers.local import LocalRandomizer
 from shuffledp.randomizers.vectors import VectorRandomizer
 
+Witness = AmplificationProfile | EvenCrowdProfile
+
 _MOST_WITNESSES = 4
+_SMALL_CROWD = 2000
 _EXCHANGED = 1e-6
 
 
-def krr_witnesses(k: int, epsilon0: float, n: int) -> list[AmplificationProfile]:
+def krr_witnesses(k: int, epsilon0: float, n: int) -> list[Witness]:
     """Others hold x, or a third symbol (k >= 3). Others holding x' is the first one, reversed."""
     p, ep, gap = krr_probabilities(k, epsilon0)
     rest = (k - 2) * p
@@ -35,18 +40,19 @@ def krr_witnesses(k: int, epsilon0: float, n: int) -> list[AmplificationProfile]
     )
     if k == 2:
         return [same.without_empty_types()]
-    rest = (k - 3) * p
-    third = AmplificationProfile(
-        n,
-        own=(ep, p, p, rest),
-        other=(p, ep, p, rest),
-        gap=(gap, -gap, 0.0, 0.0),
-        clone=(p, p, ep, rest),
-    )
-    return [third.without_empty_types(), same.without_empty_types()]
+    return [_third(k, n, p, ep, gap), same.without_empty_types()]
 
 
-def local_witnesses(randomizer: LocalRandomizer, n: int) -> list[AmplificationProfile]:
+def _third(k: int, n: int, p: float, ep: float, gap: float) -> Witness:
+    """Others hold a third symbol. In a small crowd it tells which of the k - 2 others was sent."""
+    left = (k - 3) * p
+    if left == 0.0 or n > _SMALL_CROWD:
+        return EvenCrowdProfile(n, ep + p, gap, away=p + left, rate=2.0 * p, rest=ep + left)
+    own, other = (ep, p, p, left), (p, ep, p, left)
+    return AmplificationProfile(n, own, other, (gap, -gap, 0.0, 0.0), clone=(p, p, ep, left))
+
+
+def local_witnesses(randomizer: LocalRandomizer, n: int) -> list[Witness]:
     """A member of the class: k-ary randomized response, k the least (from 3) that its facts allow.
 
     All others hold a third symbol: among small k, that is the worst for all but tiny crowds."""
@@ -96,18 +102,18 @@ def finite_pair(
 
 
 @singledispatch
-def witnesses(randomizer: object, n: int) -> list[AmplificationProfile]:
+def witnesses(randomizer: object, n: int) -> Sequence[Witness]:
     """Pairs of datasets of the randomizer's n-user round."""
     raise TypeError(f"no witnesses are known for {randomizer!r}")
 
 
 @witnesses.register
-def _(randomizer: LocalRandomizer, n: int) -> list[AmplificationProfile]:
+def _(randomizer: LocalRandomizer, n: int) -> Sequence[Witness]:
     return local_witnesses(randomizer, n)
 
 
 @witnesses.register
-def _(randomizer: KaryRandomizedResponse, n: int) -> list[AmplificationProfile]:
+def _(randomizer: KaryRandomizedResponse, n: int) -> Sequence[Witness]:
     return krr_witnesses(randomizer.k, randomizer.epsilon0, n)
 
 

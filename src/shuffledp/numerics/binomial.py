@@ -20,11 +20,14 @@ exact. Otherwise on the Bernstein ellipse rho = 3 of [0, V], Re phi(x + iy) <= p
 y^2 phi''(x) / 2, and y^2 |phi''| / 2 <= CUT (rho - 1/rho)^2 / 16 < 17.8, hence the quadrature
 error is at most about e^17.8 * CUT * 3^(-2 NODES) < 1e-16 relative for NODES = 26. All sums are
 of positive terms, and phi itself is a sum of terms of one sign, so rounding costs CUT units at most.
+Where a rough answer will do, 12 nodes and a cut at 18: rho = 3.2 gives e^9.4 * 18 * 3 * 3.2^-24 < 5e-7,
+and e^-18 < 2e-8 for the cut.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,7 +68,18 @@ def _gauss_legendre(count: int) -> tuple[Floats, Floats]:
     return (x + 1.0) / 2.0, weights / 2.0
 
 
-_X, _W = _gauss_legendre(NODES)
+@dataclass(frozen=True)
+class TailRule:
+    """Nodes and weights on [0, 1], where to cut, and the relative error bound for p = 1/2."""
+
+    x: Floats
+    w: Floats
+    cut: float
+    error: float
+
+
+CLOSE = TailRule(*_gauss_legendre(NODES), CUT, TAIL_RATIO_ERROR)
+ROUGH = TailRule(*_gauss_legendre(12), 18.0, 1e-6)
 
 
 def _stirling_table() -> Floats:
@@ -156,16 +170,22 @@ def log_pmf(n: float, k: Floats, p: float, q: float) -> tuple[Floats, Floats]:
 
 def _integral(exponent: Any, cut: Floats) -> tuple[Floats, Floats]:
     """(int_0^1 e^exponent, relative truncation) by Gauss-Legendre on [0, cut]."""
-    if cut.size <= _FEW:  # all nodes in one array: fewer calls
-        total = np.tensordot(_W, np.exp(exponent(np.multiply.outer(_X, cut))), axes=1)
-    else:
-        total = np.zeros_like(cut)
-        for x, w in zip(_X, _W, strict=True):
-            total += w * np.exp(exponent(cut * x))
+    total = _quadrature(exponent, cut, CLOSE)
     with np.errstate(divide="ignore"):
         end = np.where(cut >= 1.0, -np.inf, exponent(np.minimum(cut, 1.0 - 2.0**-53)))
     lost = np.exp(end)
-    return total * cut, lost / (1.0 - np.minimum(lost, 0.5))
+    return total, lost / (1.0 - np.minimum(lost, 0.5))
+
+
+def _quadrature(exponent: Any, cut: Floats, rule: TailRule) -> Floats:
+    """int e^exponent over [0, cut]."""
+    if cut.size <= _FEW:  # all nodes in one array: fewer calls
+        flat = np.exp(exponent(np.multiply.outer(rule.x, cut))).reshape(rule.x.size, -1)
+        return np.asarray((rule.w @ flat).reshape(cut.shape) * cut)
+    total = np.zeros_like(cut)
+    for x, w in zip(rule.x, rule.w, strict=True):
+        total += w * np.exp(exponent(cut * x))
+    return np.asarray(total * cut)
 
 
 def tail_ratio(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]:
@@ -178,7 +198,7 @@ def tail_ratio(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]
     def phi(v: Floats) -> Floats:
         return np.asarray((a - 1.0) * log1p_minus(-v) + (n - a) * log1p_minus(odds * v) - slope * v)
 
-    cut = _cut(slope, curvature)
+    cut = _cut(slope, curvature, CUT)
     for _ in range(3):  # Newton on phi(cut) = -CUT; accuracy does not matter, the loss is computed
         inside = np.minimum(cut, 0.999)
         derivative = (n - a) * odds / (1.0 + odds * inside) - (a - 1.0) / (1.0 - inside)
@@ -191,10 +211,10 @@ def tail_ratio(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]
     return np.where(a >= n, 1.0, a * value), error
 
 
-def _cut(slope: Floats, curvature: Floats) -> Floats:
-    """Where slope v + curvature v^2 / 2 = CUT, at most 1."""
-    root = slope + np.sqrt(slope * slope + 2.0 * CUT * curvature)
-    return np.minimum(2.0 * CUT / np.maximum(root, 1e-300), 1.0)
+def _cut(slope: Floats, curvature: Floats, depth: float) -> Floats:
+    """Where slope v + curvature v^2 / 2 = depth, at most 1."""
+    root = slope + np.sqrt(slope * slope + 2.0 * depth * curvature)
+    return np.minimum(2.0 * depth / np.maximum(root, 1e-300), 1.0)
 
 
 def log_upper_tail(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]:
@@ -209,8 +229,17 @@ def log_upper_tail(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Flo
     return np.where(beyond, -np.inf, log_f + np.log(ratio)), error + 2.0 * relative
 
 
+def signs_excess(
+    count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """mean_of_signs_excess for a 1-d ``count`` and rows of y, the cheaper way."""
+    if float(count.max()) < 16.0 * len(y):
+        return signs_excess_table(count, y, short)
+    return mean_of_signs_excess(count, y, short, rule)
+
+
 def mean_of_signs_excess(
-    count: Floats, y: Floats, short: Floats
+    count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """For the mean Y of ``count`` fair signs and 0 <= y: (E[(Y - y)_+], error, Pr[Y > y], jump).
 
@@ -218,17 +247,18 @@ def mean_of_signs_excess(
 
     With B ~ Bin(N, 1/2), a = floor(N (1 + y) / 2) + 1, f = Pr[B = a], S = Pr[B >= a] the sum
     telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
-    absolute and covers rounding of y by a few units; the tail carries relative error 1e-12."""
+    absolute and covers rounding of y by a few units; the tail carries relative error 1e-12, or
+    twice that of the rule."""
     count, y, short = np.broadcast_arrays(count, y, short)
     a = np.floor(0.5 * count * (1.0 + y)) + 1.0
     a = np.clip(a, np.floor(0.5 * count) + 1.0, count)
     log_f, log_error = _log_half_pmf(count, a)
-    ratio = _half_tail_ratio(count, a)
+    ratio = _half_tail_ratio(count, a, rule)
     f = np.where(short > 0.0, np.exp(log_f), 0.0)
     jump = a * f / count
     tail = f * ratio
     return (
-        *_excess(a >= count, jump, tail, y, short, log_error + 2.0 * TAIL_RATIO_ERROR),
+        *_excess(a >= count, jump, tail, y, short, log_error + 2.0 * rule.error),
         tail,
         jump,
     )
@@ -253,7 +283,7 @@ def _excess(
 def signs_excess_table(
     count: Floats, y: Floats, short: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """mean_of_signs_excess(count, y[:, None], short[:, None]) for 1-d arrays, by one table per count.
+    """mean_of_signs_excess for a 1-d ``count`` and rows of y, by one table per count.
 
     Probabilities are running products from the middle outwards and tails running sums from the far
     end inwards, all of positive terms: N roundings each. Cheaper where counts are small and the y
@@ -269,14 +299,14 @@ def signs_excess_table(
     with np.errstate(under="ignore"):
         np.cumprod(table, axis=1, out=table)
     tails = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
-    a = np.clip(np.floor(0.5 * count * (1.0 + y[:, None])) + 1.0, middle, count)
+    a = np.clip(np.floor(0.5 * count * (1.0 + y)) + 1.0, middle, count)
     column = (a - middle).astype(np.int64)
     row = np.arange(count.size)
-    some = short[:, None] > 0.0
+    some = short > 0.0
     jump = np.where(some, a / count * table[row, column], 0.0)
     tail = np.where(some, tails[row, column], 0.0)
     relative = log_error + 8.0 * UNIT * columns + 2.0 * TAIL_RATIO_ERROR
-    value, error = _excess(a >= count, jump, tail, y[:, None], short[:, None], relative)
+    value, error = _excess(a >= count, jump, tail, y, short, relative)
     # What underflows is below 1e-300 times the number of columns.
     return value, error + np.where(some, 1e-300, 0.0), tail, jump
 
@@ -300,15 +330,15 @@ def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     return value, UNIT * (32.0 * np.abs(value) + 64.0)
 
 
-def _half_tail_ratio(n: Floats, a: Floats) -> Floats:
-    """Pr[Bin(n, 1/2) >= a] / Pr[Bin(n, 1/2) = a] for a > n/2, relative TAIL_RATIO_ERROR."""
+def _half_tail_ratio(n: Floats, a: Floats, rule: TailRule) -> Floats:
+    """Pr[Bin(n, 1/2) >= a] / Pr[Bin(n, 1/2) = a] for a > n/2, within the rule's relative error."""
     # (1-v)^(a-1) (1+v)^(n-a) = (1-v^2)^(n-a) (1-v)^(2a-1-n): both exponents are >= 0.
     square, line = n - a, 2.0 * a - 1.0 - n
 
     def phi(v: Floats) -> Floats:
         return np.asarray(square * np.log1p(-v * v) + line * np.log1p(-v))
 
-    value, _ = _integral(phi, _cut(line, 2.0 * square))
+    value = _quadrature(phi, _cut(line, 2.0 * square, rule.cut), rule)
     return np.where(a >= n, 1.0, a * value)
 
 

@@ -1,0 +1,136 @@
+"""Others who send x as often as x': a crowd of fair signs, exactly, in closed form.
+
+Reports are x, x' or neither. The differing user sends x with probability a, x' with probability b and
+neither with probability c (input x; a and b exchanged for input x'), every other user x and x' with
+probability h each. Given m reports x or x', of which A are x and Y = 2 A / m - 1 is the mean of m signs,
+
+    P(m, A) = 2^-m binom(m, A) [(a + b) w_1 + (a - b) w_1 Y + c w_0],
+
+w_1 = Pr[C = m - 1], w_0 = Pr[C = m], C ~ Bin(n - 1, 2 h): with probability W_m = (a + b) w_1 + c w_0 the
+pair F(kappa_m, m) of ``clones``, kappa_m = (a - b) w_1 / W_m. The ratio w_0 / w_1 = (n - m)/m 2h/(1 - 2h)
+falls in m, so kappa_m rises. F(kappa, m) is more telling the larger kappa and the smaller m are, so a
+bucket of m lies between the pair of its first m and last kappa and that of its last m and first kappa.
+
+This is the curve of one pair of datasets where the others hold a third value of k-ary randomized
+response, with all other reports counted as one type (which only hides): for k = 3 there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.accounting.fair_signs import SMALL_CROWD, likely_epsilon
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.search import located
+from shuffledp.numerics.binomial import CLOSE, ROUGH, UNIT, TailRule, signs_excess
+from shuffledp.numerics.binomial_buckets import Buckets, binomial_buckets
+
+_CELLS_AT_ONCE = 1 << 17
+_ROUGHLY = 2e-4
+_OUTWARD = 1e-12
+"""Relative, of weights, kappa and y: each carries fewer than a hundred units."""
+
+
+@dataclass(frozen=True)
+class EvenCrowdProfile(PrivacyProfile):
+    """``near`` = a + b, ``gap`` = a - b, ``away`` = c; ``rate`` = 2 h and ``rest`` = 1 - 2 h."""
+
+    n: int
+    near: float
+    gap: float
+    away: float
+    rate: float
+    rest: float
+
+    @property
+    def epsilon_max(self) -> float:
+        """log(a / b), rounded up."""
+        least = self.near - self.gap
+        return math.inf if least <= 0.0 else math.log1p(2.0 * self.gap / least) * (1.0 + 1e-14)
+
+    @property
+    def scale(self) -> float:
+        return 2.0 * self.gap / math.sqrt(self.n * self.rate)
+
+    @property
+    def directions(self) -> tuple[EvenCrowdProfile, ...]:
+        """The pair is its own reverse."""
+        return (self,)
+
+    def subsampled(self, fraction: float) -> EvenCrowdProfile:
+        """The differing user takes part with probability ``fraction``, else one of the others."""
+        left = 1.0 - fraction
+        near, away = (
+            fraction * self.near + left * self.rate,
+            fraction * self.away + left * self.rest,
+        )
+        return EvenCrowdProfile(self.n, near, fraction * self.gap, away, self.rate, self.rest)
+
+    def guess(self, delta: float, most: float) -> float:
+        others = self.n - 1
+        if others * self.rate < SMALL_CROWD:
+            return located(lambda epsilon: self.support(epsilon, 1e-3).value, delta, most)
+        typical = self._kappa(np.array([1.0 + others * self.rate]))
+        return likely_epsilon(others, self.rate, float(typical[0]), 1.0, delta, most)
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        buckets, rule = self._buckets(resolution)
+        first, last = buckets.first + 1.0, buckets.beyond
+        weight = buckets.high * (self.near + self.away * self._odds(first)) * (1.0 + _OUTWARD)
+        kappa = self._kappa(last) * (1.0 + _OUTWARD)
+        parts = [self._values(part, first, kappa, rule) for part in _parts(epsilon, first.size)]
+        high = np.concatenate(
+            [(excess + error) @ (kappa * weight) for excess, error, _, _ in parts]
+        )
+        return np.asarray(high * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * (1.0 + _OUTWARD))
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        buckets, rule = self._buckets(resolution)
+        some = buckets.low > 0.0
+        first, last = buckets.first[some] + 1.0, buckets.beyond[some]
+        weight = buckets.low[some] * (self.near + self.away * self._odds(last))
+        weight, kappa = weight * (1.0 - _OUTWARD), self._kappa(first) * (1.0 - _OUTWARD)
+        lines = [
+            self._lines(part, last, kappa, weight, rule) for part in _parts(epsilon, last.size)
+        ]
+        return SupportingLines.join(epsilon, lines)
+
+    def _lines(
+        self, epsilon: Floats, count: Floats, kappa: Floats, weight: Floats, rule: TailRule
+    ) -> Floats:
+        excess, error, tail, jump = self._values(epsilon, count, kappa, rule)
+        value = np.maximum(excess - error, 0.0) @ (kappa * weight)
+        event = np.maximum(tail - kappa * jump, 0.0)
+        doubt = (_OUTWARD + 4.0 * rule.error) * (tail + jump)
+        grown = (1.0 + np.exp(np.minimum(epsilon, 700.0))) * (1.0 - _OUTWARD) * (epsilon <= 700.0)
+        slopes = np.maximum(event - doubt, 0.0) @ weight, (event + doubt) @ weight
+        return np.stack([value * grown, slopes[0] * (1.0 - _OUTWARD), slopes[1] * (1.0 + _OUTWARD)])
+
+    def _values(
+        self, epsilon: Floats, count: Floats, kappa: Floats, rule: TailRule
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """``signs_excess`` per epsilon and bucket."""
+        # kappa = 0 (a user who is always away) tells nothing: any y of 1 or more gives nothing.
+        y = np.tanh(0.5 * epsilon)[:, None] / np.maximum(kappa, 1e-300)
+        short = np.maximum(1.0 - y, 0.0)
+        excess, error, tail, jump = signs_excess(count, np.minimum(y, 1.0), short, rule)
+        # Near one, what is left of 1 - y carries units of one.
+        return excess, error + 16.0 * UNIT * tail, tail, jump
+
+    def _buckets(self, resolution: float) -> tuple[Buckets, TailRule]:
+        rule = ROUGH if resolution >= _ROUGHLY else CLOSE
+        return binomial_buckets(self.n - 1, self.rate, self.rest, resolution), rule
+
+    def _odds(self, m: Floats) -> Floats:
+        """w_0 / w_1."""
+        return np.asarray((self.n - m) / m * (self.rate / self.rest))
+
+    def _kappa(self, m: Floats) -> Floats:
+        return np.asarray(self.gap / (self.near + self.away * self._odds(m)))
+
+
+def _parts(epsilon: Floats, buckets: int) -> list[Floats]:
+    return np.array_split(epsilon, 1 + epsilon.size * buckets // _CELLS_AT_ONCE)
