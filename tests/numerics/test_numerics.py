@@ -158,7 +158,10 @@ def test_windows_of_binomial_probabilities_enclose_the_truth(n: int, p: float) -
     spread = math.sqrt(n * p * (1 - p))
     low = max(0, math.floor(n * p - 9 * spread - 20))
     edges = np.arange(low, min(n, math.ceil(n * p + 8 * spread + 20)), 7, dtype=np.float64)
-    lower, upper = binomial.window_probabilities(n, p, 1 - p, edges)
+    below, above = binomial.tail_bounds(n, p, 1 - p, edges[:1], edges[-1])
+    lost = float(below[0]) + above
+    assert lost < 1e-12
+    lower, upper = binomial.window_probabilities(n, p, 1 - p, edges, lost)
     assert np.all(upper - lower <= 1e-8 * upper + 1e-300)
     for i in {0, 1, edges.size // 2, edges.size - 3, edges.size - 2}:
         values = range(int(edges[i]), int(edges[i + 1]))

@@ -203,7 +203,7 @@ def _close_to(
 def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:
     result = np.zeros(epsilon.size)
     todo = np.arange(epsilon.size)
-    resolution = 0.5 * tolerance
+    resolution = _FIRST * tolerance
     for _ in range(_REFINEMENTS):
         at = epsilon[todo]
         points = np.concatenate([at, at * (1.0 - tolerance)])

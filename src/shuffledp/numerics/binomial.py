@@ -51,6 +51,7 @@ CUT * 4 units for the exponent (1.8e-14), NODES units for the sum, 1e-16 for cut
 
 _STIRLING_TABLE_SIZE = 20
 _FEW = 4096
+_FAR = 1000.0
 
 
 def _gauss_legendre(count: int) -> tuple[Floats, Floats]:
@@ -98,8 +99,10 @@ def _stirling_table() -> Floats:
 
 
 def _stirling_series(k: Any) -> Any:
-    """Stirling's remainder for k >= 20; the first omitted term is below 1e-19."""
+    """Stirling's remainder for k >= 20; the first omitted term is below 1e-18."""
     s = 1.0 / (k * k)
+    if np.min(k, initial=_FAR) >= _FAR:
+        return (1 / 12 - s * (1 / 360)) / k
     return (
         1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
     ) / k
@@ -111,6 +114,8 @@ _STIRLING = _stirling_table()
 def stirling_remainder(k: Floats) -> Floats:
     """log(k!) - log(sqrt(2 pi k) (k/e)^k) for whole k >= 1, relative error a few units."""
     small = k < _STIRLING_TABLE_SIZE
+    if not small.any():
+        return np.asarray(_stirling_series(k))
     series = _stirling_series(np.where(small, float(_STIRLING_TABLE_SIZE), k))
     table = _STIRLING[np.where(small, k, 1.0).astype(np.int64)]
     return np.asarray(np.where(small, table, series))
@@ -118,17 +123,27 @@ def stirling_remainder(k: Floats) -> Floats:
 
 def log1p_minus(x: Floats) -> Floats:
     """log(1 + x) - x for x > -1, to a few units (no cancellation for small x)."""
-    near = np.abs(x) < 0.3
-    xs = np.where(near, x, 0.0)
-    v = xs / (2.0 + xs)
-    v2 = v * v
-    # log1p(x) = 2 atanh(v) and 2 v - x = -x v: what remains are terms of one small size.
-    series = np.full_like(v2, 1 / 27)
-    for odd in range(25, 1, -2):
-        series = series * v2 + 1 / odd
+    size = np.abs(x)
+    largest = float(size.max(initial=0.0))
+    if largest < 0.3:
+        return _log1p_minus_near(x, 13 if largest < 0.05 else 27)
+    near = size < 0.3
     with np.errstate(divide="ignore"):
         far = np.log1p(np.where(near, 1.0, x)) - x
-    return np.asarray(np.where(near, v * (2.0 * v2 * series - xs), far))
+    return np.asarray(np.where(near, _log1p_minus_near(np.where(near, x, 0.0), 27), far))
+
+
+def _log1p_minus_near(x: Floats, last: int) -> Floats:
+    """The same for |x| < 0.3 (last = 27) or 0.05 (last = 13), the last odd power that counts.
+
+    log1p(x) = 2 atanh(v) and 2 v - x = -x v: what remains are terms of one small size."""
+    v = x / (2.0 + x)
+    v2 = v * v
+    series = v2 * (1 / last) + 1 / (last - 2)
+    for odd in range(last - 4, 1, -2):
+        series *= v2
+        series += 1 / odd
+    return np.asarray(v * (2.0 * v2 * series - x))
 
 
 def _deviance(k: Floats, mean: Floats) -> Floats:
@@ -317,17 +332,27 @@ def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     ai = np.where(top, np.maximum(0.75 * n, 1.0), a)
     rest = np.where(top, np.maximum(n - ai, 1.0), n - a)
     y = np.minimum((2.0 * ai - n) / n, 0.999999999999)
-    # Deviance (1+y) log(1+y) + (1-y) log(1-y), times n/2, with the linear parts cancelled by hand.
-    deviance = 0.5 * n * ((1.0 + y) * log1p_minus(y) + (1.0 - y) * log1p_minus(-y) + 2.0 * y * y)
-    inner = (
-        stirling_remainder(n)
-        - stirling_remainder(np.maximum(np.floor(ai), 1.0))
-        - stirling_remainder(np.maximum(np.floor(rest), 1.0))
-        - deviance
-        - 0.5 * np.log(2.0 * np.pi * ai * (rest / n))
+    deviance = 0.5 * n * _even_deviance(y)
+    whole, inside, outside = stirling_remainder(
+        np.maximum(np.stack([n, np.floor(ai), np.floor(rest)]), 1.0)
     )
+    inner = whole - inside - outside - deviance - 0.5 * np.log(2.0 * np.pi * ai * (rest / n))
     value = np.where(top, -n * np.log(2.0), inner)
     return value, UNIT * (32.0 * np.abs(value) + 64.0)
+
+
+def _even_deviance(y: Floats) -> Floats:
+    """(1+y) log(1+y) + (1-y) log(1-y) for 0 <= y < 1: the sum of y^(2j) / (j (2j - 1)), j >= 1."""
+    largest = float(y.max(initial=0.0))
+    if largest >= 0.3:  # with the linear parts cancelled by hand
+        return np.asarray((1.0 + y) * log1p_minus(y) + (1.0 - y) * log1p_minus(-y) + 2.0 * y * y)
+    square = y * y
+    last = 7 if largest < 0.05 else 17
+    series = square * (1.0 / (last * (2 * last - 1)))
+    for j in range(last - 1, 0, -1):
+        series += 1.0 / (j * (2 * j - 1))
+        series *= square
+    return np.asarray(series)
 
 
 def _half_tail_ratio(n: Floats, a: Floats, rule: TailRule) -> Floats:
@@ -375,39 +400,41 @@ def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple
 MAX_WINDOW = 1 << 15
 
 
-def window_probabilities(n: int, p: float, q: float, edges: Floats) -> tuple[Floats, Floats]:
+def window_probabilities(
+    n: int, p: float, q: float, edges: Floats, lost: float
+) -> tuple[Floats, Floats]:
     """The same for edges that span at most MAX_WINDOW values around the mode, cheaper.
 
-    The probability function by the ratios (n - k) p / ((k + 1) q) of neighbours, from the value at
-    the mode outward. A ratio carries at most 16 units (p and q at most four each), so the error grows
-    by that with every step."""
+    ``lost`` bounds the probability outside. Inside, the probability function is built from the ratios
+    (n - k) p / ((k + 1) q) of neighbours, from the mode outward, and divided by its sum. A ratio
+    carries at most 16 units (p and q at most four each), so the error grows by that with every step."""
     first, end = int(edges[0]), int(edges[-1])
     mode = min(max(int((n + 1) * p), first), end - 1)
-    log_f, anchor = log_pmf(n, np.array([float(mode)]), p, q)
     odds = p / q
     up = np.arange(mode, end - 1, dtype=np.float64)
     down = np.arange(mode, first, -1, dtype=np.float64)
     right = np.cumprod((n - up) / (up + 1.0) * odds)
     left = np.cumprod(down / (n - down + 1.0) / odds)
-    pmf = np.concatenate([left[::-1], [1.0], right]) * math.exp(float(log_f[0]))
-    total = np.add.reduceat(pmf, (edges[:-1] - first).astype(np.int64))
+    shape = np.concatenate([left[::-1], [1.0], right])
+    total = np.add.reduceat(shape, (edges[:-1] - first).astype(np.int64))
     far = np.maximum(np.abs(edges[:-1] - mode), np.abs(edges[1:] - mode))
-    error = 2.0 * float(anchor[0]) + UNIT * (20.0 * far + np.diff(edges) + 16.0)
-    return total * (1.0 - error), total * (1.0 + error) + 1e-300
+    whole = float(total.sum())
+    error = UNIT * (20.0 * far + np.diff(edges) + edges.size + 16.0)
+    error += float(total @ error) / whole
+    inside = max(0.0, 1.0 - lost) / whole
+    return total * inside * (1.0 - error), total / whole * (1.0 + error) + 1e-300
 
 
 def tail_bounds(n: int, p: float, q: float, below: Floats, above: float) -> tuple[Floats, float]:
-    """Upper bounds of Pr[Bin(n, p) < below_i] and of Pr[Bin(n, p) >= above], away from the mode.
+    """Upper bounds of Pr[Bin(n, p) < below_i] and of Pr[Bin(n, p) >= above], away from the mean.
 
-    Ratios of neighbours fall outward, so a tail is below its first term's geometric series."""
-    ends = np.append(below - 1.0, above)
-    inside = (ends >= 0.0) & (ends <= n)
-    k = np.clip(ends, 0.0, float(n))
-    log_f, error = log_pmf(n, k, p, q)
-    ratio = k * q / ((n - k + 1.0) * p)
-    ratio[-1] = (n - k[-1]) * p / ((k[-1] + 1.0) * q)
-    with np.errstate(under="ignore"):
-        first = np.exp(log_f + 2.0 * error)
-    series = first * (1.0 + 1e-9) / np.maximum(1.0 - ratio, 1e-3)
-    bound = np.where(inside, np.where(ratio < 0.998, np.minimum(series, 1.0), 1.0), 0.0) + 1e-300
-    return bound[:-1], float(bound[-1])
+    Chernoff's: e^-(k log(k / np) + (n - k) log((n - k) / nq)), with what rounding may have cost it."""
+    k = np.append(below - 1.0, above)
+    rest = n - k
+    near = k * np.log(np.maximum(k, 1e-300) / (n * p))  # 0 at 0
+    away = rest * np.log(np.maximum(rest, 1e-300) / (n * q))
+    doubt = 16.0 * UNIT * (np.abs(near) + np.abs(away) + n)
+    outward = np.append(below - 1.0 < n * p, above > n * p)
+    bound = np.where(outward, np.exp(np.minimum(doubt - near - away, 0.0)), 1.0)
+    possible = (k >= 0.0) & (rest >= 0.0)
+    return np.where(possible, bound, 0.0)[:-1] + 1e-300, float(bound[-1] * possible[-1]) + 1e-300

@@ -83,14 +83,15 @@ def _all(trials: int, rate: float, rest: float, width: int) -> Buckets:
 def _few(trials: int, rate: float, rest: float, width: int) -> Buckets:
     """The same where the bulk has few values: it is summed, and the ends are bounded.
 
-    From below, what lies 10 deviations to the left or 9 to the right counts as nothing."""
+    From below, what lies 9 deviations to the left or 7.5 to the right counts as nothing."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
-    low = max(0, math.floor(mean - 10.0 * spread - 60.0))
-    high = min(trials + 1, math.ceil(mean + 9.0 * spread + 20.0))
+    low = max(0, math.floor(mean - 9.0 * spread - 60.0))
+    high = min(trials + 1, math.ceil(mean + 7.5 * spread + 20.0))
     inner = _graded(low, high, mean - _BULK[0] * spread - 60.0, mean + _BULK[1] * spread, width)
-    weight_low, weight_high = window_probabilities(trials, rate, rest, inner)
-    left = _towards_zero(low, width)
-    below, above = tail_bounds(trials, rate, rest, np.append(left[1:], low)[: left.size], inner[-1])
+    left = _towards_zero(low, 2 * width, 1)
+    below, above = tail_bounds(trials, rate, rest, np.append(left, low)[1:], inner[-1])
+    lost = above + (float(below[-1]) if left.size else 0.0)
+    weight_low, weight_high = window_probabilities(trials, rate, rest, inner, lost)
     right = [trials + 1.0] if high <= trials else []
     return Buckets(
         np.concatenate([left, inner, right]),
@@ -112,12 +113,12 @@ def _graded(low: int, high: int, start: float, stop: float, width: int) -> Float
     return np.concatenate([left, inner, right]).astype(np.float64)
 
 
-def _towards_zero(low: int, width: int) -> Floats:
-    """Edges 0 = ... < low, without low itself, wider and wider."""
+def _towards_zero(low: int, width: int, slowly: int = 4) -> Floats:
+    """Edges 0 = ... < low, without low itself, each wider than the last by a part of it."""
     found = []
     step, edge = width, low
     while edge > 0:
         edge = max(0, edge - step)
         found.append(edge)
-        step += max(1, step // 4)
+        step += max(1, step // slowly)
     return np.asarray(found[::-1], np.float64)
