@@ -84,3 +84,40 @@ def test_the_hazard_is_the_relative_slope_of_the_probability(dimension: int, tau
     low, high = cap_at(dimension, t - step), cap_at(dimension, t + step)
     slope = math.log(low.small / high.small) / (2.0 * step)
     assert cap_at(dimension, t).hazard == pytest.approx(slope, rel=1e-6)
+
+
+def exact_probability(dimension: int, t: arb) -> arb:
+    half = (1 - t**2).beta_lower(arb(dimension - 1) / 2, arb(0.5), regularized=True) / 2
+    return half if t >= 0 else 1 - half
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4, 5, 10, 1000, 10**6])
+@pytest.mark.parametrize("height", [2.0**-53, 2.0**-46, 1e-9, 1e-4])
+def test_a_moved_threshold_changes_the_probability_by_no_more_than_stated(
+    dimension: int, height: float
+) -> None:
+    known, ratios = 0, []
+    for t in [
+        *thresholds(dimension),
+        0.5 * height,
+        height,
+        1.0 - 10.0 * height,
+        1.0 - 5.0 * height,
+    ]:
+        cap = cap_at(dimension, t)
+        if cap.small == 0.0 or (bound := cap.change(height)) == math.inf:
+            continue
+        known += 1
+        exact = exact_probability(dimension, arb(t))
+        moves = [exact_probability(dimension, arb(t) + h) / exact - 1 for h in (-height, height)]
+        # The hazard is known to twice the error of the cap.
+        assert all(abs(move) <= arb(bound * (1.0 + 3.0 * cap.error)) for move in moves)
+        ratios.append(float(abs(moves[0])) / bound)
+    assert known >= 3
+    assert max(ratios) > 0.9  # no more than it has to be
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 10**8])
+def test_the_change_is_infinite_where_the_threshold_is_too_near_the_pole(dimension: int) -> None:
+    assert cap_at(dimension, 1.0 - 2.0**-50).change(2.0**-46) == math.inf
+    assert cap_at(dimension, 1e-9).change(2.0**-46) < 1e-9

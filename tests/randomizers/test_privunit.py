@@ -18,9 +18,8 @@ from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.blanket import krr_blanket
 from shuffledp.accounting.clones import strong_clones
 from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomizers.privunit import PrivUnit
-from shuffledp.randomizers.vectors_sampling import normals
-from shuffledp.randomness.words import Words, source
+from shuffledp.randomizers.privunit import LEAST_CAP, MOST_MARGIN, PrivUnit
+from shuffledp.randomizers.privunit_directions import height_error
 
 FALSE_ALARM = 1e-6
 EXTREME_Z = 4.9  # exceeded with probability 1e-6
@@ -108,6 +107,33 @@ def test_the_law_covers_every_dataset_of_a_finite_model(n: int, size: int, width
         assert stated <= blanket * (1.0 + 1e-9) + 1e-14
 
 
+def caps_of_several_sizes(size: int, p: Fraction) -> Matrix:
+    """Inputs whose caps have two and three outputs, and a mixture of two of them; the same p."""
+    caps = [{0, 1}, {2, 3}, {3, 4, 5}, {1, 2, 3}]
+    rows = [
+        tuple(p / len(cap) if y in cap else (1 - p) / (size - len(cap)) for y in range(size))
+        for cap in caps
+    ]
+    return (*rows, tuple((u + 2 * v) / 3 for u, v in zip(rows[0], rows[2], strict=True)))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("p", [Fraction(6, 10), Fraction(3, 4)])
+def test_caps_of_several_sizes_are_covered_by_the_law_of_the_smallest(n: int, p: Fraction) -> None:
+    size = 6
+    pairs = shuffled_pairs(caps_of_several_sizes(size, p), n)
+
+    def stated(width: int, alpha: Fraction) -> Fraction:
+        q = Fraction(width, size)
+        E = p * (1 - q) / (q * (1 - p))
+        apart = subsets(size, set(range(width)), set(range(width, 2 * width)), E)
+        return amplification(apart, (1 - p) / (1 - q) / size, n, alpha)
+
+    assert all(worst(pairs, alpha) <= stated(2, alpha) for alpha in ALPHAS[1:])
+    # The law of the larger caps is not enough, though one of the inputs has it.
+    assert any(worst(pairs, alpha) > stated(3, alpha) for alpha in ALPHAS[1:])
+
+
 @pytest.mark.parametrize("n", [100, 1000, 10_000])
 @pytest.mark.parametrize(("q", "epsilon0"), [(0.2, 2.0), (0.05, 4.0), (0.5, 1.0), (0.7, 2.0)])
 def test_the_certified_profile_grows_as_the_overlap_shrinks(
@@ -183,6 +209,47 @@ def test_the_realised_epsilon0_never_exceeds_what_was_asked(
     assert realised <= arb(randomizer.realised_epsilon0)
     assert randomizer.realised_epsilon0 <= epsilon0
     assert realised >= arb(epsilon0 * (1.0 - 1e-4))
+
+
+def exact_cap(dimension: int, threshold: arb) -> arb:
+    small = (1 - threshold**2).beta_lower(arb(dimension - 1) / 2, arb(0.5), regularized=True) / 2
+    return small if threshold >= 0 else 1 - small
+
+
+@pytest.mark.parametrize(
+    ("dimension", "epsilon0", "q"),
+    [
+        *((2, 1.0, None), (100, 4.0, None), (1000, 2.0, None), (10**5, 8.0, None), (2, 32.0, None)),
+        *((2, 5.0, 1e-5), (3, 1.0, 0.5), (50, 1e-4, 0.5), (50, 1e-4, 1e-9), (7, 2.0, 0.8)),
+    ],
+)
+def test_every_cap_that_may_be_computed_is_within_the_margin_and_within_epsilon0(
+    dimension: int, epsilon0: float, q: float | None
+) -> None:
+    """The thresholds between which the proof places the drawn directions, in ball arithmetic."""
+    ctx.prec = 300
+    randomizer = PrivUnit(dimension, epsilon0, cap_probability=q)
+    cap, reach = randomizer.cap, height_error(dimension)
+    p = arb(randomizer.weight) / 2**64
+    for move in (-reach, 0.0, reach):
+        inside = exact_cap(dimension, arb(cap.threshold) + move)
+        small = inside if cap.threshold >= 0.0 else 1 - inside
+        assert abs(small / arb(cap.small) - 1) <= arb(randomizer.margin)
+        ratio = p / inside * (1 - inside) / (1 - p)
+        assert ratio >= 1
+        assert ratio.log() <= arb(epsilon0)
+        # The law is that of a cap no further from one half (no cap meets its antipode).
+        least = small if small <= arb(0.5) else arb(0.5)
+        outside = 1 + (arb(epsilon0).exp() - 1) * (least if cap.threshold >= 0.0 else 1 - least)
+        assert arb(randomizer._law_parts[1]) >= least / outside * (1 - 1e-14)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4, 10, 1000, 10**5, 10**8])
+@pytest.mark.parametrize("epsilon0", [1e-4, 0.1, 1.0, 8.0, 32.0])
+def test_the_margin_of_a_default_cap_is_small(dimension: int, epsilon0: float) -> None:
+    randomizer = PrivUnit(dimension, epsilon0)
+    assert randomizer.margin <= min(MOST_MARGIN, epsilon0 / 8.0) / 100.0
+    assert randomizer.cap.small > LEAST_CAP / 10.0
 
 
 @pytest.mark.parametrize("q", [None, 0.3, 0.8])
@@ -275,27 +342,6 @@ def test_vectors_inside_the_ball_are_estimated_without_bias_and_with_the_stated_
     np.testing.assert_allclose(randomizer.mean(reports), decoded.mean(axis=0), atol=1e-12)
 
 
-class Replayed(Words):
-    """Given words, in order."""
-
-    def __init__(self, words: np.ndarray) -> None:
-        self.words, self.place = words, 0
-
-    def draw(self, count: int) -> np.ndarray:
-        self.place += count
-        return self.words[self.place - count : self.place].copy()
-
-
-def test_normal_variables_change_sign_with_their_bits_and_have_the_normal_law() -> None:
-    words = source(np.random.default_rng(10)).draw(10**6)
-    drawn = normals(10**6, Replayed(words))
-    words[500_000:] ^= np.uint64(3)
-    np.testing.assert_array_equal(normals(10**6, Replayed(words)), -drawn)
-    seen = np.histogram(special.ndtr(drawn), bins=100, range=(0.0, 1.0))[0]
-    assert special.chdtrc(99, ((seen - 1e4) ** 2 / 1e4).sum()) > FALSE_ALARM
-    assert abs((drawn[:500_000] * drawn[500_000:]).sum()) < EXTREME_Z * math.sqrt(5e5)
-
-
 def test_secure_reports_differ_and_seeded_ones_are_repeated() -> None:
     randomizer = PrivUnit(4, 1.0)
     vectors = np.zeros((50, 4))
@@ -306,15 +352,14 @@ def test_secure_reports_differ_and_seeded_ones_are_repeated() -> None:
 
 @pytest.mark.parametrize("sampler", ["rejection", "direct"])
 def test_many_columns_in_many_chunks_fall_on_the_right_side(sampler: str) -> None:
-    """At epsilon0 = 16 a report outside the cap has a probability below a hundredth."""
-    epsilon0 = 16.0 if sampler == "direct" else 6.0
-    randomizer = PrivUnit(150_000, epsilon0, sampler=sampler)
+    """A report outside this cap has a probability of 4e-8."""
+    randomizer = PrivUnit(150_000, 20.0, cap_probability=0.05, sampler=sampler)
     vectors = np.zeros((5, 150_000), np.float32)
     vectors[np.arange(5), np.arange(5) * 30_000] = 1.0
     reports = randomizer.randomize(vectors, rng=np.random.default_rng(12))
     assert reports.dtype == np.float32
     height = reports[np.arange(5), np.arange(5) * 30_000]
-    assert (height >= randomizer.cap.threshold * (1.0 - 1e-6)).sum() >= 4
+    assert (height >= randomizer.cap.threshold * (1.0 - 1e-6)).all()
     np.testing.assert_allclose(np.linalg.norm(reports, axis=1), 1.0, rtol=1e-5)
 
 
@@ -362,6 +407,11 @@ def test_bad_vectors_are_refused_by_row(vectors: object, message: str) -> None:
         ({"radius": 0.0}, ValueError, "radius must be in"),
         ({"cap_probability": 0.0}, ValueError, "cap_probability must be in"),
         ({"cap_probability": 1e-9, "dimension": 2}, ValueError, "cannot resolve a cap of 1e-09"),
+        (
+            {"cap_probability": 3e-6, "dimension": 2, "epsilon0": 1e-4},
+            ValueError,
+            "cannot resolve a cap of 3e-06",
+        ),
         ({"sampler": "fast"}, ValueError, "sampler must be one of 'rejection', 'direct'"),
     ],
 )
@@ -373,7 +423,8 @@ def test_bad_parameters_are_refused_by_name(
 
 
 def test_what_rejection_cannot_do_in_time_is_refused_and_bad_reports_too() -> None:
-    with pytest.raises(ValueError, match="sampler must be 'direct'"):
+    assert PrivUnit(2, 1.0, cap_probability=3e-6).margin < 1e-3
+    with pytest.raises(ValueError, match=r"sampler must be 'direct' \(for simulations"):
         PrivUnit(1000, 20.0).randomize(np.zeros(1000))
     randomizer = PrivUnit(2, 1.0)
     with pytest.raises(ValueError, match="reports must be finite, row 1 is not"):
@@ -384,3 +435,10 @@ def test_what_rejection_cannot_do_in_time_is_refused_and_bad_reports_too() -> No
         randomizer.mean(np.zeros((0, 2)))
     with pytest.raises(ValueError, match=r"norm must be in \[0, 1.0\], got 2"):
         randomizer.variance(2)
+
+
+def test_the_direct_sampler_is_refused_without_a_generator_of_its_own() -> None:
+    randomizer = PrivUnit(dimension=5, epsilon0=2.0, sampler="direct")
+    with pytest.raises(ValueError, match="rng must be given for sampler='direct'"):
+        randomizer.randomize(np.ones(5) / 3.0)
+    assert randomizer.randomize(np.ones(5) / 3.0, rng=np.random.default_rng(1)).shape == (5,)

@@ -9,6 +9,11 @@ V is uniform on the unit sphere of R^d, u a unit vector, a = (d - 1)/2. For 0 <=
 moment by the duplication formula). F is a series of positive terms: rounding costs a few units per
 term, and its remainder is below a geometric series. Nothing cancels, so the error bound is relative.
 
+**Moving the threshold** by at most h. The density of <V, u> at s is proportional to (1 - s^2)^((d - 3)/2).
+For s in [t - h, t + h] the ratio (1 - s^2)/(1 - t^2) is in [1 - x, 1 + x], x = (2 t + h) h/(1 - t^2), so
+the density is at most e^r times that at t, r = x max(d - 3, 2)/2, as long as r <= 1/2 (d = 2: 1/sqrt(1 -
+x) <= e^x for x <= 1/2). Hence the probability changes by at most hazard h e^r, relatively.
+
 >>> cap = cap_at(3, 0.5)  # Archimedes: on the sphere of R^3 the height is uniform on [-1, 1]
 >>> abs(cap.probability - 0.25) <= cap.error * 0.25
 True
@@ -53,6 +58,15 @@ class SphericalCap:
         """-d log(small) / d |threshold|: the density of <V, u> at the threshold over ``small``."""
         t = abs(self.threshold)
         return (self.dimension - 1) * self.moment / ((1.0 - t) * (1.0 + t) * self.small)
+
+    def change(self, height: float) -> float:
+        """By how much ``small`` changes at most, relatively, as the threshold moves by ``height``.
+
+        Infinite where the bound does not hold (see module); up to the error of ``hazard``."""
+        t = abs(self.threshold)
+        x = (2.0 * t + height) * height / ((1.0 - t) * (1.0 + t))
+        growth = 0.5 * max(self.dimension - 3, 2) * x
+        return self.hazard * height * math.exp(growth) if growth <= 0.5 else math.inf
 
 
 def cap_at(dimension: int, threshold: float) -> SphericalCap:

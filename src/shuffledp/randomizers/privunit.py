@@ -34,21 +34,39 @@ from there. With f convex, f(0) = 0 and S = f(E - a) + f(1 - a E): for q <= 1/2 
 d E[f(X)]/dq is that of S - (E + 1) f(1 - a) >= 0 (Jensen: E + 1 points, E - a, 1 - a E and E - 1
 zeros, have the mean 1 - a); for q >= 1/2 it is that of (E + 1) f(E (1 - a)) - E S <= 0 (1/E <= a <= E:
 masses at the two ends of an interval against masses of the same mean inside it; for other a the
-profile is trivial). So of an interval that holds q, the point nearest 1/2 is safe. The realised p is
-at most the exact one, which only mixes uniform reports in: a post-processing of each report.
+profile is trivial). So of an interval that holds q, the point nearest 1/2 is safe.
 
-**What is exact.** The choice between cap and complement: ``weight`` out of 2^64 words, rounded so
-that epsilon0 is never exceeded. Directions are doubles. With ``sampler="rejection"`` (the default) a
-direction is drawn from one fixed finite law that does not depend on the input, until it falls on the
-right side of the computed cap: every input can send the same reports, and their probabilities take two
-values per input, in the ratio p (1 - q') / ((1 - p) q'), where q' is the cap's probability under the
-finite law. It differs from q by the rounding of the directions and of one inner product; ``margin``
-widens q by what 128 units of rounding in the threshold do to it, many times the rounding that occurs.
-That q' stays within the margin is an estimate, not a proof. The running time depends on the side that
-was drawn: do not publish it. With ``sampler="direct"`` the report is composed from u in floating point:
-one or two directions per report at any epsilon0, but the last bits of the doubles may depend on u in
-ways that the analysis does not see; they are rounded to single precision, which hides most of this.
-Use it for simulations.
+**What is drawn is what is analysed** (``sampler="rejection"``, the default). The choice between cap and
+complement is exact: ``weight`` out of 2^64 words, rounded so that epsilon0 is never exceeded. Then
+directions are drawn from one finite law mu of doubles, the same for every input and every machine,
+until one falls on the right side of the computed cap. So a report has the density p/q' with respect to
+mu in the computed cap and (1 - p)/(1 - q') outside, where q' is the mu-probability of the computed cap;
+that the report is rounded to single precision is a post-processing. q' depends on the input. But it is
+close to q: a drawn direction comes with an exactly uniform one (the lemma of ``randomness.normals``),
+and the two are on the same side unless the height of the second is within ``height_error`` of the
+threshold (the lemma of ``privunit_directions``). So |q'/q - 1| is at most the relative change of q as
+the threshold moves by that; the exceptions of the first lemma, below 2^-170, are less than a hundredth of
+``cap.error``. ``margin`` is a bound of both.
+
+*Inputs of different q'.* Let q- be the smallest q' of any input, c = (1 - p)/(1 - q-), c E- = p/q-. No
+cap is less dense than its complement: the odds of all q' agree up to a factor e^(4.1 margin), and
+margin <= epsilon0/8. So the density of every input's report (and of every mixture, as for vectors inside
+the ball) is between c and c E-: it is c (1 + (E- - 1) f) with 0 <= f <= 1; its integral is 1, so that of f
+is q-. Let every report carry a uniform tag: with the density c (1 + (E- - 1) 1[tag < f]) it is the report
+as soon as the tag is dropped. These tagged reports are two-valued on sets of the one probability q-,
+with clones of density c. So the mean-preserving spread above applies, whatever the geometry: no pair is
+worse than two sets of the least overlap, the antipodal law of (q-, E-). E- <= e^epsilon0 by the choice
+of ``weight``; lowering E at a fixed q mixes uniform reports in, a post-processing of each report; and of
+an interval that holds q- the point nearest 1/2 is safe.
+
+*What this rests on*: words that are independent and uniform, doubles that are added, multiplied, divided
+and rooted as IEEE 754 says, and ``cap.error``. Everybody must use the same cap. The running time
+depends on the side that was drawn: do not publish it.
+
+With ``sampler="direct"`` the report is composed from u in floating point: one or two directions per
+report at any epsilon0, but the last bits of the doubles may depend on u in ways that no analysis here
+sees; they are rounded to single precision, which hides most of this. Use it for simulations: all that is
+stated (``law``, ``realised_epsilon0``, every certificate) is proved for "rejection" alone.
 
 >>> PrivUnit(dimension=1000, epsilon0=2.0).variance()  # doctest: +ELLIPSIS
 161...
@@ -68,7 +86,12 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp.numerics.spherical_cap import SphericalCap, best_cap, cap_of
 from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomizers.privunit_directions import direct, rejected
+from shuffledp.randomizers.privunit_directions import (
+    direct,
+    height_error,
+    rejected,
+    sum_by_halves,
+)
 from shuffledp.randomizers.vectors import VectorRandomizer
 from shuffledp.randomizers.vectors_sampling import (
     Floats,
@@ -79,10 +102,9 @@ from shuffledp.randomizers.vectors_sampling import (
 from shuffledp.randomness.uniform import WORD
 from shuffledp.randomness.words import Words
 
-HEIGHT_ERROR = 2.0**-46
-"""Allowed for the rounding of directions, inner products and lengths, per unit of length."""
-
 MOST_MARGIN = 1e-3
+"""And an eighth of epsilon0 (see module); the default caps stay far below."""
+
 LEAST_CAP = 1e-12
 MOST_DRAWS = 2000.0
 
@@ -97,7 +119,8 @@ class PrivUnit(VectorRandomizer):
 
     ``cap_probability`` (q) is the probability of the cap under the uniform law, by default that of
     the smallest variance; a smaller cap is more private after shuffling. ``sampler`` is
-    "rejection" or "direct". Reports are unit vectors in single precision."""
+    "rejection", for which guarantees are proved, or "direct", for simulations. Reports are unit
+    vectors in single precision."""
 
     cap_probability: float | None = None
     sampler: str = "rejection"
@@ -114,7 +137,7 @@ class PrivUnit(VectorRandomizer):
                 raise ValueError(
                     f"cap_probability must be in [{LEAST_CAP:g}, 1 - {LEAST_CAP:g}], got {q!r}"
                 )
-            if self.margin > MOST_MARGIN:
+            if self.margin > min(MOST_MARGIN, self.epsilon0 / 8.0):
                 raise ValueError(
                     f"cap_probability must be nearer to 1/2: in dimension {self.dimension} double "
                     f"precision cannot resolve a cap of {q!r}"
@@ -129,8 +152,10 @@ class PrivUnit(VectorRandomizer):
 
     @property
     def margin(self) -> float:
-        """How far the probability of the smaller side may be from ``cap.small``, relative."""
-        return self.cap.error + self.cap.hazard * HEIGHT_ERROR
+        """How far the probability of the smaller side may be from ``cap.small``, relative.
+
+        A hundredth more covers the error of the change itself and products of errors."""
+        return 1.01 * (self.cap.error + self.cap.change(height_error(self.dimension)))
 
     @cached_property
     def weight(self) -> int:
@@ -209,10 +234,16 @@ class PrivUnit(VectorRandomizer):
     def randomize(
         self, vectors: Any, *, rng: np.random.Generator | None = None
     ) -> npt.NDArray[Any]:
+        if self.sampler == "direct" and rng is None:
+            raise ValueError(
+                "rng must be given for sampler='direct', which is for simulations: no certificate "
+                "covers what it draws"
+            )
         if self.sampler == "rejection" and self.draws > MOST_DRAWS:
             raise ValueError(
-                f"sampler must be 'direct' for {self!r}: 'rejection' would draw {self.draws:.3g} "
-                f"directions per report (at most {MOST_DRAWS:g})"
+                f"sampler must be 'direct' (for simulations: nothing is proved of it) for {self!r}: "
+                f"'rejection' would draw {self.draws:.3g} directions per report (at most "
+                f"{MOST_DRAWS:g})"
             )
         return super().randomize(vectors, rng=rng)
 
@@ -220,7 +251,8 @@ class PrivUnit(VectorRandomizer):
         # In units of the largest entry: squares neither overflow nor vanish.
         peak = np.maximum(rows.max(axis=1), -rows.min(axis=1))
         scaled = rows / np.where(peak > 0.0, peak, 1.0)[:, None]
-        return np.asarray(peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+        scaled *= scaled
+        return np.asarray(peak * np.sqrt(sum_by_halves(scaled)))
 
     def _empty(self, count: int) -> npt.NDArray[Any]:
         return np.empty((count, self.dimension), np.float32)

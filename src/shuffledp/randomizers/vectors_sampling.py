@@ -1,8 +1,7 @@
-"""What the vector randomizers draw from 64-bit words: whole numbers, bits and normal variables.
+"""What the vector randomizers draw from 64-bit words: events, bits and uniform doubles.
 
-Whole numbers and bits are exact: their probabilities are known multiples of 2^-64 or 2^-53. Normal
-variables are doubles; their law is one fixed finite law, symmetric about zero, that depends on no
-private data.
+All are exact: their probabilities are known multiples of 2^-64 or 2^-53. For normal variables see
+``randomness.normals``.
 """
 
 from __future__ import annotations
@@ -56,21 +55,3 @@ def rounded_up(share: Floats, words: Words) -> Bools:
 def open_uniforms(count: int, words: Words) -> Floats:
     """Uniform on the multiples of 2^-53 in (0, 1]."""
     return np.asarray(((words.draw(count) >> _LOW_BITS) + np.uint64(1)) * 2.0**-53)
-
-
-def normals(count: int, words: Words) -> Floats:
-    """Standard normal doubles (Box and Muller), every sign a fair bit of its own.
-
-    The angle is drawn in the first quadrant, so the law is exactly symmetric under any change of
-    signs, as the antipodal step of a rejection sampler needs."""
-    half = (count + 1) // 2
-    length = np.sqrt(-2.0 * np.log(open_uniforms(half, words)))
-    word = words.draw(half)
-    angle = (word >> _LOW_BITS) * (0.5 * np.pi * 2.0**-53)
-    result = np.empty((2, half))
-    np.multiply(length, np.cos(angle), out=result[0])
-    np.multiply(length, np.sin(angle), out=result[1])
-    bits = result.view(np.uint64)
-    bits[0] ^= word << np.uint64(63)  # two of the eleven low bits become the sign bits
-    bits[1] ^= (word >> np.uint64(1)) << np.uint64(63)
-    return result.reshape(-1)[:count]

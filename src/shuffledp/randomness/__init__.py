@@ -1,1 +1,1 @@
-"""Secure random words and the exact integer laws that are sampled with them. Knows no privacy."""
+"""Secure random words, and the exact integer laws and normal variables drawn with them. Knows no privacy."""
