@@ -19,7 +19,7 @@ A, B, H = Fraction(5, 8), Fraction(1, 8), Fraction(1, 10)
 
 
 def crowd(n: int, a: Fraction, b: Fraction, h: Fraction) -> EvenCrowdProfile:
-    parts = (a + b, a - b, 1 - a - b, 2 * h, 1 - 2 * h)
+    parts = (a + b, a - b, b, 1 - a - b, 2 * h, 1 - 2 * h)
     return EvenCrowdProfile(n, *(float(part) for part in parts))
 
 
@@ -94,9 +94,22 @@ def test_buckets_of_large_crowds_bracket_the_lattice_sum_of_the_same_datasets(k,
         assert np.all(high <= lines.value * (1.0 + 60.0 * resolution))
 
 
+@pytest.mark.parametrize("epsilon0", [40.0, 100.0, 300.0])
+def test_large_local_epsilons_are_not_lost(epsilon0: float) -> None:
+    """Nobody else sends x or x' but with a probability of e^-epsilon0: the user is seen."""
+    third = krr_witnesses(3, epsilon0, 1000)[0]
+    at = np.array([0.5 * epsilon0, epsilon0 - 1.0])
+    # P(x) - alpha Q(x) of a single report, to what a thousand others change.
+    alone = -np.expm1(at - epsilon0)
+    assert third.support(at, 1e-5).value == pytest.approx(alone, rel=1e-6)
+    assert np.all(third.support(at, 1e-3).value <= alone)
+
+
 def test_a_crowd_of_which_the_user_is_always_part_is_the_clones_pair() -> None:
     clones = strong_clones(2.0, 500)
-    same = EvenCrowdProfile(500, 1.0, clones.kappa, 0.0, clones.rate, clones.rest)
+    same = EvenCrowdProfile(
+        500, 1.0, clones.kappa, 1.0 / (1.0 + math.exp(2.0)), 0.0, clones.rate, clones.rest
+    )
     at = np.linspace(0.0, 1.9, 12)
     assert same.upper(at, 1e-3) == pytest.approx(clones.upper(at, 1e-3), rel=1e-9)
 

@@ -36,11 +36,13 @@ _OUTWARD = 1e-12
 
 @dataclass(frozen=True)
 class EvenCrowdProfile(PrivacyProfile):
-    """``near`` = a + b, ``gap`` = a - b, ``away`` = c; ``rate`` = 2 h and ``rest`` = 1 - 2 h."""
+    """``near`` = a + b, ``gap`` = a - b, ``other`` = b (given apart: it may be a tiny difference of the
+    two), ``away`` = c; ``rate`` = 2 h and ``rest`` = 1 - 2 h."""
 
     n: int
     near: float
     gap: float
+    other: float
     away: float
     rate: float
     rest: float
@@ -48,8 +50,9 @@ class EvenCrowdProfile(PrivacyProfile):
     @property
     def epsilon_max(self) -> float:
         """log(a / b), rounded up."""
-        least = self.near - self.gap
-        return math.inf if least <= 0.0 else math.log1p(2.0 * self.gap / least) * (1.0 + 1e-14)
+        if self.other <= 0.0:
+            return math.inf
+        return math.log1p(self.gap / self.other) * (1.0 + 1e-14)
 
     @property
     def scale(self) -> float:
@@ -63,11 +66,15 @@ class EvenCrowdProfile(PrivacyProfile):
     def subsampled(self, fraction: float) -> EvenCrowdProfile:
         """The differing user takes part with probability ``fraction``, else one of the others."""
         left = 1.0 - fraction
-        near, away = (
-            fraction * self.near + left * self.rate,
-            fraction * self.away + left * self.rest,
+        return EvenCrowdProfile(
+            self.n,
+            near=fraction * self.near + left * self.rate,
+            gap=fraction * self.gap,
+            other=fraction * self.other + 0.5 * left * self.rate,
+            away=fraction * self.away + left * self.rest,
+            rate=self.rate,
+            rest=self.rest,
         )
-        return EvenCrowdProfile(self.n, near, fraction * self.gap, away, self.rate, self.rest)
 
     def guess(self, delta: float, most: float) -> float:
         others = self.n - 1
@@ -81,7 +88,7 @@ class EvenCrowdProfile(PrivacyProfile):
         first, last = buckets.first + 1.0, buckets.beyond
         weight = buckets.high * (self.near + self.away * self._odds(first)) * (1.0 + _OUTWARD)
         kappa = self._kappa(last) * (1.0 + _OUTWARD)
-        parts = [self._values(part, first, kappa, rule) for part in _parts(epsilon, first.size)]
+        parts = [self._values(part, first, last, rule, 1.0) for part in _parts(epsilon, first.size)]
         high = np.concatenate(
             [(excess + error) @ (kappa * weight) for excess, error, _, _ in parts]
         )
@@ -91,17 +98,17 @@ class EvenCrowdProfile(PrivacyProfile):
         buckets, rule = self._buckets(resolution)
         some = buckets.low > 0.0
         first, last = buckets.first[some] + 1.0, buckets.beyond[some]
-        weight = buckets.low[some] * (self.near + self.away * self._odds(last))
-        weight, kappa = weight * (1.0 - _OUTWARD), self._kappa(first) * (1.0 - _OUTWARD)
+        weight = buckets.low[some] * (self.near + self.away * self._odds(last)) * (1.0 - _OUTWARD)
         lines = [
-            self._lines(part, last, kappa, weight, rule) for part in _parts(epsilon, last.size)
+            self._lines(part, first, last, weight, rule) for part in _parts(epsilon, last.size)
         ]
         return SupportingLines.join(epsilon, lines)
 
     def _lines(
-        self, epsilon: Floats, count: Floats, kappa: Floats, weight: Floats, rule: TailRule
+        self, epsilon: Floats, first: Floats, last: Floats, weight: Floats, rule: TailRule
     ) -> Floats:
-        excess, error, tail, jump = self._values(epsilon, count, kappa, rule)
+        excess, error, tail, jump = self._values(epsilon, last, first, rule, -1.0)
+        kappa = self._kappa(first) * (1.0 - _OUTWARD)
         value = np.maximum(excess - error, 0.0) @ (kappa * weight)
         event = np.maximum(tail - kappa * jump, 0.0)
         doubt = (_OUTWARD + 4.0 * rule.error) * (tail + jump)
@@ -110,15 +117,19 @@ class EvenCrowdProfile(PrivacyProfile):
         return np.stack([value * grown, slopes[0] * (1.0 - _OUTWARD), slopes[1] * (1.0 + _OUTWARD)])
 
     def _values(
-        self, epsilon: Floats, count: Floats, kappa: Floats, rule: TailRule
+        self, epsilon: Floats, count: Floats, m: Floats, rule: TailRule, outward: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """``signs_excess`` per epsilon and bucket."""
-        # kappa = 0 (a user who is always away) tells nothing: any y of 1 or more gives nothing.
-        y = np.tanh(0.5 * epsilon)[:, None] / np.maximum(kappa, 1e-300)
-        short = np.maximum(1.0 - y, 0.0)
-        excess, error, tail, jump = signs_excess(count, np.minimum(y, 1.0), short, rule)
-        # Near one, what is left of 1 - y carries units of one.
-        return excess, error + 16.0 * UNIT * tail, tail, jump
+        """``signs_excess`` of ``count`` signs per epsilon and bucket, with the kappa at m.
+
+        1 - y = (1 - tanh(epsilon/2) - (1 - kappa)) / kappa; both differences are known by themselves."""
+        kappa = np.maximum(self._kappa(m), 1e-300)  # 0 for who is always away: y is beyond 1
+        y = np.tanh(0.5 * epsilon)[:, None] / kappa
+        whole = self.near + self.away * self._odds(m)
+        missing = (2.0 * self.other + self.away * self._odds(m)) / whole
+        left = (2.0 / (1.0 + np.exp(np.minimum(epsilon, 700.0))))[:, None]
+        doubt = outward * 16.0 * UNIT * (left + missing)
+        short = np.maximum(left - missing + doubt, 0.0) / kappa
+        return signs_excess(count, np.minimum(y, 1.0), short, rule)
 
     def _buckets(self, resolution: float) -> tuple[Buckets, TailRule]:
         rule = ROUGH if resolution >= _ROUGHLY else CLOSE

@@ -28,6 +28,9 @@ class LargestProfile(PrivacyProfile):
     def scale(self) -> float:
         return max((profile.scale for profile in self.profiles), default=0.0)
 
+    def guess(self, delta: float, most: float) -> float:
+        return max((profile.guess(delta, most) for profile in self.profiles), default=0.0)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         found = [profile.upper(epsilon, resolution) for profile in self.profiles]
         return np.asarray(np.max(found or [0.0 * epsilon], axis=0))

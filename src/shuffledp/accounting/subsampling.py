@@ -42,6 +42,10 @@ class SubsampledProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return self.fraction * self.base.infinite_loss * (1.0 - _OUTWARD)
 
+    def guess(self, delta: float, most: float) -> float:
+        inner = self.base.guess(min(delta / self.fraction, 1.0), self.base.epsilon_max)
+        return min(subsampled_epsilon(inner, self.fraction), most)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self._scaled_upper(self.base.upper(self._inner(epsilon), resolution))
 

@@ -47,7 +47,7 @@ def _third(k: int, n: int, p: float, ep: float, gap: float) -> Witness:
     """Others hold a third symbol. In a small crowd it tells which of the k - 2 others was sent."""
     left = (k - 3) * p
     if left == 0.0 or n > _SMALL_CROWD:
-        return EvenCrowdProfile(n, ep + p, gap, away=p + left, rate=2.0 * p, rest=ep + left)
+        return EvenCrowdProfile(n, ep + p, gap, p, away=p + left, rate=2.0 * p, rest=ep + left)
     own, other = (ep, p, p, left), (p, ep, p, left)
     return AmplificationProfile(n, own, other, (gap, -gap, 0.0, 0.0), clone=(p, p, ep, left))
 

@@ -264,9 +264,10 @@ def mean_of_signs_excess(
     telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
     absolute and covers rounding of y by a few units; the tail carries relative error 1e-12, or
     twice that of the rule."""
-    count, y, short = np.broadcast_arrays(count, y, short)
-    a = np.floor(0.5 * count * (1.0 + y)) + 1.0
-    a = np.clip(a, np.floor(0.5 * count) + 1.0, count)
+    half = 0.5 * count
+    a = np.maximum(np.floor(half * (1.0 + y)), np.floor(half)) + 1.0
+    a = np.minimum(a, count)
+    count = np.broadcast_to(count, a.shape)
     log_f, log_error = _log_half_pmf(count, a)
     ratio = _half_tail_ratio(count, a, rule)
     f = np.where(short > 0.0, np.exp(log_f), 0.0)
@@ -329,15 +330,14 @@ def signs_excess_table(
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     """(log Pr[Bin(n, 1/2) = a], error) for arrays of n; n/2 < a <= n."""
     top = a >= n
-    ai = np.where(top, np.maximum(0.75 * n, 1.0), a)
-    rest = np.where(top, np.maximum(n - ai, 1.0), n - a)
-    y = np.minimum((2.0 * ai - n) / n, 0.999999999999)
-    deviance = 0.5 * n * _even_deviance(y)
-    whole, inside, outside = stirling_remainder(
-        np.maximum(np.stack([n, np.floor(ai), np.floor(rest)]), 1.0)
-    )
-    inner = whole - inside - outside - deviance - 0.5 * np.log(2.0 * np.pi * ai * (rest / n))
-    value = np.where(top, -n * np.log(2.0), inner)
+    half = np.maximum(np.floor(0.5 * n), 1.0)
+    inner = np.where(top, half, a)
+    rest = np.where(top, half, n - a)
+    y = np.abs(inner - rest) / n
+    whole, inside, outside = stirling_remainder(np.stack([n, inner, rest]))
+    log_inner = whole - inside - outside - 0.5 * n * _even_deviance(y)
+    log_inner -= 0.5 * np.log(2.0 * np.pi * inner * (rest / n))
+    value = np.where(top, -n * np.log(2.0), log_inner)
     return value, UNIT * (32.0 * np.abs(value) + 64.0)
 
 

@@ -25,6 +25,8 @@ from shuffledp.numerics.binomial import (
 _BULK = (5.5, 4.5)
 """Standard deviations left and right of the mean that are cut evenly; tilting moves them left."""
 
+_MOST = 4096
+
 
 @dataclass(frozen=True)
 class Buckets:
@@ -71,6 +73,8 @@ def _all(trials: int, rate: float, rest: float, width: int) -> Buckets:
     """Every bucket enclosed with a small relative error, however rare."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
     low = max(0, math.floor(mean - 9.0 * spread - 60.0))
+    if low <= _MOST:
+        low = 0  # the farthest tails of a curve may come from there
     high = min(trials, math.ceil(mean + 8.0 * spread + 20.0))
     edges = np.concatenate(
         [_towards_zero(low, width), np.arange(low, high + 1, width), [trials + 1.0]]
