@@ -83,6 +83,8 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
         return pure
     if _is_single(rounds):
         upper = _round_epsilon(rounds[0][0], delta, tolerance)
+    elif delta < _infinite_loss(rounds):
+        upper = math.inf
     else:
         upper = _composed_epsilon(rounds, delta, tolerance, pure)
     return min(upper, pure)
@@ -117,6 +119,12 @@ def _pure(rounds: Rounds) -> float:
     """Pure epsilon of all rounds, rounded up."""
     total = sum(count * part.pure for part, count in rounds)
     return total if _is_single(rounds) else total * (1.0 + 8.0 * UNIT)
+
+
+def _infinite_loss(rounds: Rounds) -> float:
+    """A lower bound of the analysis' delta at every epsilon: that some round's loss is infinite."""
+    none = sum(count * math.log1p(-part.profile.infinite_loss) for part, count in rounds)
+    return -math.expm1(none) * (1.0 - 1e-12)
 
 
 def _is_single(rounds: Rounds) -> bool:
@@ -303,6 +311,7 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
                 break  # infinite losses are real
         here = pairs.below.delta(epsilon[todo])[0]
         lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
+        here = np.maximum(here, _infinite_loss(rounds))
         done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)
         # So far out in the tail that rounding hides the answer: a bound, of unknown looseness.
         done |= (here == 0.0) & (high < _HIDDEN) & (resolution < 0.5 * tolerance)

@@ -101,12 +101,16 @@ class ComposedLoss:
 
     def tilt_at(self, epsilon: float) -> float:
         """theta near the minimum of K(theta) - theta epsilon - log(theta (1 + theta))."""
-        theta = 1.0
+        theta, low, high = 1.0, 0.0, self._steepest()
         for _ in range(60):
             _, mean, variance = self.cumulants(theta)
             slope = mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
             bend = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
-            moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0, self._steepest())
+            # The function is convex: its slope says on which side of theta the minimum is.
+            low, high = (theta, high) if slope < 0.0 else (low, theta)
+            moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0)
+            if not low < moved < high:
+                moved = math.sqrt(low * high) if low > 0.0 else 0.2 * high
             done = abs(moved - theta) < 1e-3 * theta
             theta = moved
             if done:

@@ -33,7 +33,7 @@ _DENSE_SCALES = 7.0
 _TAIL_GROWTH = 0.6  # relative spacing of the tail, times the root of the resolution
 _CHUNK = 48
 _MAX_GRID = 4000
-_LONGEST_TAIL = 16.0
+_LONGEST_TAIL = 4.0
 
 
 @dataclass(frozen=True)
