@@ -123,7 +123,8 @@ def _pure(rounds: Rounds) -> float:
 
 def _infinite_loss(rounds: Rounds) -> float:
     """A lower bound of the analysis' delta at every epsilon: that some round's loss is infinite."""
-    none = sum(count * math.log1p(-part.profile.infinite_loss) for part, count in rounds)
+    seen = [(min(part.profile.infinite_loss, 1.0 - UNIT), count) for part, count in rounds]
+    none = sum(count * math.log1p(-loss) for loss, count in seen)
     return -math.expm1(none) * (1.0 - 1e-12)
 
 

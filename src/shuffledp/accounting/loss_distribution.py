@@ -77,13 +77,16 @@ class Polygon:
 
 @dataclass(frozen=True)
 class Samples:
-    """Upper values and supporting lines of one curve at lattice points index[0] = 0 < ..."""
+    """Upper values and supporting lines of one curve at lattice points index[0] = 0 < ...
+
+    The curve is nowhere below ``least``."""
 
     index: Floats
     upper: Floats
     value: Floats
     slope_low: Floats
     slope_high: Floats
+    least: float = 0.0
 
     @classmethod
     def at(
@@ -102,13 +105,14 @@ class Samples:
             lines = profile.support(epsilon, resolution)
             upper = lines.value
         value = np.minimum(lines.value, upper)
-        return cls(index, upper, value, lines.slope_low, lines.slope_high)
+        return cls(index, upper, value, lines.slope_low, lines.slope_high, profile.infinite_loss)
 
     def merge(self, other: Samples) -> Samples:
         order = np.argsort(np.concatenate([self.index, other.index]))
         names = ("index", "upper", "value", "slope_low", "slope_high")
         joined = Samples(
-            *(np.concatenate([getattr(self, n), getattr(other, n)])[order] for n in names)
+            *(np.concatenate([getattr(self, n), getattr(other, n)])[order] for n in names),
+            self.least,
         )
         # The curve falls: what bounds it at one point bounds it further on.
         return replace(joined, upper=np.minimum.accumulate(joined.upper))
@@ -118,7 +122,8 @@ class Samples:
             *(
                 v[:stop]
                 for v in (self.index, self.upper, self.value, self.slope_low, self.slope_high)
-            )
+            ),
+            self.least,
         )
 
 
@@ -235,7 +240,8 @@ def _below(found: Samples, h: float) -> Polygon:
     else:
         heights = np.where(points >= index[-1], 0.0, heights)
     order = np.argsort(points, kind="stable")
-    points, heights = points[order], np.maximum(heights[order] * (1.0 - OUTWARD), 0.0)
+    points = points[order]
+    heights = np.maximum(heights[order], found.least) * (1.0 - OUTWARD)
     if points.size < 2:
         return Polygon(np.array([0.0, 1.0]), np.zeros(2))
     return Polygon(points, heights)
