@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +29,9 @@ from shuffledp.randomizers.categorical import (
     histogram,
     smallest_unsigned,
 )
+from shuffledp.randomizers.law import AmplificationLaw
 from shuffledp.randomness.tables import WeightTable, integer_weights
+from shuffledp.randomness.uniform import WORD
 from shuffledp.randomness.words import Words
 
 
@@ -105,6 +108,34 @@ class FiniteRandomizer(CategoricalRandomizer):
     def realised(self) -> FiniteRandomizer:
         """The randomizer that ``randomize`` really is: ``weights`` / 2^64."""
         return FiniteRandomizer([[math.ldexp(w, -64) for w in row] for row in self.weights])
+
+    @cached_property
+    def worst_pair(self) -> tuple[int, int]:
+        """The two inputs that are told apart best in a large crowd: the largest variance of X.
+
+        (Of the amplification variable of ``law.py`` at alpha = 1: the sum of (own - other)^2 / clone.)
+        In small crowds and far tails another pair may be worse: the accountant looks at all pairs."""
+        rows, clone = self.realised.matrix, self.realised.matrix.min(axis=0)
+        hidden = clone > 0.0
+        scaled = rows[:, hidden] / np.sqrt(clone[hidden])
+        seen = rows[:, ~hidden]  # what some input never sends is seen at once: it outweighs all
+        spread = [
+            ((scaled - row) ** 2).sum(axis=1) + 1e30 * np.abs(seen - bare).sum(axis=1)
+            for row, bare in zip(scaled, seen, strict=True)
+        ]
+        x, other = np.unravel_index(int(np.argmax(spread)), (self.k, self.k))
+        return int(x), int(other)
+
+    def law(self, pair: tuple[int, int] | None = None) -> AmplificationLaw:
+        """The law of the amplification variable for two inputs, by default for ``worst_pair``."""
+        first, last = self.worst_pair if pair is None else pair
+        for name, value in (("pair[0]", first), ("pair[1]", last)):
+            _validate.count(name, value, least=0, most=self.k - 1)
+        least = (min(column) for column in zip(*self.weights, strict=True))
+        rows = zip(self.weights[int(first)], self.weights[int(last)], least, strict=True)
+        return AmplificationLaw.merged(
+            (Fraction(u, WORD), Fraction(v, WORD), Fraction(c, WORD)) for u, v, c in rows
+        )
 
     def estimate(self, support: Any, n: int) -> Floats:
         """Unbiased estimates of the inputs' counts from the histogram of n reports."""
