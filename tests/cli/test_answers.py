@@ -44,6 +44,8 @@ def shown(result: Result, name: str) -> str:
         ("--binary --epsilon0 1", sdp.BinaryRandomizedResponse(epsilon0=1.0)),
         ("--subset 8 --size 3 --epsilon0 2", SubsetSelection(k=8, epsilon0=2.0, size=3)),
         ("--hadamard 8 --epsilon0 2", HadamardResponse(k=8, epsilon0=2.0)),
+        ("--laplace --epsilon0 2 --levels 4", sdp.DiscreteLaplace(epsilon0=2.0, levels=4)),
+        ("--gaussian 1.5", sdp.DiscreteGaussian(sigma=1.5)),
         ("--local --epsilon0 2", sdp.LocalRandomizer(epsilon0=2.0)),
         ("--epsilon0 2", sdp.LocalRandomizer(epsilon0=2.0)),
         ("--epsilon0 2 --total-variation 0.3", sdp.LocalRandomizer(2.0, 0.3)),

@@ -16,7 +16,14 @@ import click
 
 from shuffledp.cli.command import option, stacked
 from shuffledp.cli.matrices import read_matrix
-from shuffledp.cli.numbers import EPSILON0, POSITIVE_PROBABILITY, PROBABILITY, WHOLE, Whole
+from shuffledp.cli.numbers import (
+    EPSILON0,
+    POSITIVE,
+    POSITIVE_PROBABILITY,
+    PROBABILITY,
+    WHOLE,
+    Whole,
+)
 
 GROUP = "Randomizer (one of these; none: any epsilon0-LDP randomizer)"
 DETAILS = "Its parameters"
@@ -116,6 +123,22 @@ CHOICES = (
         "Optimised local hashing of K values.",
         extra=("symbols",),
     ),
+    Choice(
+        "laplace",
+        "laplace.DiscreteLaplace",
+        "Laplace noise on a bounded interval, on a grid.",
+        extra=("levels",),
+    ),
+    Choice(
+        "gaussian",
+        "gaussian.DiscreteGaussian",
+        "Gaussian noise on a bounded interval, on a grid; SIGMA in lengths of the interval.",
+        parameter="sigma",
+        type=POSITIVE,
+        metavar="SIGMA",
+        local=(),
+        extra=("levels",),
+    ),
     _over_vectors("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D."),
     _over_vectors("linf", "linf.LInfinityRandomizer", "One sign of one coordinate out of D."),
     _over_vectors("l1", "l1.L1Randomizer", "One sign of one Hadamard row, dimension D."),
@@ -143,6 +166,7 @@ DETAIL_OPTIONS = {
         "Largest total variation distance between the reports of two inputs, with --local.",
     ),
     "size": (WHOLE, "Values in a reported subset, with --subset.  [default: the best]"),
+    "levels": (WHOLE, "Steps of the grid, with --laplace (default 16) and --gaussian (default 8)."),
     "symbols": (WHOLE, "Prime number of hash values, with --hashing.  [default: the best]"),
 }
 
