@@ -192,7 +192,7 @@ def test_the_law_of_the_ends_is_the_largest_of_all_pairs_in_the_convex_order(ran
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
 def test_the_law_of_the_ends_is_that_of_the_first_and_last_row(randomizer):
-    law = randomizer.ends_law()
+    law = randomizer.law()
     rows = by_definition(randomizer)
     assert sum(law.own) == pytest.approx(1.0, abs=1e-12)
     assert law.gamma == pytest.approx(sum(map(min, zip(*rows, strict=True))) / WORD, rel=1e-12)

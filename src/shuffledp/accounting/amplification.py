@@ -23,12 +23,14 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp.accounting.jump_split import Split
+from shuffledp.accounting.jumps import Jumps
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
@@ -39,6 +41,9 @@ _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _AT_ONCE = 64
 _FEW_TYPES = 6
+_FEW_USERS = 16
+_CANCELLED = 30.0
+"""Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 _GUESSES = 3
 _GUESS_POINTS = 17
 _NUDGE = 64.0 * UNIT
@@ -243,6 +248,7 @@ class _Lattice:
 
     Rare extreme values would force a coarse lattice on all others. From above, X <= min(X, c) +
     (X - c)_+, and the mean of the latter is added (``beyond``); values that are too low are raised.
+    Where a single report may decide and no tilt suits the law, its jumps are told apart (see jumps).
     From below x is only a score, and any will do."""
 
     n: int
@@ -255,25 +261,51 @@ class _Lattice:
     h: Floats
 
     @classmethod
-    def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice:
-        rows = len(weight)
-        x = weight / clone
-        top, bottom, beyond = x.max(axis=1), np.full(rows, -np.inf), np.zeros(rows)
-        if clone.size > _FEW_TYPES:
-            # Any cut is valid: this one is meant to loosen delta by a share of the resolution.
-            budget = 0.1 * resolution * np.exp(np.minimum(_log_estimate(weight, clone, n), 0.0))
-            top, bottom = cut(x, clone, budget), -cut(-x, clone, budget)
-            beyond = (clone * np.maximum(x - top[:, None], 0.0)).sum(axis=1) * (1.0 + 1e-12)
-            x = np.minimum(x, top[:, None])
+    def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> _Lattice | _Apart:
+        x, w = _complete(weight / clone, clone)
+        if clone.size <= _FEW_TYPES:
+            return cls.cut_at(x, w, n, resolution, x.max(axis=1), np.full(len(x), -np.inf))
+        # Any cut is valid: this one is meant to loosen delta by a share of the resolution.
+        split = Split.best(x, w, n)
+        budget = 0.1 * resolution * np.minimum(split.total, 1.0)
+        found = cls.cut_within(x, w, n, resolution, budget)
+        heavy = split.heavy & (n > _FEW_USERS)
+        heavy &= found.chernoff() > _CANCELLED * split.total
+        if not heavy.any():
+            return found
+        # Without the jumps, where they decide: those are told apart.
+        b = np.where(heavy, split.b, np.inf)[:, None]
+        bulk = np.where(x > b, 0.0, w)
+        bulk = bulk / bulk.sum(axis=1, keepdims=True)
+        found = cls.cut_within(np.where(x > b, 0.0, x), bulk, n, resolution, budget)
+        rows = zip(x[heavy], w[heavy], split.b[heavy], budget[heavy], strict=True)
+        jumps = tuple(
+            Jumps.of(u, v, float(b), n, resolution, float(share)) for u, v, b, share in rows
+        )
+        return _Apart(heavy, found, jumps, budget)
+
+    @classmethod
+    def cut_within(
+        cls, x: Floats, w: Floats, n: int, resolution: float, budget: Floats
+    ) -> _Lattice:
+        """The lattice for values cut where that moves their mean by no more than ``budget``."""
+        return cls.cut_at(x, w, n, resolution, cut(x, w, budget), -cut(-x, w, budget))
+
+    @classmethod
+    def cut_at(
+        cls, x: Floats, w: Floats, n: int, resolution: float, top: Floats, bottom: Floats
+    ) -> _Lattice:
+        """The lattice for values cut to [bottom, top]."""
+        beyond = (w * np.maximum(x - top[:, None], 0.0)).sum(axis=1) * (1.0 + 1e-12)
+        x = np.minimum(x, top[:, None]) / top[:, None]
         # Values so low that one of them decides the sum may be raised as well.
-        x = np.maximum(x / top[:, None], np.maximum(bottom / top, -_FAR)[:, None])
-        x = np.concatenate([x, np.zeros((rows, 1))], axis=1)
-        rest = max(0.0, 1.0 - math.fsum(clone))
-        w = np.broadcast_to(np.append(clone, rest), x.shape)
-        if rest <= 16.0 * UNIT * clone.size:  # complete: what rounding leaves is no atom
-            x, w = x[:, :-1], w[:, :-1]
+        x = np.maximum(x, np.maximum(bottom / top, -_FAR)[:, None])
         theta = saddle(x, w, n)
         return cls(n, top, beyond, x, w, theta, *_spacing(x, w, theta, resolution))
+
+    def rows(self, chosen: npt.NDArray[np.bool_]) -> _Lattice:
+        parts = (getattr(self, part.name)[chosen] for part in fields(self)[1:])
+        return _Lattice(self.n, *parts)
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
@@ -313,6 +345,50 @@ class _Lattice:
         return np.stack([low[:, 0], low[:, 1], high[:, 1]])
 
 
+@dataclass(frozen=True)
+class _Apart:
+    """Laws of which some rows are ``heavy``: there ``bulk`` is the law without its ``jumps``."""
+
+    heavy: npt.NDArray[np.bool_]
+    bulk: _Lattice
+    jumps: tuple[Jumps, ...]
+    budget: Floats
+
+    def chernoff(self) -> Floats:
+        result = self.bulk.chernoff()
+        result[self.heavy] += [law.crude() for law in self.jumps]
+        return result
+
+    def upper(self) -> Floats:
+        """Where the bulk alone has next to nothing, Chernoff's bound of it will do."""
+        result = self.bulk.chernoff()
+        needed = ~self.heavy | (result > 2.0 * self.budget)
+        if needed.any():
+            result[needed] = self.bulk.rows(needed).upper()
+        for row, law in zip(np.flatnonzero(self.heavy), self.jumps, strict=True):
+            try:
+                result[row] += law.upper()
+            except NoCertificateError:
+                result[row] += law.crude()
+        return result
+
+    def lower(self, weight: Floats, other: Floats) -> Floats:
+        result = np.zeros((3, len(weight)))
+        seen = np.broadcast_to(other, weight.shape).copy()
+        mine, chance = weight.copy(), np.ones(len(weight))
+        for row, law in zip(np.flatnonzero(self.heavy), self.jumps, strict=True):
+            jump = law.jump[: weight.shape[1]]
+            mine[row, jump] = seen[row, jump] = 0.0
+            chance[row] = math.exp((law.n - 1.0) * math.log1p(-law.chance))
+            with suppress(NoCertificateError):  # no line is as good as one that is zero
+                result[:, row] = law.lower(weight[row], other)
+        needed = ~self.heavy | (self.bulk.chernoff() > 2.0 * self.budget)
+        if needed.any():
+            found = self.bulk.rows(needed).lower(mine[needed], seen[needed]) * chance[needed]
+            result[:, needed] += np.where(found[0] > 0.0, found, 0.0)
+        return result
+
+
 def cut(x: Floats, w: Floats, budget: Floats) -> Floats:
     """About the smallest c > 0 per row with sum w (x - c)_+ <= budget (the largest x if none)."""
     order = np.argsort(-x, axis=1)
@@ -329,20 +405,34 @@ def cut(x: Floats, w: Floats, budget: Floats) -> Floats:
     return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])
 
 
+def _complete(x: Floats, clone: Floats) -> tuple[Floats, Floats]:
+    """Rows of values with the value 0, which has the remaining probability, and their weights."""
+    rest = max(0.0, 1.0 - math.fsum(clone))
+    if rest <= 16.0 * UNIT * clone.size:  # complete: what rounding leaves is no atom
+        return x, np.broadcast_to(clone, x.shape)
+    x = np.concatenate([x, np.zeros((len(x), 1))], axis=1)
+    return x, np.broadcast_to(np.append(clone, rest), x.shape)
+
+
 def _log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
-    """log (1/n) E[(sum)_+] for rows of weights, to a few percent."""
-    top = (weight / clone).max(axis=1)
-    x = np.concatenate([weight / clone / top[:, None], np.zeros((len(weight), 1))], axis=1)
+    """log (1/n) E[(sum)_+] for rows of weights, to a few percent (more where jumps decide)."""
+    x, w = _complete(weight / clone, clone)
+    if clone.size > _FEW_TYPES:
+        return np.log(np.maximum(Split.best(x, w, n).total, 1e-300))
+    top = x.max(axis=1)
+    return np.asarray(np.log(top / n) + log_saddle(x / top[:, None], w, n))
+
+
+def log_saddle(x: Floats, w: Floats, n: int) -> Floats:
+    """log E[(sum)_+] for rows of values and weights, by the saddle point."""
     x = np.maximum(x, -_FAR)
-    w = np.broadcast_to(np.append(clone, max(0.0, 1.0 - math.fsum(clone))), x.shape)
     theta = saddle(x, w, n)
     phi, tilted = _tilted_values(x, w, theta)
     tilted = tilted / phi[:, None]
     first = tilted.sum(axis=1)
     spread = np.maximum((tilted * x).sum(axis=1) - first**2, 0.0)
     curvature = n * spread * theta**2 + 2.0
-    shape = n * np.log(phi) - np.log(theta) - 0.5 * np.log(2.0 * np.pi * curvature)
-    return np.asarray(np.log(top / n) + shape)
+    return np.asarray(n * np.log(phi) - np.log(theta) - 0.5 * np.log(2.0 * np.pi * curvature))
 
 
 def positive_part(

@@ -149,7 +149,10 @@ def _(randomizer: FrequencyRandomizer | VectorRandomizer) -> Analyses:
 
 @analyses.register
 def _(randomizer: GridRandomizer) -> Analyses:
-    return analyses(randomizer.finite)
+    if not randomizer.falls_off:
+        return analyses(randomizer.finite)
+    law = randomizer.law()
+    return {"blanket": lambda n: law_blanket(law, n)} | _generic(randomizer.epsilon0)
 
 
 def profile_of(randomizer: object, n: int, analysis: str) -> BestProfile:

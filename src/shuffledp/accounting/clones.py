@@ -105,8 +105,8 @@ class CloneProfile(PrivacyProfile):
         event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
         # All signs equal: with kappa = 1 that cannot happen under Q, without any doubt.
         sure = (jump >= tail) & math.isinf(self.epsilon0)
-        doubt = 4e-12 + 4.0 * rule.error
-        doubt = buckets.last_of(np.where(sure, 0.0, doubt * (tail + jump)))
+        units = 4e-12 + 4.0 * rule.error
+        doubt = buckets.last_of(np.where(sure, 0.0, units * (tail + jump)))
         factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
         return np.stack(
             [

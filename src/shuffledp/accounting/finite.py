@@ -5,15 +5,25 @@ The blanket is the part that all inputs share, ``clone[y] = min_x matrix[x][y]``
 row x, other = row x'; an upper bound for substitution neighbours. Pairs whose laws are equal up to
 the order of the outputs are one class (k-ary randomized response has one, whatever k).
 
-Where the law of one pair is above all others (in the increasing convex order, checked at every
-epsilon), it alone is evaluated. Of the others, many share an *envelope*, and are taken apart where it
-is not good enough. All laws of X have the same mean 1 - alpha, and E[(sum)_+] is monotone in the
-convex order, so the law whose stop-loss curve E[(X - t)_+] is the largest of theirs bounds them all.
+Most families of noise have one worst pair, the leader Y. For any law X, with the stop-loss curves
+E[(X - t)_+] and E[(Y - t)_+] of the two,
+
+    E[(X - t)_+] <= E[(Y - t)_+] + p  for all t   implies   delta_X <= delta_Y + p,
+
+delta = (1/n) E[(X_1 + ... + X_n)_+]: exchange the X_i for Y_i one after the other. With S the sum of all
+others, E[(S + X_i)_+] is the mean over S of the curve of X at t = -S, so each exchange loses at most p.
+At every epsilon all laws are compared with the leader (a little left of it), and what p comes to is
+added where it is a small share of delta: rounded weights in the far tails of noise cost next to nothing.
+
+Of the laws that are left, many share an *envelope*, and are taken apart where it is not good enough.
+All laws of X have the same mean 1 - alpha, and E[(sum)_+] is monotone in the convex order, so the law
+whose stop-loss curve is the largest of theirs bounds them all.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -22,8 +32,10 @@ import numpy as np
 
 from shuffledp.accounting.amplification import AmplificationProfile, cut, positive_part, saddle
 from shuffledp.accounting.largest import LargestProfile
+from shuffledp.accounting.law_order import LawOrder
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.randomizers.finite import FiniteRandomizer
 
 _FEW = 2
@@ -66,15 +78,20 @@ class FiniteBlanketProfile(PrivacyProfile):
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         if len(self.laws) <= _FEW:
             return self.largest.upper(epsilon, resolution)
-        # One law is the worst for most families of noise: then it alone is evaluated.
         inside = epsilon * (1.0 - 0.1 * resolution)
-        leader, *others = self.laws
-        result = leader.upper(inside, resolution)
+        result = self.laws[0].upper(inside, resolution)
         for i, (e, before) in enumerate(zip(epsilon, inside, strict=True)):
-            left = _not_below(leader, float(before), others, float(e))
+            excess = self._order.excess(float(before), float(e))
+            paid = excess <= 0.1 * resolution * result[i]
+            result[i] += excess[paid].max(initial=0.0)
+            left = [law for law, done in zip(self.laws[1:], paid, strict=True) if not done]
             if left:
                 result[i] = max(result[i], self._maximum(left, float(e), resolution))
         return result
+
+    @cached_property
+    def _order(self) -> LawOrder:
+        return LawOrder(tuple(self.laws))
 
     def _maximum(
         self, left: list[AmplificationProfile], epsilon: float, resolution: float
@@ -101,79 +118,37 @@ class FiniteBlanketProfile(PrivacyProfile):
             result = max(result, bound)
         return result
 
+    def guess(self, delta: float, most: float) -> float:
+        return self.laws[0].guess(delta, most)
+
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        laws = self.laws
-        if len(laws) > _FEW:
-            # Lines below any law will do: the widest and the most telling of those that are not
-            # clearly below the first one.
-            at = float(np.median(epsilon))
-            others = _not_below(laws[0], at * (1.0 - resolution), laws[1:], at)
-            telling = sorted(others, key=lambda law: -_alone(law, at))
-            laws = [laws[0], *dict.fromkeys(others[:_ALONE] + telling[:_ALONE])]
-        return LargestProfile(tuple(laws)).support(epsilon, resolution)
+        if len(self.laws) <= _FEW:
+            return self.largest.support(epsilon, resolution)
+        # Lines below any law will do: the widest and the most telling of those that are not
+        # clearly below the first one.
+        middle = epsilon.size // 2
+        first = self.laws[0].support(epsilon, resolution)
+        at = float(np.sort(epsilon)[middle])
+        excess = self._order.excess(at * (1.0 - resolution), at)
+        small = excess <= 0.1 * resolution * float(np.sort(first.value)[-1 - middle])
+        others = [law for law, done in zip(self.laws[1:], small, strict=True) if not done]
+        telling = sorted(others, key=lambda law: -_alone(law, at))
+        chosen = tuple(dict.fromkeys(others[:_ALONE] + telling[:_ALONE]))
+        with suppress(NoCertificateError):
+            return _larger(first, LargestProfile(chosen).support(epsilon, resolution))
+        return first
+
+
+def _larger(first: SupportingLines, second: SupportingLines) -> SupportingLines:
+    """At every epsilon the line with the larger value."""
+    rows = [np.stack([part.value, part.slope_low, part.slope_high]) for part in (first, second)]
+    return SupportingLines.join(first.epsilon, [np.where(rows[1][0] > rows[0][0], *rows[::-1])])
 
 
 def _alone(law: AmplificationProfile, epsilon: float) -> float:
     """delta at epsilon if nobody else took part."""
     gap, other = np.array(law.gap), np.array(law.other)
     return float(np.maximum(gap - math.expm1(min(epsilon, 700.0)) * other, 0.0).sum())
-
-
-def _not_below(
-    leader: AmplificationProfile, before: float, laws: list[AmplificationProfile], epsilon: float
-) -> list[AmplificationProfile]:
-    """The laws whose X at epsilon is not proved below the leader's at ``before`` < epsilon.
-
-    Below in the increasing convex order, E[(X - t)_+] <= E[(Y - t)_+] for all t, which E[(sum)_+]
-    respects. The right side is linear between the values of Y and the left side is convex, so it is
-    enough to look at the values of Y. For t < 0 both are taken by parts, E[(X - t)_+] = E[X] - t +
-    E[(t - X)_+], so that every sum is one of positive terms."""
-    if min(leader.clone) == 0.0 or not before < epsilon < 700.0:
-        return laws
-    top = _Stops.of(leader, before, -1.0)
-    t = np.unique(top.value)
-    right = t >= 0.0
-    calls, puts = top.calls(t[right]), top.puts(t[~right])
-    drift = (math.expm1(epsilon) - math.expm1(before)) * (1.0 - 1e-9)  # of the means 1 - e^epsilon
-    slack = 1e-12 * (1.0 + math.expm1(epsilon))
-
-    def below(law: AmplificationProfile) -> bool:
-        if min(law.clone) == 0.0:
-            return False
-        mine = _Stops.of(law, epsilon, 1.0)
-        if np.any(mine.calls(t[right]) * (1.0 + 1e-11) > calls):
-            return False
-        return drift > slack and bool(
-            np.all(mine.puts(t[~right]) * (1.0 + 1e-11) <= drift - slack + puts)
-        )
-
-    return [law for law in laws if not below(law)]
-
-
-@dataclass(frozen=True)
-class _Stops:
-    """Values of X (decreasing) with their probabilities, for stop-loss sums."""
-
-    value: Floats
-    weight: Floats
-
-    @classmethod
-    def of(cls, law: AmplificationProfile, epsilon: float, sign: float) -> _Stops:
-        """Values rounded up (sign 1) or down (sign -1), by more than they can be off."""
-        gap, other, clone = map(np.array, (law.gap, law.other, law.clone))
-        seen = math.expm1(epsilon) * other
-        outward = sign * 16.0 * UNIT * (np.abs(gap) + seen)
-        value = np.append((gap - seen + outward) / clone, 0.0)
-        order = np.argsort(-value, kind="stable")
-        return cls(value[order], np.append(clone, max(0.0, 1.0 - float(clone.sum())))[order])
-
-    def calls(self, t: Floats) -> Floats:
-        """E[(X - t)_+], exactly where X does not exceed t."""
-        return np.asarray(np.maximum(self.value - t[:, None], 0.0) @ self.weight)
-
-    def puts(self, t: Floats) -> Floats:
-        """E[(t - X)_+]."""
-        return np.asarray(np.maximum(t[:, None] - self.value, 0.0) @ self.weight)
 
 
 @lru_cache(maxsize=8)

@@ -19,6 +19,7 @@ reversed pair; a mechanism's own profile is symmetric.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,22 +110,21 @@ class Samples:
 
     def merge(self, other: Samples) -> Samples:
         order = np.argsort(np.concatenate([self.index, other.index]))
-        names = ("index", "upper", "value", "slope_low", "slope_high")
-        joined = Samples(
-            *(np.concatenate([getattr(self, n), getattr(other, n)])[order] for n in names),
-            self.least,
-        )
+        pairs = zip(self._columns, other._columns, strict=True)
+        joined = self._with(np.concatenate([mine, new])[order] for mine, new in pairs)
         # The curve falls: what bounds it at one point bounds it further on.
         return replace(joined, upper=np.minimum.accumulate(joined.upper))
 
     def upto(self, stop: int) -> Samples:
-        return Samples(
-            *(
-                v[:stop]
-                for v in (self.index, self.upper, self.value, self.slope_low, self.slope_high)
-            ),
-            self.least,
-        )
+        return self._with(column[:stop] for column in self._columns)
+
+    @property
+    def _columns(self) -> tuple[Floats, ...]:
+        return self.index, self.upper, self.value, self.slope_low, self.slope_high
+
+    def _with(self, columns: Iterable[Floats]) -> Samples:
+        index, upper, value, slope_low, slope_high = columns
+        return Samples(index, upper, value, slope_low, slope_high, self.least)
 
 
 def sample(

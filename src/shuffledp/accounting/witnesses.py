@@ -88,7 +88,17 @@ def finite_witnesses(randomizer: FiniteRandomizer, n: int) -> list[Amplification
         x, y = np.unravel_index(int(np.argmax(chi)), chi.shape)
         found.append((float(chi[x, y]), int(x), int(y), z))
     found.sort(reverse=True)
-    return [finite_pair(rows[x], rows[y], rows[z], n) for _, x, y, z in found[:_MOST_WITNESSES]]
+    # Noise is symmetric: of two pairs that are each other's mirror image one is enough.
+    different: dict[bytes, AmplificationProfile] = {}
+    for _, i, j, k in found:
+        mass = rows[k].round(9)
+        shape = np.arcsinh((rows[i] - rows[j]) / np.maximum(rows[k], 1e-300)).round(6)
+        sides = (np.stack([part + 0.0, mass]) for part in (shape, -shape))
+        key = min(side[:, np.lexsort(side)].tobytes() for side in sides)
+        different.setdefault(key, finite_pair(rows[i], rows[j], rows[k], n))
+        if len(different) == _MOST_WITNESSES:
+            break
+    return list(different.values())
 
 
 def finite_pair(

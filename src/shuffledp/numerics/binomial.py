@@ -26,7 +26,6 @@ and e^-18 < 2e-8 for the cut.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 

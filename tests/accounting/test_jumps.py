@@ -1,0 +1,140 @@
+"""Rare large values told apart, against enumeration in exact rationals and against plain sums."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from shuffledp import DiscreteGaussian, FiniteRandomizer, Shuffled
+from shuffledp.accounting import amplification
+from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting.finite import FiniteBlanketProfile
+from shuffledp.accounting.jump_split import Split
+from shuffledp.accounting.jumps import Jumps
+
+
+def law_with_jumps(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values and weights: a crowd near zero, one value each of a few sizes with tiny weights."""
+    rng = np.random.default_rng(seed)
+    jumps = 10.0 ** rng.uniform(1.0, 2.5, 2)
+    rare = 10.0 ** rng.uniform(-9.0, -4.0, 2)
+    x = np.append(rng.uniform(-3.0, 1.0, 2), jumps)
+    w = np.append(rng.dirichlet(np.ones(2)) * (1.0 - rare.sum()), rare)
+    return x, w / math.fsum(w)
+
+
+def split_by_jumps(x: np.ndarray, w: np.ndarray, n: int, b: float) -> tuple[Fraction, Fraction]:
+    """(1/n) E[S_+] over outcomes without and with values above b, by enumeration in rationals."""
+    atoms = [(Fraction(float(v)), Fraction(float(p))) for v, p in zip(x, w, strict=True)]
+    parts = [Fraction(0), Fraction(0)]
+    for outcome in combinations_with_replacement(range(len(atoms)), n):
+        value = sum(atoms[i][0] for i in outcome)
+        if value > 0:
+            ways = math.factorial(n)
+            for i in set(outcome):
+                ways //= math.factorial(outcome.count(i))
+            mass = math.prod(atoms[i][1] for i in outcome)
+            parts[any(atoms[i][0] > b for i in outcome)] += ways * value * mass / n
+    return parts[0], parts[1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("budget", [1e-3, 1e-9])
+def test_outcomes_with_jumps_are_enclosed_tightly(seed: int, budget: float) -> None:
+    x, w = law_with_jumps(seed)
+    n, b = 12, 5.0
+    _, exact = split_by_jumps(x, w, n, b)
+    law = Jumps.of(x, w, b, n, 1e-2, budget * float(exact))
+    high = law.upper()
+    assert Fraction(high) >= exact * (1 - Fraction(1, 10**12))
+    assert high <= float(exact) * (1.0 + 2e-2)
+    assert law.crude() >= float(exact) * (1.0 - 1e-12)
+    # The same tests seen from below: x' never sends what x sends more often.
+    low = law.lower(x * w, np.zeros(x.size))
+    assert Fraction(float(low[0])) <= exact * (1 + Fraction(1, 10**12))
+    assert low[0] >= float(exact) * (1.0 - 5e-2)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_what_more_jumps_add_is_bounded_by_the_rest(most: int) -> None:
+    """With many jumps and few told apart the bound must still hold."""
+    x, w = np.array([-1.0, 0.5, 20.0]), np.array([0.6, 0.35, 0.05])
+    n = 14
+    _, exact = split_by_jumps(x, w, n, 5.0)
+    law = Jumps.of(x, w, 5.0, n, 1e-2, 1.0)
+    law = Jumps(law.n, law.top, law.beyond, law.x, law.w, law.jump, law.origin, law.h, most)
+    assert law.upper() >= float(exact)
+
+
+def test_a_cap_below_the_largest_value_is_paid_for() -> None:
+    x, w = np.array([-1.0, 0.5, 20.0, 4000.0]), np.array([0.6, 0.399, 9e-4, 1e-4])
+    n = 10
+    _, exact = split_by_jumps(x, w, n, 5.0)
+    law = Jumps.of(x, w, 5.0, n, 1e-2, 1.0)
+    assert law.top < 4000.0
+    assert law.upper() >= float(exact)
+
+
+def heavy_profile(n: int) -> AmplificationProfile:
+    return FiniteBlanketProfile(DiscreteGaussian(0.35, levels=4).finite, n).laws[0]
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(10**4, 6.0), (10**4, 8.0), (10**6, 3.4)])
+def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float) -> None:
+    profile = heavy_profile(n)
+    at = np.array([epsilon])
+    weight = profile._weights(at, 0.0)
+    lattice = amplification._Lattice.of(weight, np.array(profile.clone), n, 1e-3)
+    assert isinstance(lattice, amplification._Apart)
+    upper, lower = profile.upper(at, 1e-3)[0], profile.support(at, 1e-3).value[0]
+    assert lower <= upper <= lower * 1.02
+
+
+def test_estimates_of_heavy_laws_are_within_a_factor_of_two() -> None:
+    profile = heavy_profile(10**4)
+    epsilon = np.array([6.0, 7.0, 8.0])
+    clone = np.array(profile.clone)
+    x, w = amplification._complete(profile._weights(epsilon, 0.0) / clone, clone)
+    truth = profile.upper(epsilon, 1e-3)
+    found = Split.best(x, w, 10**4)
+    assert np.all(found.heavy)
+    assert np.all((found.total > 0.5 * truth) & (found.total < 2.0 * truth))
+
+
+@pytest.mark.parametrize(
+    ("sigma", "n", "delta"),
+    [(0.5, 10**5, 1e-6), (0.35, 10**4, 1e-10), (0.25, 10**6, 1e-6)],
+)
+def test_small_noise_has_two_ends_that_nearly_meet(sigma: float, n: int, delta: float) -> None:
+    randomizer = DiscreteGaussian(sigma)
+    bound = Shuffled(randomizer, n=n).epsilon(delta=delta)
+    assert 0.9 * bound.upper < bound.lower <= bound.upper < randomizer.epsilon0
+
+
+def test_blankets_of_twenty_users_with_rare_reports_are_enclosed() -> None:
+    """Entries of 1e-9; all outcomes of 20 clones, in rationals."""
+    rows = np.array([[0.7, 0.3 - 1e-9, 1e-9], [1e-9, 0.3 - 1e-9, 0.7]])
+    profile = FiniteBlanketProfile(FiniteRandomizer(rows), 20)
+    for epsilon in (1.0, 5.0, 12.0):
+        alpha = Fraction(math.exp(epsilon))
+        own, other = ([Fraction(float(v)) for v in profile.randomizer.matrix[i]] for i in (0, 1))
+        clone = [min(u, v) for u, v in zip(own, other, strict=True)]
+        x = [(u - alpha * v) / c for u, v, c in zip(own, other, clone, strict=True)]
+        rest = 1 - sum(clone)
+        total = Fraction(0)
+        for a in range(21):
+            for b in range(21 - a):
+                for c in range(21 - a - b):
+                    value = a * x[0] + b * x[1] + c * x[2]
+                    if value > 0:
+                        ways = math.factorial(20) // math.prod(
+                            map(math.factorial, (a, b, c, 20 - a - b - c))
+                        )
+                        mass = clone[0] ** a * clone[1] ** b * clone[2] ** c
+                        total += ways * mass * rest ** (20 - a - b - c) * value / 20
+        upper = float(profile.upper(np.array([epsilon]), 1e-4)[0])
+        assert float(total) * (1.0 - 1e-12) <= upper <= float(total) * 1.01

@@ -1,0 +1,74 @@
+"""Clamped noise that falls off: the two ends are the worst pair, in exact whole numbers."""
+
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from shuffledp.randomizers.gaussian import DiscreteGaussian
+from shuffledp.randomizers.grid import matrix_of_noise
+from shuffledp.randomizers.laplace import DiscreteLaplace
+
+ALPHAS = [Fraction(1), Fraction(7, 6), Fraction(2), Fraction(5), Fraction(40), Fraction(3000)]
+
+
+def stop_losses(rows, x, y, alpha, corners):
+    """sum (row_x - alpha row_y - t least)_+ at every t."""
+    least = [min(column) for column in zip(*rows, strict=True)]
+    own = [u - alpha * v for u, v in zip(rows[x], rows[y], strict=True)]
+    return [sum(max(a - t * c, 0) for a, c in zip(own, least, strict=True)) for t in corners]
+
+
+def corners_of(rows, x, y, alpha):
+    least = [min(column) for column in zip(*rows, strict=True)]
+    return {(u - alpha * v) / c for u, v, c in zip(rows[x], rows[y], least, strict=True) if c}
+
+
+def excess(noise, levels, pad, alpha):
+    """The largest amount by which another pair's stop-loss curve is above that of the ends."""
+    rows = [[int(w) for w in row] for row in matrix_of_noise(tuple(noise), levels, pad)]
+    corners = sorted(corners_of(rows, 0, levels, alpha) | {Fraction(0)})
+    # The ends' curve is linear between these, every other one convex: nothing is between them.
+    top = stop_losses(rows, 0, levels, alpha, corners)
+    return max(
+        max(a - b for a, b in zip(stop_losses(rows, x, y, alpha, corners), top, strict=True))
+        for x, y in product(range(levels + 1), repeat=2)
+        if x != y
+    )
+
+
+def falling(rng, reach):
+    """Weights that fall off, with plateaus and cliffs."""
+    steps = rng.integers(0, 4, reach + 1) * rng.choice([0, 1, 1, 30], reach + 1)
+    return [int(w) for w in np.cumsum(steps)[::-1] + rng.integers(0, 3)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_pair_is_above_the_ends(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    levels, pad = int(rng.integers(1, 6)), int(rng.integers(0, 6))
+    noise = falling(rng, levels + pad)
+    assert all(a >= b for a, b in pairwise(noise))
+    if noise[-1] == 0:
+        noise = [w + 1 for w in noise]
+    for alpha in ALPHAS:
+        assert excess(noise, levels, pad, alpha) <= 0
+
+
+@pytest.mark.parametrize("sigma", [0.2, 0.5, 1.5])
+def test_no_pair_of_realised_gaussian_noise_is_above_the_ends(sigma: float) -> None:
+    randomizer = DiscreteGaussian(sigma=sigma, levels=4)
+    assert randomizer.falls_off
+    for alpha in (Fraction(1), Fraction(3), Fraction(10**6)):
+        assert excess(randomizer.noise, 4, randomizer.pad, alpha) <= 0
+
+
+def test_noise_with_two_peaks_has_a_worse_pair() -> None:
+    assert max(excess((1, 0, 8, 1, 1), 2, 2, alpha) for alpha in ALPHAS) > 0
+
+
+def test_only_noise_that_falls_off_is_analysed_by_its_ends_alone() -> None:
+    gaussian, laplace = DiscreteGaussian(sigma=0.5), DiscreteLaplace(epsilon0=1.0)
+    assert gaussian.falls_off
+    assert not laplace.falls_off  # the last weight holds the tail
