@@ -223,11 +223,13 @@ class _Enumeration:
 
     def value(self, weight: Floats) -> Floats:
         """(1/n) E[(sum)_+] for rows of weights: a sum of positive terms."""
-        return np.asarray(np.maximum(weight @ self.share.T, 0.0) @ self.p)
+        with np.errstate(over="ignore"):  # what overflows is negative
+            return np.asarray(np.maximum(weight @ self.share.T, 0.0) @ self.p)
 
     def event(self, weight: Floats, other: Floats) -> Floats:
         """Q(sum > 0) for rows of weights."""
-        return np.asarray((weight @ self.share.T > 0.0) @ (self.p * (self.share @ other)))
+        with np.errstate(over="ignore"):
+            return np.asarray((weight @ self.share.T > 0.0) @ (self.p * (self.share @ other)))
 
 
 def _chunks(epsilon: Floats) -> list[Floats]:
@@ -301,7 +303,7 @@ class _Lattice:
         # Values so low that one of them decides the sum may be raised as well.
         x = np.maximum(x, np.maximum(bottom / top, -_FAR)[:, None])
         theta = saddle(x, w, n)
-        return cls(n, top, beyond, x, w, theta, *_spacing(x, w, theta, resolution))
+        return cls(n, top, beyond, x, w, theta, *_spacing(x, w, theta, n, resolution))
 
     def rows(self, chosen: npt.NDArray[np.bool_]) -> _Lattice:
         parts = (getattr(self, part.name)[chosen] for part in fields(self)[1:])
@@ -489,10 +491,13 @@ def saddle(x: Floats, w: Floats, n: int) -> Floats:
     return np.asarray(theta)
 
 
-def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> tuple[Floats, Floats]:
+def _spacing(
+    x: Floats, w: Floats, theta: Floats, n: int, resolution: float
+) -> tuple[Floats, Floats]:
     """(origin, h): the coarsest lattice whose spread adds at most ``resolution`` of variance.
 
-    The candidates put the largest value, or the second most probable one, on the lattice."""
+    Where positive values are rare, what is spread must also be rare against them. The candidates put
+    the largest value, or the second most probable one, on the lattice."""
     tilted = w * np.exp(theta[:, None] * x)
     tilted = tilted / tilted.sum(axis=1, keepdims=True)
     mean = (tilted * x).sum(axis=1)
@@ -511,6 +516,11 @@ def _spacing(x: Floats, w: Floats, theta: Floats, resolution: float) -> tuple[Fl
     fraction = cells - np.floor(cells)
     added = np.einsum("ij,ijk->ik", tilted, fraction * (1.0 - fraction)) * h * h
     good = added <= resolution * variance[:, None]
+    rare = n * (w * (x > 0.0)).sum(axis=1) < 1.0
+    if rare.any():
+        moved = np.einsum("ij,ijk->ik", w, fraction * (1.0 - fraction)) * h
+        gain = (w * np.maximum(x, 0.0)).sum(axis=1)
+        good &= ~rare[:, None] | (moved <= resolution * gain[:, None])
     finest = top / _LATTICES[-1]
     choice = np.where(good, h, 0.0).max(axis=1)
     return origin, np.where(choice > 0.0, choice, finest)

@@ -205,7 +205,7 @@ def _close_to(
                 low, high = points[above][-1], points[np.argmax(below)] * (1.0 + _KEPT * tolerance)
                 if high <= low * (1.0 + tolerance):
                     return min(float(high), profile.epsilon_max), guess
-            guess = newton(lines, delta)
+            guess = min(newton(lines, delta), profile.epsilon_max, _LARGEST_EPSILON)
     return None, guess
 
 

@@ -44,7 +44,8 @@ from shuffledp.numerics.binomial_buckets import Buckets, binomial_buckets
 
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
-"""From this resolution on, tails to a millionth will do."""
+"""From this resolution on, rough tails will do."""
+_LARGE = 9.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ class CloneProfile(PrivacyProfile):
         if self.kappa == 0.0 or self.weight == 0.0:
             return np.zeros(epsilon.size), SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
         buckets = binomial_buckets(self.n - 1, self.rate, self.rest, resolution)
-        rule = ROUGH if resolution >= _ROUGHLY else CLOSE
+        # Q of the events is smaller than P by up to e^-epsilon0: a rough tail would hide it.
+        rough = resolution >= _ROUGHLY and not _LARGE < self.epsilon0 < math.inf
+        rule = ROUGH if rough else CLOSE
         parts = np.array_split(epsilon, 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE)
         values = np.concatenate([self._values(part, buckets, rule) for part in parts], axis=1)
         return values[0], SupportingLines(epsilon, *values[1:])
@@ -105,8 +108,8 @@ class CloneProfile(PrivacyProfile):
         event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
         # All signs equal: with kappa = 1 that cannot happen under Q, without any doubt.
         sure = (jump >= tail) & math.isinf(self.epsilon0)
-        units = 4e-12 + 4.0 * rule.error
-        doubt = buckets.last_of(np.where(sure, 0.0, units * (tail + jump)))
+        units = 4e-12 * (tail + jump) + 2.0 * rule.error * tail
+        doubt = buckets.last_of(np.where(sure, 0.0, units))
         factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
         return np.stack(
             [

@@ -34,7 +34,7 @@ class ComposedLoss:
     def infinity(self) -> float:
         """Pr[L = inf], rounded up."""
         log_finite = sum(count * math.log1p(-law.infinity) for law, count in self.parts)
-        return -math.expm1(log_finite) * (1.0 + 1e-12)
+        return min(-math.expm1(log_finite) * (1.0 + 1e-12), 1.0)
 
     @property
     def largest(self) -> float:
@@ -130,8 +130,9 @@ class ComposedLoss:
         """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
         # About sqrt(2 log(1/delta)) / deviation; only a guess is wanted.
         rough = math.log(max(math.sqrt(2.0 * math.log(1.0 / delta)), 0.1) / self._deviation)
-        low = max(math.log(1e-6 / self._reach()), rough - 3.0)
-        high = max(min(math.log(self._steepest()), rough + 3.0), low + 1e-3)
+        steepest = math.log(self._steepest())
+        low = min(max(math.log(1e-6 / self._reach()), rough - 3.0), steepest - 1e-3)
+        high = max(min(steepest, rough + 3.0), low + 1e-3)
         for _ in range(50):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
@@ -157,7 +158,7 @@ class ComposedLoss:
     def _steepest(self) -> float:
         """A tilt beyond which e^{theta L} of a single round would overflow."""
         top = max(float(law.index[-1]) for law, _ in self.parts) * self.spacing
-        return 600.0 / top
+        return 600.0 / max(top, self.spacing)  # losses may be zero or infinite only
 
     def upper_epsilon(self, delta: float, relative: float) -> float:
         """An epsilon with delta(epsilon) <= ``delta``, certified, aimed ``relative`` above the root."""

@@ -30,6 +30,7 @@ from shuffledp.numerics.binomial_buckets import Buckets, binomial_buckets
 
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
+_RARE = 1e-4
 _OUTWARD = 1e-12
 """Relative, of weights, kappa and y: each carries fewer than a hundred units."""
 
@@ -92,7 +93,8 @@ class EvenCrowdProfile(PrivacyProfile):
         high = np.concatenate(
             [(excess + error) @ (kappa * weight) for excess, error, _, _ in parts]
         )
-        return np.asarray(high * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * (1.0 + _OUTWARD))
+        grown = 1.0 + np.exp(np.minimum(epsilon, 700.0))
+        return np.asarray((high + 1e-300) * grown * (1.0 + _OUTWARD))  # what underflows is less
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         buckets, rule = self._buckets(resolution)
@@ -111,7 +113,7 @@ class EvenCrowdProfile(PrivacyProfile):
         kappa = self._kappa(first) * (1.0 - _OUTWARD)
         value = np.maximum(excess - error, 0.0) @ (kappa * weight)
         event = np.maximum(tail - kappa * jump, 0.0)
-        doubt = (_OUTWARD + 4.0 * rule.error) * (tail + jump)
+        doubt = 4.0 * _OUTWARD * (tail + jump) + 2.0 * rule.error * tail
         grown = (1.0 + np.exp(np.minimum(epsilon, 700.0))) * (1.0 - _OUTWARD) * (epsilon <= 700.0)
         slopes = np.maximum(event - doubt, 0.0) @ weight, (event + doubt) @ weight
         return np.stack([value * grown, slopes[0] * (1.0 - _OUTWARD), slopes[1] * (1.0 + _OUTWARD)])
@@ -132,7 +134,9 @@ class EvenCrowdProfile(PrivacyProfile):
         return signs_excess(count, np.minimum(y, 1.0), short, rule)
 
     def _buckets(self, resolution: float) -> tuple[Buckets, TailRule]:
-        rule = ROUGH if resolution >= _ROUGHLY else CLOSE
+        # Q of the events is smaller than P by up to b / a: a rough tail would hide it.
+        rough = resolution >= _ROUGHLY and self.other > _RARE * self.near
+        rule = ROUGH if rough else CLOSE
         return binomial_buckets(self.n - 1, self.rate, self.rest, resolution), rule
 
     def _odds(self, m: Floats) -> Floats:

@@ -26,15 +26,19 @@ import numpy as np
 
 from shuffledp.accounting.profile import Floats, PrivacyProfile
 from shuffledp.numerics.convex import lower_hull
+from shuffledp.numerics.frequencies import NoCertificateError
 
 OUTWARD = 1e-12
 """Relative step outward that covers the rounding of slopes and masses (each below 1e-13)."""
 
+_LOST = 1e-9
 _DENSE_SCALES = 7.0
 _TAIL_GROWTH = 0.6  # relative spacing of the tail, times the root of the resolution
 _CHUNK = 48
 _MAX_GRID = 4000
 _LONGEST_TAIL = 4.0
+_LARGEST_LOSS = 690.0
+"""Exponentials end there; the curve is followed no further."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def sample(
     Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
     h, stride = lattice.spacing, lattice.stride
     index = _base_grid(profile, h, stride, _TAIL_GROWTH * math.sqrt(resolution))
-    dense = int(min(math.ceil(_DENSE_SCALES * profile.scale / (h * stride)) + 1, index.size))
+    dense = math.ceil(min(_DENSE_SCALES * profile.scale / (h * stride) + 1.0, index.size))
     found = Samples.at(profile, index[:dense], h, resolution, both_sides)
     while found.index.size < index.size and found.upper[-1] > floor:
         start = found.index.size
@@ -159,9 +163,10 @@ def sample(
 
 def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
     last = profile.epsilon_max / h
-    dense = min(math.ceil(_DENSE_SCALES * profile.scale / (h * stride)), _MAX_GRID)
+    reachable = min(last, _LARGEST_LOSS / h)
+    dense = math.ceil(min(_DENSE_SCALES * profile.scale / (h * stride), _MAX_GRID))
     index = [stride * i for i in range(max(dense, 1) + 1)]
-    while index[-1] < last and len(index) < 2 * _MAX_GRID:
+    while index[-1] < reachable and len(index) < 2 * _MAX_GRID:
         index.append(index[-1] + stride * max(1, math.floor(growth * index[-1] / stride)))
     points = np.asarray(index, dtype=np.float64)
     if not math.isfinite(last):
@@ -207,11 +212,12 @@ def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistri
 
 
 def _below(found: Samples, h: float) -> Polygon:
-    """The lower polygon (see the module); it ends where the last useful line reaches zero."""
-    dead = np.flatnonzero(found.value <= 0.0)
+    """The lower polygon (see the module); it ends where the last useful line reaches ``least``."""
+    least = found.least * (1.0 - OUTWARD)
+    dead = np.flatnonzero(found.value <= least)
     count = int(dead[0]) if dead.size else found.index.size
     if count == 0:
-        return Polygon(np.array([0.0, 1.0]), np.zeros(2))
+        return Polygon(np.array([0.0, 1.0]), np.full(2, least))
     index, value = found.index[:count], found.value[:count]
     steep, flat = found.slope_high[:count], found.slope_low[:count]
     alpha = np.exp(h * index)
@@ -228,23 +234,23 @@ def _below(found: Samples, h: float) -> Polygon:
     inside = ~at_next
     points = np.concatenate([index, beyond[inside]])
     heights = np.concatenate([value, reached[inside]])
-    # The last line, down to the last lattice point where it is still positive; a line that hardly
-    # falls is not followed beyond reason, and one that does not fall at all is mass at infinity.
-    height = max(float(value[-1]), 0.0)
+    # The last line, down to the last lattice point where it is still above ``least``; a line that
+    # hardly falls is not followed beyond reason, and one that does not fall at all is mass at infinity.
+    height = max(float(value[-1]) - least, 0.0)
     fall = math.log1p(height / (max(float(steep[-1]), 1e-300) * float(alpha[-1])))
     last = math.floor(min(fall, _LONGEST_TAIL) / h - 1e-9)
     if steep[-1] == 0.0:
         pass
     elif last >= 1:
-        points, heights = np.append(points, index[-1] + last), np.append(heights, 0.0)
+        points, heights = np.append(points, index[-1] + last), np.append(heights, least)
     else:
-        heights = np.where(points >= index[-1], 0.0, heights)
+        heights = np.where(points >= index[-1], np.minimum(heights, least), heights)
     order = np.argsort(points, kind="stable")
-    points = points[order]
-    heights = np.maximum(heights[order], found.least) * (1.0 - OUTWARD)
+    # Next to a flat end the line before it may dip: a falling curve is below its lowest point so far.
+    lowest = np.minimum.accumulate(np.maximum(heights[order], 0.0)) * (1.0 - OUTWARD)
     if points.size < 2:
-        return Polygon(np.array([0.0, 1.0]), np.zeros(2))
-    return Polygon(points, heights)
+        return Polygon(np.array([0.0, 1.0]), np.full(2, min(float(lowest[0]), least)))
+    return Polygon(points[order], lowest)
 
 
 def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution:
@@ -265,6 +271,8 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
     index = np.concatenate([-left.index[:0:-1], [0.0], right.index[1:]])
     # Masses and centre may be negative by rounding (below OUTWARD): they are none.
     mass = np.maximum(np.concatenate([q_left[::-1], [centre], p_right]), 0.0)
+    if abs(math.fsum(mass) + float(right.value[-1]) - 1.0) > _LOST:
+        raise NoCertificateError("the curve's masses do not add up on this lattice")
     keep = (mass > 0.0) | (index == 0.0)
     return LossDistribution(spacing, index[keep], mass[keep], float(right.value[-1]))
 

@@ -20,6 +20,7 @@ import numpy as np
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
 from shuffledp.numerics.binomial import UNIT
 
+_NEXT_TO = 1e-6
 _OUTWARD = 1e-11
 
 
@@ -47,13 +48,16 @@ class SubsampledProfile(PrivacyProfile):
         return min(subsampled_epsilon(inner, self.fraction), most)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return self._scaled_upper(self.base.upper(self._inner(epsilon), resolution))
+        return self._scaled_upper(self.base.upper(self._inner(epsilon, -1.0), resolution))
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        return self._scaled_lines(epsilon, self.base.support(self._inner(epsilon), resolution))
+        return self._scaled_lines(epsilon, self.base.support(self._inner(epsilon, 1.0), resolution))
 
     def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
-        upper, lines = self.base.both(self._inner(epsilon), resolution)
+        # Only next to the largest loss a few units of epsilon are not within the base's own errors.
+        if np.any(epsilon > (1.0 - _NEXT_TO) * self.epsilon_max):
+            return super().both(epsilon, resolution)
+        upper, lines = self.base.both(self._inner(epsilon, 0.0), resolution)
         return self._scaled_upper(upper), self._scaled_lines(epsilon, lines)
 
     def _scaled_upper(self, upper: Floats) -> Floats:
@@ -63,10 +67,10 @@ class SubsampledProfile(PrivacyProfile):
         value = self.fraction * lines.value * (1.0 - _OUTWARD)
         return SupportingLines(epsilon, value, lines.slope_low, lines.slope_high)
 
-    def _inner(self, epsilon: Floats) -> Floats:
-        """The cohort's epsilon. Its rounding error of a few units is within what every base profile
-        allows for (they step outward by 64 units of epsilon or more)."""
-        return np.asarray(np.log1p(np.expm1(epsilon) / self.fraction))
+    def _inner(self, epsilon: Floats, outward: float) -> Floats:
+        """The cohort's epsilon, moved by more than its rounding error (to smaller ones for -1)."""
+        grown = np.expm1(np.minimum(epsilon, 700.0)) / self.fraction
+        return np.asarray(np.log1p(grown) * (1.0 + outward * 16.0 * UNIT))
 
 
 def subsampled_epsilon(epsilon: float, fraction: float) -> float:

@@ -27,7 +27,7 @@ from shuffledp.randomizers.vectors import VectorRandomizer
 Witness = AmplificationProfile | EvenCrowdProfile
 
 _MOST_WITNESSES = 4
-_SMALL_CROWD = 2000
+_SMALL_CROWD = 300.0
 _EXCHANGED = 1e-6
 
 
@@ -46,7 +46,7 @@ def krr_witnesses(k: int, epsilon0: float, n: int) -> list[Witness]:
 def _third(k: int, n: int, p: float, ep: float, gap: float) -> Witness:
     """Others hold a third symbol. In a small crowd it tells which of the k - 2 others was sent."""
     left = (k - 3) * p
-    if left == 0.0 or n > _SMALL_CROWD:
+    if left == 0.0 or 2.0 * p * n > _SMALL_CROWD:
         return EvenCrowdProfile(n, ep + p, gap, p, away=p + left, rate=2.0 * p, rest=ep + left)
     own, other = (ep, p, p, left), (p, ep, p, left)
     return AmplificationProfile(n, own, other, (gap, -gap, 0.0, 0.0), clone=(p, p, ep, left))

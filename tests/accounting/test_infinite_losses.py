@@ -1,0 +1,116 @@
+"""Compositions whose rounds may give a user away for certain, and other ends of the number line."""
+
+import math
+from collections import Counter
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+import shuffledp as sdp
+from shuffledp.accounting.clones import strong_adversary
+from shuffledp.accounting.loss_distribution import Lattice, dominated, sample
+
+ZEROS = [
+    [0.2518911361694336, 0.2518911361694336, 0.4962177276611328],
+    [0.0, 0.6648969650268555, 0.33510303497314453],
+    [0.25, 0.5, 0.25],
+]
+
+
+def reports(matrix, data):
+    """The law of the shuffled reports: how often each output was sent."""
+    law: Counter = Counter()
+    for outputs in product(range(len(matrix[0])), repeat=len(data)):
+        law[tuple(sorted(outputs))] += math.prod(
+            matrix[x][y] for x, y in zip(data, outputs, strict=True)
+        )
+    return law
+
+
+def twice(matrix, epsilon):
+    """The largest delta of two rounds, over all neighbouring datasets of two users."""
+    inputs = range(len(matrix))
+    worst = 0.0
+    for (x, y), z in product(permutations(inputs, 2), inputs):
+        p, q = (reports(matrix, data) for data in ((x, z), (y, z)))
+        total = sum(
+            max(p[a] * p[b] - math.exp(epsilon) * q[a] * q[b], 0.0)
+            for a, b in product(p | q, repeat=2)
+        )
+        worst = max(worst, total)
+    return worst
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.2746, 0.8, 2.0])
+def test_outputs_that_some_input_never_sends_compose(epsilon: float) -> None:
+    two = 2 * sdp.Shuffled(sdp.FiniteRandomizer(ZEROS), n=2)
+    bound = two.delta(epsilon=epsilon, tolerance=0.01)
+    truth = twice(ZEROS, epsilon)
+    assert 0.25 * truth < bound.lower <= truth * (1 + 1e-9)
+    assert truth <= bound.upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("k", "epsilon0", "n"), [(3, 0.4544409778, 4), (4, 2.0, 6), (2, 1.0, 3)])
+def test_the_pair_from_below_is_below_the_curve_with_infinite_losses(k, epsilon0, n) -> None:
+    randomizer = sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)
+    curve = strong_adversary(k, randomizer.gamma, randomizer.total_variation, n)
+    assert curve.infinite_loss > 0.0
+    for spacing in (0.3, 0.05, 0.01):
+        lattice = Lattice(spacing, 4)
+        found = sample(curve, lattice, 1e-12, 1e-3)
+        law = dominated(found, found, spacing)
+        assert math.fsum(law.mass) + law.infinity == pytest.approx(1.0, abs=1e-12)
+        at = np.linspace(0.0, 6.0, 121)
+        loss = law.index * spacing
+        below = [law.infinity + float(law.mass @ np.maximum(-np.expm1(e - loss), 0.0)) for e in at]
+        assert np.all(below <= curve.upper(at, 1e-6) * (1.0 + 1e-9))
+
+
+def test_a_loss_that_is_nearly_always_infinite_is_not_subtracted() -> None:
+    certain = 4 * sdp.Shuffled(sdp.BinaryRandomizedResponse(15.0), n=2, analysis="strong")
+    both = sdp.Shuffled(sdp.LocalRandomizer(15.0), n=2, analysis="clones") + certain
+    assert both.delta(epsilon=0.0).upper == 1.0
+
+
+def test_below_the_sum_of_infinite_losses_no_epsilon_is_finite() -> None:
+    one = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, gamma=0.25), n=100, analysis="strong")
+    seen = one.round.profile.infinite_loss
+    assert (30 * one).epsilon(delta=0.5 * -math.expm1(30 * math.log1p(-seen))).upper == math.inf
+    assert (30 * one).upper_delta(epsilon=50.0) >= -math.expm1(30 * math.log1p(-seen))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        2 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=1000, epsilon0=0.04), 3, "strong"),
+        2 * sdp.Shuffled(sdp.BinaryRandomizedResponse(1e-3), 2, "strong"),
+        sdp.Shuffled(sdp.LocalRandomizer(1.0), 2)
+        + sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), 3, "strong"),
+        sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=33.0), 19, "strong", 12318),
+    ],
+)
+def test_small_crowds_of_the_strong_adversary_are_answered(mechanism) -> None:
+    bound = mechanism.epsilon(delta=1e-5, tolerance=0.1)
+    assert 0.0 <= bound.lower <= bound.upper
+    assert 0.0 <= mechanism.delta(epsilon=1.0, tolerance=0.1).upper <= 1.0
+
+
+@pytest.mark.parametrize("rounds", [2, 100])
+def test_large_local_epsilons_compose_to_nearly_their_sum(rounds: int) -> None:
+    """The lines' slopes are e^-epsilon0 of the events' probabilities: no rough tail may hide them."""
+    bound = (rounds * sdp.Shuffled(sdp.LocalRandomizer(21.07), n=9307)).epsilon(delta=1e-6)
+    assert 0.99 * 21.07 * rounds <= bound.lower <= bound.upper <= 21.07 * rounds * (1 + 1e-9)
+
+
+def test_rare_values_are_not_spread_onto_ones_that_decide() -> None:
+    """A million values and few users: nearly all reports are third ones."""
+    randomizer = sdp.KaryRandomizedResponse(k=10**6, epsilon0=2.134843063493305)
+    bound = sdp.Shuffled(randomizer, n=1620).delta(epsilon=0.0010256939091843403)
+    assert bound.upper <= bound.lower * (1.0 + 1e-3)
+
+
+def test_losses_beyond_exponentials_raise_no_warning() -> None:
+    randomizer = sdp.KaryRandomizedResponse(k=4, epsilon0=113.7)
+    bound = sdp.Shuffled(randomizer, n=20, analysis="strong").delta(epsilon=[1.0, 600.0])
+    assert np.all(bound.lower <= bound.upper)
