@@ -105,11 +105,13 @@ class CloneProfile(PrivacyProfile):
         excess, error, tail, jump = self._excess(epsilon, buckets, rule)
         rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
         low = buckets.last_of(np.maximum(excess - error, 0.0))
-        event = buckets.last_of(np.maximum(tail - self.kappa * jump, 0.0))
-        # All signs equal: with kappa = 1 that cannot happen under Q, without any doubt.
-        sure = (jump >= tail) & math.isinf(self.epsilon0)
+        # All signs equal: its Q is known without a difference (and zero for kappa = 1).
+        top = jump >= tail
+        decay = math.exp(-self.epsilon0)
+        sure = tail * (2.0 * decay / (1.0 + decay))
         units = 4e-12 * (tail + jump) + 2.0 * rule.error * tail
-        doubt = buckets.last_of(np.where(sure, 0.0, units))
+        doubt = buckets.last_of(np.where(top, 4e-12 * sure, units))
+        event = buckets.last_of(np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0)))
         factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
         return np.stack(
             [

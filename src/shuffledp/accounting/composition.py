@@ -33,6 +33,8 @@ class ComposedLoss:
     @property
     def infinity(self) -> float:
         """Pr[L = inf], rounded up."""
+        if any(law.infinity >= 1.0 and count for law, count in self.parts):
+            return 1.0
         log_finite = sum(count * math.log1p(-law.infinity) for law, count in self.parts)
         return min(-math.expm1(log_finite) * (1.0 + 1e-12), 1.0)
 
@@ -45,12 +47,12 @@ class ComposedLoss:
         """Enclosure (lower, upper) of delta of these discrete pairs at each epsilon >= 0.
 
         Any tilt ``theta`` is valid; by default the best one for each epsilon is looked for."""
+        infinity = self.infinity
         out = np.zeros((2, epsilon.size))
-        live = epsilon < self.largest
+        live = (epsilon < self.largest) & (infinity < 1.0)
         for i in np.flatnonzero(live):
             tilt = self.tilt_at(float(epsilon[i])) if theta is None else theta
             out[:, i : i + 1] = self._delta(epsilon[i : i + 1], tilt)
-        infinity = self.infinity
         out = infinity + out * (1.0 - infinity)
         return np.maximum(out[0] * (1.0 - 4e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)
 
@@ -177,9 +179,9 @@ class ComposedLoss:
         losses on the good side is one."""
         # Only the finite losses depend on epsilon.
         infinity = self.infinity
-        finite = (delta - infinity) / (1.0 - infinity)
-        if finite <= 0.0:
+        if delta <= infinity or infinity == 1.0:
             return self.largest
+        finite = (delta - infinity) / (1.0 - infinity)
         theta, point = self.tilt_for(finite)
         if point < 0.5 * self._deviation and float(self.delta(np.zeros(1))[1][0]) <= delta:
             return 0.0

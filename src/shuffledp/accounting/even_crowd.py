@@ -112,8 +112,11 @@ class EvenCrowdProfile(PrivacyProfile):
         excess, error, tail, jump = self._values(epsilon, last, first, rule, -1.0)
         kappa = self._kappa(first) * (1.0 - _OUTWARD)
         value = np.maximum(excess - error, 0.0) @ (kappa * weight)
-        event = np.maximum(tail - kappa * jump, 0.0)
+        # All signs equal: its Q is known without a difference.
+        top, sure = jump >= tail, tail * self._missing(first)
+        event = np.where(top, sure, np.maximum(tail - kappa * jump, 0.0))
         doubt = 4.0 * _OUTWARD * (tail + jump) + 2.0 * rule.error * tail
+        doubt = np.where(top, 4.0 * _OUTWARD * sure, doubt)
         grown = (1.0 + np.exp(np.minimum(epsilon, 700.0))) * (1.0 - _OUTWARD) * (epsilon <= 700.0)
         slopes = np.maximum(event - doubt, 0.0) @ weight, (event + doubt) @ weight
         return np.stack([value * grown, slopes[0] * (1.0 - _OUTWARD), slopes[1] * (1.0 + _OUTWARD)])
@@ -126,8 +129,7 @@ class EvenCrowdProfile(PrivacyProfile):
         1 - y = (1 - tanh(epsilon/2) - (1 - kappa)) / kappa; both differences are known by themselves."""
         kappa = np.maximum(self._kappa(m), 1e-300)  # 0 for who is always away: y is beyond 1
         y = np.tanh(0.5 * epsilon)[:, None] / kappa
-        whole = self.near + self.away * self._odds(m)
-        missing = (2.0 * self.other + self.away * self._odds(m)) / whole
+        missing = self._missing(m)
         left = (2.0 / (1.0 + np.exp(np.minimum(epsilon, 700.0))))[:, None]
         doubt = outward * 16.0 * UNIT * (left + missing)
         short = np.maximum(left - missing + doubt, 0.0) / kappa
@@ -145,6 +147,11 @@ class EvenCrowdProfile(PrivacyProfile):
 
     def _kappa(self, m: Floats) -> Floats:
         return np.asarray(self.gap / (self.near + self.away * self._odds(m)))
+
+    def _missing(self, m: Floats) -> Floats:
+        """1 - kappa."""
+        away = self.away * self._odds(m)
+        return np.asarray((2.0 * self.other + away) / (self.near + away))
 
 
 def _parts(epsilon: Floats, buckets: int) -> list[Floats]:

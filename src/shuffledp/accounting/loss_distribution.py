@@ -37,8 +37,8 @@ _TAIL_GROWTH = 0.6  # relative spacing of the tail, times the root of the resolu
 _CHUNK = 48
 _MAX_GRID = 4000
 _LONGEST_TAIL = 4.0
-_LARGEST_LOSS = 690.0
-"""Exponentials end there; the curve is followed no further."""
+_LARGEST_LOSS = 340.0
+"""Products of two exponentials end there; the curve is followed no further."""
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,13 @@ def sample(
 def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
     last = profile.epsilon_max / h
     reachable = min(last, _LARGEST_LOSS / h)
-    dense = math.ceil(min(_DENSE_SCALES * profile.scale / (h * stride), _MAX_GRID))
+    scales = _DENSE_SCALES * profile.scale / h
+    dense = math.ceil(min(scales / stride, reachable / stride, _MAX_GRID))
     index = [stride * i for i in range(max(dense, 1) + 1)]
     while index[-1] < reachable and len(index) < 2 * _MAX_GRID:
         index.append(index[-1] + stride * max(1, math.floor(growth * index[-1] / stride)))
     points = np.asarray(index, dtype=np.float64)
-    if not math.isfinite(last):
+    if last > reachable:
         return points
     end = stride * max(1.0, math.ceil(last / stride))
     return np.append(points[points < end], end)
@@ -177,6 +178,8 @@ def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) ->
 
 def _corners(found: Samples, h: float, scale: float) -> Floats:
     """Middles of the cells whose curve bends more than a smooth curve's of this scale would."""
+    if scale == 0.0:  # nothing but what is seen at once: no bends
+        return np.zeros(0)
     gap, width = _bend(found, h), np.diff(found.index)
     relative = width * h / scale
     smooth = relative**2 * (1.0 + (found.index[:-1] * h / scale) ** 2) / 8.0
