@@ -17,7 +17,7 @@ import rival
 from report import CHECK_HEADER, COMMAND, ROW_HEADER, Check, Row, seconds, setting, short, table
 from sampling import sampling
 from start_up import command_line
-from timing import Task, fresh_interpreters, in_turn, median_cpu
+from timing import Task, fresh_interpreters, in_turn, median_cpu, median_cpu_of_many
 
 import shuffledp as sdp
 from shuffledp.accounting.composition import ComposedLoss
@@ -195,7 +195,8 @@ def against_the_plain_sum() -> Iterator[Row]:
     for n, epsilon0, goal in ((10**6, 1.0, 200), (10**6, EPSILON0, 200), (10**7, EPSILON0, 1000)):
         one = local(n, epsilon0)
         epsilon = float(one(0).epsilon(delta=DELTA))
-        upper, whole = median_cpu(upper_delta_of(one, epsilon)), median_cpu(delta_of(one, epsilon))
+        upper = median_cpu_of_many(upper_delta_of(one, epsilon))
+        whole = median_cpu_of_many(delta_of(one, epsilon))
         at = f"n = {short(n)}, epsilon0 = {epsilon0:g}"
         for name, baseline in plain_sums(epsilon, n, epsilon0).items():
             theirs = median_cpu(baseline, repeats=1)

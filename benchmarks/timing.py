@@ -27,6 +27,16 @@ def median_cpu(task: Task, repeats: int = 5) -> float:
     return median(cpu(task, i) for i in range(1, repeats + 1))
 
 
+def median_cpu_of_many(task: Task, size: int = 10, repeats: int = 5) -> float:
+    """The same for calls so short that the clock and a cold cache count: ``size`` different ones each."""
+
+    def many(repetition: int) -> None:
+        for i in range(size):
+            task(size * repetition + i)
+
+    return median_cpu(many, repeats) / size
+
+
 def in_turn(ours: Task, baseline: Task, repeats: int = 3) -> tuple[float, float]:
     """Median CPU seconds of two warm tasks, run alternately so that both see the same machine."""
     ours(0)

@@ -91,7 +91,8 @@ class CloneProfile(PrivacyProfile):
         # Q of the events is smaller than P by up to e^-epsilon0: a rough tail would hide it.
         rough = resolution >= _ROUGHLY and not _LARGE < self.epsilon0 < math.inf
         rule = ROUGH if rough else CLOSE
-        parts = np.array_split(epsilon, 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE)
+        pieces = 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE
+        parts = [epsilon] if pieces == 1 else np.array_split(epsilon, pieces)
         values = np.concatenate([self._values(part, buckets, rule) for part in parts], axis=1)
         return values[0], SupportingLines(epsilon, *values[1:])
 
@@ -104,14 +105,15 @@ class CloneProfile(PrivacyProfile):
         """Rows: upper value, line value, lower and upper slope."""
         excess, error, tail, jump = self._excess(epsilon, buckets, rule)
         rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
-        low = buckets.last_of(np.maximum(excess - error, 0.0))
         # All signs equal: its Q is known without a difference (and zero for kappa = 1).
         top = jump >= tail
         decay = math.exp(-self.epsilon0)
         sure = tail * (2.0 * decay / (1.0 + decay))
-        units = 4e-12 * (tail + jump) + 2.0 * rule.error * tail
-        doubt = buckets.last_of(np.where(top, 4e-12 * sure, units))
-        event = buckets.last_of(np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0)))
+        event = np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0))
+        doubt = np.where(top, 4e-12 * sure, 4e-12 * (tail + jump) + 2.0 * rule.error * tail)
+        low, event, doubt = buckets.last_of(
+            np.stack([np.maximum(excess - error, 0.0), event, doubt])
+        )
         factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
         return np.stack(
             [

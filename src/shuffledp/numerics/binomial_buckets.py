@@ -51,8 +51,9 @@ class Buckets:
         return np.asarray(self.beyond - self.first == 1.0)
 
     def last_of(self, values: Floats) -> Floats:
-        """Values (per row and bucket) at each bucket's last element, or one beyond it."""
-        following = np.concatenate([values[:, 1:], np.zeros((values.shape[0], 1))], axis=1)
+        """Values (the last axis runs over buckets) at each one's last element, or one beyond it."""
+        following = np.zeros_like(values)
+        following[..., :-1] = values[..., 1:]
         return np.asarray(np.where(self.single, values, following))
 
 
