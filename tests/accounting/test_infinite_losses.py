@@ -51,6 +51,47 @@ def test_outputs_that_some_input_never_sends_compose(epsilon: float) -> None:
     assert truth <= bound.upper * (1 + 1e-9)
 
 
+TINY = [
+    [0.29015802751534564, 0.015559213531165765, 0.6942827589534887],
+    [0.3199494825748519, 0.0013500876841538675, 0.6787004297409943],
+    [0.0009357209862939121, 0.12770440234069824, 0.8713598766730078],
+]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 6.0, 9.0, 10.12094632759154, 10.9])
+def test_nearly_certain_reports_compose(epsilon: float) -> None:
+    bound = (2 * sdp.Shuffled(sdp.FiniteRandomizer(TINY), n=2)).delta(epsilon=epsilon)
+    truth = twice(TINY, epsilon)
+    assert bound.lower <= truth * (1 + 1e-9)
+    assert truth <= bound.upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_rounds_of_any_matrix_are_enclosed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.full(3, rng.choice([0.2, 0.5, 2.0])), 3)
+    randomizer = sdp.FiniteRandomizer(matrix)
+    two = 2 * sdp.Shuffled(randomizer, n=2)
+    at = np.array([0.0, 0.3, 0.9]) * randomizer.realised.epsilon0
+    bound = two.delta(epsilon=at, tolerance=0.01)
+    for place, epsilon in enumerate(at):
+        truth = twice(randomizer.realised.matrix.tolist(), float(epsilon))
+        assert bound.lower[place] <= truth * (1 + 1e-9) + 1e-15
+        assert truth <= bound.upper[place] * (1 + 1e-9) + 1e-15
+
+
+@pytest.mark.parametrize(("epsilon0", "n"), [(10.0, 2), (9.0, 1), (12.0, 1)])
+def test_a_handful_of_users_is_seen_round_after_round(epsilon0: float, n: int) -> None:
+    one = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=epsilon0), n=n)
+    assert (2 * one).epsilon(delta=1e-3).lower > 1.98 * epsilon0
+
+
+def test_deltas_next_to_one_are_answered() -> None:
+    ten = 10 * sdp.Shuffled(sdp.BinaryRandomizedResponse(4.0), n=5)
+    bound = ten.delta(epsilon=0.0)
+    assert 0.999 < bound.lower <= bound.upper < 1.0
+
+
 @pytest.mark.parametrize(("k", "epsilon0", "n"), [(3, 0.4544409778, 4), (4, 2.0, 6), (2, 1.0, 3)])
 def test_the_pair_from_below_is_below_the_curve_with_infinite_losses(k, epsilon0, n) -> None:
     randomizer = sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)
@@ -108,6 +149,12 @@ def test_rare_values_are_not_spread_onto_ones_that_decide() -> None:
     randomizer = sdp.KaryRandomizedResponse(k=10**6, epsilon0=2.134843063493305)
     bound = sdp.Shuffled(randomizer, n=1620).delta(epsilon=0.0010256939091843403)
     assert bound.upper <= bound.lower * (1.0 + 1e-3)
+
+
+def test_a_report_that_is_all_but_certain_raises_no_warning() -> None:
+    matrix = [[0.987, 0.005, 0.008], [0.005, 0.991, 0.004], [0.005, 0.0, 0.995]]
+    bound = sdp.Shuffled(sdp.FiniteRandomizer(matrix), n=10_000).epsilon(delta=1e-4)
+    assert bound.upper == math.inf
 
 
 def test_losses_beyond_exponentials_raise_no_warning() -> None:

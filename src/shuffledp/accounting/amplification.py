@@ -422,7 +422,9 @@ def _log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
     if clone.size > _FEW_TYPES:
         return np.log(np.maximum(Split.best(x, w, n).total, 1e-300))
     top = x.max(axis=1)
-    return np.asarray(np.log(top / n) + log_saddle(x / top[:, None], w, n))
+    with np.errstate(over="ignore"):  # values that are too low are raised
+        scaled = np.maximum(x / top[:, None], -_FAR)
+    return np.asarray(np.log(top / n) + log_saddle(scaled, w, n))
 
 
 def log_saddle(x: Floats, w: Floats, n: int) -> Floats:

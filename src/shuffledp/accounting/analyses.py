@@ -58,6 +58,10 @@ class BestProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return self.profiles[0].infinite_loss
 
+    @property
+    def costly(self) -> bool:
+        return self.profiles[0].costly
+
     def guess(self, delta: float, most: float) -> float:
         return self.profiles[0].guess(delta, most)
 

@@ -162,9 +162,10 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         return math.inf
     ceiling = profile.epsilon_max
     guess = profile.guess(delta, min(ceiling, _LARGEST_EPSILON))
-    found, guess = _close_to(profile, delta, guess, tolerance)
-    if found is not None:
-        return found
+    if not profile.costly:
+        found, guess = _close_to(profile, delta, guess, tolerance)
+        if found is not None:
+            return found
 
     def attempt(resolution: float) -> tuple[float, bool]:
         nonlocal guess
@@ -182,6 +183,8 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         if resolution < 0.05 * tolerance:
             relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), guess, ceiling, 1e-3)[0]
             points = np.append(points, max(relaxed, float(points[-1])))
+        if profile.costly:
+            points = points[-1:]
         certified = (profile.upper(points, resolution) <= delta) | (points == ceiling)
         return float(points[np.argmax(certified)]), bool(certified.any())
 
@@ -233,7 +236,9 @@ def _lattice(rounds: Rounds, resolution: float, stride: int) -> Lattice:
 
     Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
     if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
-    scales = np.array([part.profile.scale for part, _ in rounds])
+    scales = np.array(
+        [min(part.profile.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds]
+    )
     counts = np.array([count for _, count in rounds], dtype=np.float64)
     total = float((counts * scales * scales).sum())
     h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale

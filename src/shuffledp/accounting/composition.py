@@ -117,8 +117,12 @@ class ComposedLoss:
             theta = moved
             if done:
                 break
-        # A steeper tilt than the best costs little and keeps the window short.
-        return self._steep_enough(theta)
+        # A steeper tilt than the best costs little and keeps the window short, unless nearly all
+        # losses are beyond epsilon: then it would blow up every rounding error.
+        steep = self._steep_enough(theta)
+        while steep > theta and self.cumulants(steep)[0] - steep * epsilon > 3.0:
+            steep = max(0.7 * steep, theta)
+        return steep
 
     def _steep_enough(self, theta: float) -> float:
         floor = min(3.0 / self._deviation, 40.0 / self._reach())

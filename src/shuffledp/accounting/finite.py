@@ -40,6 +40,7 @@ from shuffledp.randomizers.finite import FiniteRandomizer
 
 _FEW = 2
 _ALONE = 16
+_MANY = 100
 _TOGETHER = 6
 _ENVELOPE_CELLS = 1024
 _ENVELOPE_UNITS = 1e-11
@@ -117,6 +118,10 @@ class FiniteBlanketProfile(PrivacyProfile):
                     continue
             result = max(result, bound)
         return result
+
+    @property
+    def costly(self) -> bool:
+        return len(self.laws) > _MANY
 
     def guess(self, delta: float, most: float) -> float:
         return self.laws[0].guess(delta, most)

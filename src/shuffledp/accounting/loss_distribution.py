@@ -8,8 +8,9 @@ alpha_j times that. The profile is sampled at some lattice points (upper values 
   lies above the convex curve, so the discrete pair dominates. What is left at the last point
   becomes P-mass at an infinite loss;
 * *from below*: follow the supporting line of one sample to the first lattice point beyond its
-  crossing with the next sample's line, then go straight to the next sample. That lies below the
-  higher of the two lines everywhere, so the pair is dominated.
+  crossing with the next sample's line, then go straight to the next sample (or, where heights would
+  be negative, the other way round). That lies below the higher of the two lines everywhere, so the
+  pair is dominated.
 
 Domination survives adaptive composition (Blackwell; Zhu, Dong, Wang 2022), so sums of independent
 losses of these pairs bound the composed mechanism. Left of alpha = 1 the curve is that of the
@@ -221,39 +222,48 @@ def _below(found: Samples, h: float) -> Polygon:
     count = int(dead[0]) if dead.size else found.index.size
     if count == 0:
         return Polygon(np.array([0.0, 1.0]), np.full(2, least))
-    index, value = found.index[:count], found.value[:count]
-    steep, flat = found.slope_high[:count], found.slope_low[:count]
-    alpha = np.exp(h * index)
-    run = np.diff(alpha)
-    across = (value[:-1] - value[1:] - flat[1:] * run) / np.maximum(steep[:-1] - flat[1:], 1e-300)
-    across = np.clip(across, 0.0, run)
-    beyond = np.ceil(np.log1p(across / alpha[:-1]) / h + index[:-1] + 1e-9)
-    beyond = np.clip(beyond, index[:-1] + 1.0, index[1:])
-    reached = value[:-1] - steep[:-1] * alpha[:-1] * np.expm1(h * (beyond - index[:-1]))
-    # Where the crossing is rounded up to the next sample itself, that sample is lowered.
-    at_next = beyond == index[1:]
-    value = value.copy()
-    value[1:] = np.where(at_next, np.minimum(value[1:], reached), value[1:])
-    inside = ~at_next
-    points = np.concatenate([index, beyond[inside]])
-    heights = np.concatenate([value, reached[inside]])
+    points, heights = _along_the_lines(found.upto(count), h)
     # The last line, down to the last lattice point where it is still above ``least``; a line that
     # hardly falls is not followed beyond reason, and one that does not fall at all is mass at infinity.
-    height = max(float(value[-1]) - least, 0.0)
-    fall = math.log1p(height / (max(float(steep[-1]), 1e-300) * float(alpha[-1])))
+    end, steep = float(points[count - 1]), float(found.slope_high[count - 1])
+    height = max(float(heights[count - 1]) - least, 0.0)
+    fall = math.log1p(height / (max(steep, 1e-300) * math.exp(h * end)))
     last = math.floor(min(fall, _LONGEST_TAIL) / h - 1e-9)
-    if steep[-1] == 0.0:
-        pass
-    elif last >= 1:
-        points, heights = np.append(points, index[-1] + last), np.append(heights, least)
-    else:
-        heights = np.where(points >= index[-1], np.minimum(heights, least), heights)
+    if last >= 1 and steep > 0.0:
+        points, heights = np.append(points, end + last), np.append(heights, least)
+    elif steep > 0.0:
+        heights = np.where(points >= end, np.minimum(heights, least), heights)
     order = np.argsort(points, kind="stable")
     # Next to a flat end the line before it may dip: a falling curve is below its lowest point so far.
-    lowest = np.minimum.accumulate(np.maximum(heights[order], 0.0)) * (1.0 - OUTWARD)
+    lowest = np.minimum.accumulate(heights[order]) * (1.0 - OUTWARD)
     if points.size < 2:
         return Polygon(np.array([0.0, 1.0]), np.full(2, min(float(lowest[0]), least)))
     return Polygon(points[order], lowest)
+
+
+def _along_the_lines(found: Samples, h: float) -> tuple[Floats, Floats]:
+    """Lattice points and heights of a polygon below the lines: first the samples, then what is between.
+
+    Follow a line to the first lattice point beyond its crossing with the next one, then go straight to
+    the next sample. Where that height would be negative, go straight to the next line at the last
+    lattice point before the crossing, and follow that one. Samples reached so are lowered."""
+    index, value = found.index, found.value
+    steep, flat = found.slope_high[:-1], found.slope_low[1:]
+    alpha = np.exp(h * index)
+    run = np.diff(alpha)
+    across = (value[:-1] - value[1:] - flat * run) / np.maximum(steep - flat, 1e-300)
+    place = np.log1p(np.clip(across, 0.0, run) / alpha[:-1]) / h + index[:-1]
+    beyond = np.clip(np.ceil(place + 1e-9), index[:-1] + 1.0, index[1:])
+    before = np.clip(np.floor(place - 1e-9), index[:-1], index[1:] - 1.0)
+    reached = value[:-1] - steep * alpha[:-1] * np.expm1(h * (beyond - index[:-1]))
+    onto = value[1:] + flat * alpha[1:] * -np.expm1(h * (before - index[1:]))
+    corner, height = np.where(reached < 0.0, [before, onto], [beyond, reached])
+    at_next, at_own = corner == index[1:], corner == index[:-1]
+    lowered = value.copy()
+    lowered[1:] = np.where(at_next, np.minimum(lowered[1:], height), lowered[1:])
+    lowered[:-1] = np.where(at_own, np.minimum(lowered[:-1], height), lowered[:-1])
+    inside = ~(at_next | at_own)
+    return np.concatenate([index, corner[inside]]), np.concatenate([lowered, height[inside]])
 
 
 def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution:
@@ -266,7 +276,7 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
         # The joint is not convex (no mass at loss 0): lower it until it is. The true curve is
         # convex and below its neighbours, so this stays above it.
         per_unit = 1.0 + sum(1.0 / math.expm1(spacing * s.index[1]) for s in (right, left))
-        lower = right.value[0] - (1.0 + 1e-9) * -centre / per_unit - 1e-18
+        lower = right.value[0] + centre / per_unit
         right, left = (
             _hull(Polygon(s.index, np.append(lower, s.value[1:])), spacing) for s in (right, left)
         )

@@ -58,6 +58,11 @@ class PrivacyProfile(ABC):
         """A lower bound of the curve at every epsilon: no finite epsilon has a smaller delta."""
         return 0.0
 
+    @property
+    def costly(self) -> bool:
+        """Whether upper bounds take much longer than lines: then as few as possible are asked for."""
+        return False
+
     def guess(self, delta: float, most: float) -> float:
         """About where the curve passes ``delta``, at most ``most``: a start for certified searches."""
         if self.scale == 0.0:
