@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shuffledp import DiscreteGaussian, FiniteRandomizer, Shuffled
-from shuffledp.accounting import amplification
+from shuffledp.accounting import spread_law
 from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.finite import FiniteBlanketProfile
 from shuffledp.accounting.jump_split import Split
@@ -88,8 +88,8 @@ def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float)
     profile = heavy_profile(n)
     at = np.array([epsilon])
     weight = profile._weights(at, 0.0)
-    lattice = amplification._Lattice.of(weight, np.array(profile.clone), n, 1e-3)
-    assert isinstance(lattice, amplification._Apart)
+    lattice = spread_law.SpreadLaw.of(weight, np.array(profile.clone), n, 1e-3)
+    assert isinstance(lattice, spread_law._Apart)
     upper, lower = profile.upper(at, 1e-3)[0], profile.support(at, 1e-3).value[0]
     assert lower <= upper <= lower * 1.02
 
@@ -98,7 +98,7 @@ def test_estimates_of_heavy_laws_are_within_a_factor_of_two() -> None:
     profile = heavy_profile(10**4)
     epsilon = np.array([6.0, 7.0, 8.0])
     clone = np.array(profile.clone)
-    x, w = amplification._complete(profile._weights(epsilon, 0.0) / clone, clone)
+    x, w = spread_law._complete(profile._weights(epsilon, 0.0) / clone, clone)
     truth = profile.upper(epsilon, 1e-3)
     found = Split.best(x, w, 10**4)
     assert np.all(found.heavy)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp.accounting.profile import Floats
+from shuffledp.accounting.saddle import log_saddle
 
 Bools = npt.NDArray[np.bool_]
 
@@ -82,8 +83,6 @@ def typical(x: Floats, w: Floats, n: int) -> tuple[Floats, Floats]:
 
 def _saddle_estimate(x: Floats, w: Floats, n: int) -> Floats:
     """(1/n) E[(sum)_+] by the saddle point, to a few percent where no jumps decide."""
-    from shuffledp.accounting.amplification import log_saddle
-
     top = x.max(axis=1)
     found = np.log(top / n) + log_saddle(x / top[:, None], w, n)
     return np.asarray(np.exp(np.clip(found, -700.0, 700.0)))

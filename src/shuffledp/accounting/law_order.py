@@ -60,12 +60,12 @@ class LawOrder:
         t = np.unique(top.value)
         right = t >= 0.0
         # Sums of sums of m positive terms: both curves are rounded by no more, against the leader.
-        # The values are moved by 32 units of their terms, the means are not.
-        units = UNIT * (3.0 * max(table.gap.shape[1] for table in self._tables) + 160.0)
+        units = UNIT * (3.0 * max(table.gap.shape[1] for table in self._tables) + 16.0)
         calls = top.calls(t[right])[0] * (1.0 - units)
         drift = (math.expm1(epsilon) - math.expm1(before)) * (1.0 - 1e-9)
         # The means are 1 - alpha as far as rows sum to one, which is a matter of rounding too.
-        doubt = units * (1.0 + math.exp(epsilon))
+        # Values are moved by 32 units of their terms, the means are not.
+        doubt = (units + 128.0 * UNIT) * (1.0 + math.exp(epsilon))
         puts = top.puts(t[~right])[0] * (1.0 - units) + drift - doubt
         found = []
         for table in others:
