@@ -31,6 +31,7 @@ _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _FEW_TYPES = 6
 _FEW_USERS = 16
+_RARE = 0.01
 _CANCELLED = 30.0
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 
@@ -266,7 +267,7 @@ def _spacing(
     fraction = cells - np.floor(cells)
     added = np.einsum("ij,ijk->ik", tilted, fraction * (1.0 - fraction)) * h * h
     good = added <= resolution * variance[:, None]
-    rare = n * (w * (x > 0.0)).sum(axis=1) < 1.0
+    rare = n * (w * (x > 0.0)).sum(axis=1) < _RARE
     if rare.any():
         moved = np.einsum("ij,ijk->ik", w, fraction * (1.0 - fraction)) * h
         gain = (w * np.maximum(x, 0.0)).sum(axis=1)
