@@ -33,7 +33,7 @@ test-slow: .venv/installed-dev ## the tests that take minutes
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
 bench: .venv/installed-bench ## measure the accountant and sampling, and write docs/performance.md
-	@$(BIN)/python benchmarks/accounting.py --output docs/performance.md
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accounting.py --output docs/performance.md
 
 bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
 	@$(BIN)/python benchmarks/collect.py --output docs/performance-collect.md

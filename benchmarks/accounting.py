@@ -35,7 +35,8 @@ PAGE = """\
 
 Written by `{command}`, which measures everything again; do not edit.
 
-Every time is a median of CPU seconds of the whole process, warm unless said otherwise. Every
+Every time is a median of CPU seconds of the whole process, warm unless said otherwise, with one
+thread for linear algebra (idle ones that spin would count). Every
 repetition changes the parameters a little, so that no cache answers. A ratio compares two times of
 the same run. The randomizer is any with epsilon0 = 4 unless another is named; answers are certified
 to 0.1%. {setting}
