@@ -170,7 +170,7 @@ def composition_of(pairs: list[ComposedLoss]) -> Task:
 def one_round_grid() -> Grid:
     """Seconds of epsilon(delta) by (n, delta)."""
     return {
-        (n, delta): median_cpu(epsilon_of(local(n), delta))
+        (n, delta): median_cpu(epsilon_of(local(n), delta), repeats=15)
         for n in (10**power for power in range(3, 13))
         for delta in (1e-6, 1e-12, 1e-20, 1e-30)
     }
@@ -182,7 +182,7 @@ def one_round(grid: Grid) -> Iterator[Row]:
     yield Row(f"one round, median {of}", median(grid.values()))
     yield Row(f"one round, slowest {of}", max(grid.values()), within=5e-3)
     upper = [
-        median_cpu(upper_of(local(n), delta))
+        median_cpu(upper_of(local(n), delta), repeats=15)
         for n in (10**3, 10**5, 10**7, 10**9, 10**12)
         for delta in (1e-6, 1e-30)
     ]

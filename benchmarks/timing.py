@@ -27,7 +27,7 @@ def median_cpu(task: Task, repeats: int = 5) -> float:
     return median(cpu(task, i) for i in range(1, repeats + 1))
 
 
-def median_cpu_of_many(task: Task, size: int = 10, repeats: int = 5) -> float:
+def median_cpu_of_many(task: Task, size: int = 10, repeats: int = 25) -> float:
     """The same for calls so short that the clock and a cold cache count: ``size`` different ones each."""
 
     def many(repetition: int) -> None:
