@@ -151,9 +151,17 @@ def test_rare_values_are_not_spread_onto_ones_that_decide() -> None:
     assert bound.upper <= bound.lower * (1.0 + 1e-3)
 
 
-def test_a_report_that_is_all_but_certain_raises_no_warning() -> None:
-    matrix = [[0.987, 0.005, 0.008], [0.005, 0.991, 0.004], [0.005, 0.0, 0.995]]
-    bound = sdp.Shuffled(sdp.FiniteRandomizer(matrix), n=10_000).epsilon(delta=1e-4)
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0.987, 0.005, 0.008], [0.005, 0.991, 0.004], [0.005, 0.0, 0.995]],
+        [[0.99810605, 2.2e-05, 0.00187195], [0.0, 0.998128, 0.001872]],
+    ],
+)
+@pytest.mark.parametrize("n", [3, 10_000])
+def test_a_report_that_is_all_but_certain_raises_no_warning(matrix, n: int) -> None:
+    rows = np.array(matrix) / np.sum(matrix, axis=1, keepdims=True)
+    bound = sdp.Shuffled(sdp.FiniteRandomizer(rows), n=n).epsilon(delta=1e-6)
     assert bound.upper == math.inf
 
 

@@ -84,7 +84,9 @@ def typical(x: Floats, w: Floats, n: int) -> tuple[Floats, Floats]:
 def _saddle_estimate(x: Floats, w: Floats, n: int) -> Floats:
     """(1/n) E[(sum)_+] by the saddle point, to a few percent where no jumps decide."""
     top = x.max(axis=1)
-    found = np.log(top / n) + log_saddle(x / top[:, None], w, n)
+    with np.errstate(over="ignore"):  # what is too low is raised
+        scaled = x / top[:, None]
+    found = np.log(top / n) + log_saddle(scaled, w, n)
     return np.asarray(np.exp(np.clip(found, -700.0, 700.0)))
 
 

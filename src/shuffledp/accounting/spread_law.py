@@ -30,6 +30,7 @@ from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, log_transfor
 _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 _FEW_TYPES = 6
+_LOWEST = -1e300
 _FEW_USERS = 16
 _RARE = 0.01
 _CANCELLED = 30.0
@@ -59,7 +60,7 @@ class SpreadLaw:
 
     @classmethod
     def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> SpreadLaw | _Apart:
-        x, w = _complete(weight / clone, clone)
+        x, w = _complete(_ratios(weight, clone), clone)
         if clone.size <= _FEW_TYPES:
             return cls.cut_at(x, w, n, resolution, x.max(axis=1), np.full(len(x), -np.inf))
         # Any cut is valid: this one is meant to loosen delta by a share of the resolution.
@@ -94,7 +95,8 @@ class SpreadLaw:
     ) -> SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         beyond = (w * np.maximum(x - top[:, None], 0.0)).sum(axis=1) * (1.0 + 1e-12)
-        x = np.minimum(x, top[:, None]) / top[:, None]
+        with np.errstate(over="ignore"):
+            x = np.minimum(x, top[:, None]) / top[:, None]
         # Values so low that one of them decides the sum may be raised as well.
         x = np.maximum(x, np.maximum(bottom / top, TOO_LOW)[:, None])
         theta = saddle(x, w, n)
@@ -202,6 +204,12 @@ def cut(x: Floats, w: Floats, budget: Floats) -> Floats:
     return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])
 
 
+def _ratios(weight: Floats, clone: Floats) -> Floats:
+    """weight / clone; what overflows is negative, and too low to matter: it may be raised."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.maximum(weight / clone, _LOWEST))
+
+
 def _complete(x: Floats, clone: Floats) -> tuple[Floats, Floats]:
     """Rows of values with the value 0, which has the remaining probability, and their weights."""
     rest = max(0.0, 1.0 - math.fsum(clone))
@@ -213,7 +221,7 @@ def _complete(x: Floats, clone: Floats) -> tuple[Floats, Floats]:
 
 def log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
     """log (1/n) E[(sum)_+] for rows of weights, to a few percent (more where jumps decide)."""
-    x, w = _complete(weight / clone, clone)
+    x, w = _complete(_ratios(weight, clone), clone)
     if clone.size > _FEW_TYPES:
         return np.log(np.maximum(Split.best(x, w, n).total, 1e-300))
     top = x.max(axis=1)
