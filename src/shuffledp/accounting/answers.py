@@ -1,24 +1,24 @@
 """Answers: certified epsilon and delta of rounds, from their profiles.
 
-``Round`` is one shuffled round as the accountant sees it: the profile of the analysis (an upper bound
-and, from below, supporting lines that certify how loose the numbers are) and the witnesses (pairs of
-datasets, lower bounds on the truth). A mechanism is a list of rounds with counts.
+The upper end is that of the analysis, evaluated from above; evaluated from below, it certifies how loose
+the number is. The lower end is the truth of concrete datasets (``lower_ends``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from shuffledp.accounting.composition import ComposedLoss, compose
-from shuffledp.accounting.loss_distribution import Lattice, dominated, dominating, sample
+from shuffledp.accounting.loss_distribution import dominated, dominating, sample
+from shuffledp.accounting.lower_ends import lower_delta, lower_epsilon
 from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.accounting.search import CLOSELY, crossing, newton
-from shuffledp.accounting.witnesses import Witness
+from shuffledp.accounting.rounds import EXACT, SMALLEST_DELTA, Round, Rounds, is_single, lattice
+from shuffledp.accounting.search import crossing, newton
 from shuffledp.numerics.binomial import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
 
@@ -30,37 +30,21 @@ _KEPT = 0.1
 _GUESSES = 2
 _FIRST = 1.2
 """In tolerances: the coarsest resolution that is likely to be certified."""
-_EXACT = 1e-10
 _LARGEST_EPSILON = 690.0
-_SMALLEST_DELTA = 1e-280
-"""Below this, numbers under- or overflow: the pure bound is given instead."""
 _HIDDEN = 1e-25
 
 
-@dataclass(frozen=True)
-class Round:
-    """One round: its profile, its witnesses and its pure epsilon (delta = 0 from there on).
+def epsilon_of(
+    rounds: Rounds, delta: float, tolerance: float, accuracy: float | None = None
+) -> tuple[float, float]:
+    """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP.
 
-    ``attained``: the loss of some outcome of the witnesses, rounded down (the answer at delta = 0).
-    ``alone``: a single user. There is no crowd to sum over and answers are exact."""
-
-    profile: PrivacyProfile
-    witnesses: tuple[Witness, ...]
-    pure: float
-    attained: float
-    alone: bool = False
-
-
-Rounds = Sequence[tuple[Round, int]]
-
-
-def epsilon_of(rounds: Rounds, delta: float, tolerance: float) -> tuple[float, float]:
-    """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP."""
+    ``accuracy``: of the lower end, if other than the tolerance."""
     upper = upper_epsilon(rounds, delta, tolerance)
     if delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
     else:
-        lower = _lower_epsilon(rounds, max(delta, _SMALLEST_DELTA), upper)
+        lower = lower_epsilon(rounds, max(delta, SMALLEST_DELTA), upper, accuracy or tolerance)
     return _agreed(lower, upper), upper
 
 
@@ -79,9 +63,9 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
     pure = _pure(rounds)
     if delta >= 1.0 or pure == 0.0:
         return 0.0
-    if delta < _SMALLEST_DELTA:
+    if delta < SMALLEST_DELTA:
         return pure
-    if _is_single(rounds):
+    if is_single(rounds):
         upper = _round_epsilon(rounds[0][0], delta, tolerance)
     elif delta < _infinite_loss(rounds):
         upper = math.inf
@@ -90,13 +74,15 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
     return min(upper, pure)
 
 
-def delta_of(rounds: Rounds, epsilon: Floats, tolerance: float) -> tuple[Floats, Floats]:
+def delta_of(
+    rounds: Rounds, epsilon: Floats, tolerance: float, accuracy: float | None = None
+) -> tuple[Floats, Floats]:
     """(lower, upper) on delta at every epsilon >= 0 (a 1-d array)."""
     high = upper_delta(rounds, epsilon, tolerance)
     low = np.zeros(epsilon.size)
     live = (epsilon < _pure(rounds)) & (epsilon <= _LARGEST_EPSILON)
     if live.any():
-        low[live] = _lower_delta(rounds, epsilon[live], high[live])
+        low[live] = lower_delta(rounds, epsilon[live], high[live], accuracy or tolerance)
     agreed = [_agreed(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     return np.array(agreed), high
 
@@ -108,7 +94,7 @@ def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
     if live.any():
         # Exponentials end there: beyond, the curve (which falls) is bounded by its value there.
         reached = np.minimum(epsilon[live], _LARGEST_EPSILON)
-        if _is_single(rounds):
+        if is_single(rounds):
             high[live] = _single_delta(rounds[0][0].profile, reached, tolerance)
         else:
             high[live] = _composed_delta(rounds, reached, tolerance)
@@ -118,7 +104,7 @@ def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
 def _pure(rounds: Rounds) -> float:
     """Pure epsilon of all rounds, rounded up."""
     total = sum(count * part.pure for part, count in rounds)
-    return total if _is_single(rounds) else total * (1.0 + 8.0 * UNIT)
+    return total if is_single(rounds) else total * (1.0 + 8.0 * UNIT)
 
 
 def _infinite_loss(rounds: Rounds) -> float:
@@ -126,10 +112,6 @@ def _infinite_loss(rounds: Rounds) -> float:
     seen = [(min(part.profile.infinite_loss, 1.0 - UNIT), count) for part, count in rounds]
     none = sum(count * math.log1p(-loss) for loss, count in seen)
     return -math.expm1(none) * (1.0 - 1e-12)
-
-
-def _is_single(rounds: Rounds) -> bool:
-    return len(rounds) == 1 and rounds[0][1] == 1
 
 
 def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) -> float:
@@ -152,7 +134,7 @@ def _not_certified(tolerance: float) -> NoCertificateError:
 def _round_epsilon(part: Round, delta: float, tolerance: float) -> float:
     if part.alone:
         with suppress(NoCertificateError):
-            return _single_epsilon(part.profile, delta, _EXACT)
+            return _single_epsilon(part.profile, delta, EXACT)
     return _single_epsilon(part.profile, delta, tolerance)
 
 
@@ -222,35 +204,13 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
         upper, lines = profile.both(points, resolution)
         high = upper[: at.size]
         here, below = lines.value[: at.size], lines.value[at.size :]
-        done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < _SMALLEST_DELTA)
+        done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < SMALLEST_DELTA)
         result[todo[done]] = high[done]
         todo = todo[~done]
         if not todo.size:
             return result
         resolution *= 0.4
     raise _not_certified(tolerance)
-
-
-def _lattice(rounds: Rounds, resolution: float, stride: int) -> Lattice:
-    """One lattice for all rounds.
-
-    Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
-    if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
-    scales = np.array(
-        [min(part.profile.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds]
-    )
-    counts = np.array([count for _, count in rounds], dtype=np.float64)
-    total = float((counts * scales * scales).sum())
-    h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale
-    for _ in range(200):
-        added = float((counts * np.minimum(h * h, 8.0 * scales * h)).sum())
-        if added <= 6.0 * resolution * total:
-            break
-        h *= 0.9
-    h /= stride
-    top = max(part.profile.epsilon_max for part, _ in rounds)
-    on = 0.0 < top < math.inf and top / h < 1e7
-    return Lattice(top / (stride * math.ceil(top / (h * stride))) if on else h, stride)
 
 
 @dataclass(frozen=True)
@@ -263,12 +223,12 @@ class Discretised:
 
 def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> Discretised:
     """Sample every round for questions about ``delta``: infinite losses stay far below it."""
-    lattice = _lattice(rounds, resolution, stride)
+    grid = lattice(rounds, resolution, stride)
     floor = min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
-    h = lattice.spacing
+    h = grid.spacing
     above, below = [], []
     for part, count in rounds:
-        samples = sample(part.profile, lattice, floor, resolution)
+        samples = sample(part.profile, grid, floor, resolution)
         above.append((dominating(samples, h), count))
         below.append((dominated(samples, samples, h), count))
     return Discretised(compose(above), compose(below))
@@ -308,9 +268,9 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
     for resolution, stride in attempts(rounds, tolerance):
         pairs = discretise(rounds, scale, resolution, stride)
         high = pairs.above.delta(epsilon[todo])[1]
-        while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > _SMALLEST_DELTA:
+        while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > SMALLEST_DELTA:
             known = pairs.above.infinity
-            scale = max(min(1e-2 * float(high.min()), 1e-10 * scale), _SMALLEST_DELTA)
+            scale = max(min(1e-2 * float(high.min()), 1e-10 * scale), SMALLEST_DELTA)
             pairs = discretise(rounds, scale, resolution, stride)
             high = pairs.above.delta(epsilon[todo])[1]
             if pairs.above.infinity > 0.5 * known:
@@ -326,70 +286,3 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
         if not todo.size:
             return result
     raise _not_certified(tolerance)
-
-
-def _lower_epsilon(rounds: Rounds, delta: float, upper: float) -> float:
-    """An epsilon at which the witnesses still exceed ``delta``."""
-    if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
-        return 0.0
-    if _is_single(rounds):
-        return max(_witness_epsilons(rounds[0][0], delta, upper))
-    with suppress(NoCertificateError):
-        return max(loss.lower_epsilon(delta, 2e-4) for loss in _witness_losses(rounds, delta))
-    return 0.0
-
-
-def _witness_epsilons(part: Round, delta: float, upper: float) -> Iterator[float]:
-    """For each witness that beats the ones before it, how far it stays above ``delta``."""
-    best = 0.0
-    relative = _EXACT if part.alone else 1e-3
-    for witness in sorted(part.witnesses, key=lambda w: -w.scale):
-        for curve in witness.directions:
-
-            def lines(epsilon: Floats, curve: PrivacyProfile = curve) -> SupportingLines:
-                return curve.support(epsilon, 1e-3)
-
-            # A witness that cannot be evaluated is no witness: the others still hold.
-            with suppress(NoCertificateError):
-                if best == 0.0 or float(lines(np.array([best])).value[0]) > delta:
-                    guess = curve.guess(delta, upper)
-                    ceiling = 2.0 * upper  # beyond it there would be a contradiction
-                    found = crossing(lines, delta, guess, ceiling, relative, CLOSELY)
-                    best = max(best, found[0])
-            yield best
-
-
-def _lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats) -> Floats:
-    if not all(part.witnesses for part, _ in rounds):
-        return np.zeros(epsilon.size)
-    if _is_single(rounds):
-        best = np.zeros(epsilon.size)
-        for curve in (d for w in rounds[0][0].witnesses for d in w.directions):
-            with suppress(NoCertificateError):
-                best = np.maximum(best, curve.support(epsilon, 2e-4).value)
-        return best
-    smallest = max(float(upper.min()), _SMALLEST_DELTA)
-    with suppress(NoCertificateError):
-        losses = _witness_losses(rounds, smallest)
-        return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
-    return np.zeros(epsilon.size)
-
-
-def _witness_losses(rounds: Rounds, delta: float) -> list[ComposedLoss]:
-    """Composed losses of one witness per round, in both directions where they differ."""
-    resolution = 1.5e-3  # nothing is promised of the lower end: a coarser lattice will do
-    lattice = _lattice(rounds, resolution, 4)
-    floor = 1e-6 * delta / sum(count for _, count in rounds)
-    sides = []
-    for part, count in rounds:
-        witness = max(part.witnesses, key=lambda w: w.scale)
-        found = [
-            sample(curve, lattice, floor, resolution, both_sides=False)
-            for curve in witness.directions
-        ]
-        sides.append((found[0], found[-1], count))
-    h = lattice.spacing
-    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides])]
-    if not all(a is b for a, b, _ in sides):
-        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides]))
-    return losses

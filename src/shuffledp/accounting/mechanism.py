@@ -14,9 +14,10 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp.accounting.analyses import NAMES, BestProfile, analyses, profile_of
-from shuffledp.accounting.answers import Round, delta_of, epsilon_of, upper_delta, upper_epsilon
+from shuffledp.accounting.answers import delta_of, epsilon_of, upper_delta, upper_epsilon
 from shuffledp.accounting.known_loss import KnownLossProfile
 from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.rounds import Round
 from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting.witnesses import witnesses
 from shuffledp.bound import Bound
@@ -26,6 +27,7 @@ from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer
 
 DEFAULT_TOLERANCE = 1e-3
+FINE_TOLERANCE = 1e-4
 
 
 class Mechanism(ABC):
@@ -65,6 +67,14 @@ class Mechanism(ABC):
         with self._named():
             return upper_epsilon(self._rounds(), level, _validate.tolerance(tolerance))
 
+    def lower_epsilon(self, *, delta: float, tolerance: float = FINE_TOLERANCE) -> float:
+        """``epsilon(...).lower`` alone, finer than by default: a claimed bound below it is false."""
+        level = _validate.probability("delta", delta)
+        rounds = self._rounds()
+        accuracy = _validate.tolerance(tolerance)
+        with self._named():
+            return epsilon_of(rounds, level, DEFAULT_TOLERANCE, accuracy)[0] if rounds else 0.0
+
     def delta(self, *, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """delta at epsilon (a number or an array), enclosed.
 
@@ -86,6 +96,17 @@ class Mechanism(ABC):
         with self._named():
             high = upper_delta(self._rounds(), points.ravel(), allowed)
         return Bound.of(high, high, epsilon).upper
+
+    def lower_delta(self, *, epsilon: Any, tolerance: float = FINE_TOLERANCE) -> Any:
+        """``delta(...).lower`` alone, finer than by default: a claimed bound below it is false."""
+        points = _validate.non_negative("epsilon", epsilon)
+        accuracy = _validate.tolerance(tolerance)
+        rounds = self._rounds()
+        low = np.zeros(points.size)
+        if rounds:
+            with self._named():
+                low, _ = delta_of(rounds, points.ravel(), DEFAULT_TOLERANCE, accuracy)
+        return Bound.of(low, low, epsilon).lower
 
     def profile(self, alpha: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """H_alpha, the hockey-stick divergence, at alpha >= 0 (a number or an array), enclosed."""

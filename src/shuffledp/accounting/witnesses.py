@@ -27,7 +27,7 @@ from shuffledp.randomizers.vectors import VectorRandomizer
 Witness = AmplificationProfile | EvenCrowdProfile
 
 _MOST_WITNESSES = 4
-_SMALL_CROWD = 300.0
+_SMALL_CROWD = 1000.0
 _EXCHANGED = 1e-6
 
 

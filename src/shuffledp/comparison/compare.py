@@ -41,13 +41,13 @@ def compare(
         raise ValueError(f"give one of delta and epsilon, got {delta=} and {epsilon=}")
     if delta is not None:
         given, level = "delta", _validate.probability("delta", delta, positive=True)
-        quantity, lower = "epsilon", mechanism.epsilon(delta=level).lower
+        quantity, lower = "epsilon", mechanism.lower_epsilon(delta=level)
     else:
         given, level = "epsilon", _validate.positive("epsilon", epsilon)
-        quantity, lower = "delta", mechanism.delta(epsilon=level).lower
+        quantity, lower = "delta", float(mechanism.lower_delta(epsilon=level))
     rows = [*_certified(mechanism, quantity, level), *_published(mechanism, quantity, level)]
     rows.sort(key=lambda row: row.value)
-    return Comparison(repr(mechanism), quantity, given, level, float(lower), tuple(rows))
+    return Comparison(repr(mechanism), quantity, given, level, lower, tuple(rows))
 
 
 def _pure(mechanism: Mechanism) -> float:

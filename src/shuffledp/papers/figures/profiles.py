@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp.accounting.amplification import AmplificationProfile
-from shuffledp.accounting.answers import Round
 from shuffledp.accounting.bounds.continuous import PairProfile
 from shuffledp.accounting.mechanism import OneRound
 from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.rounds import Round
 
 _WIDENED = 1e-9
 """Ends of cells are moved outward by far more than the masses are off."""

@@ -1,0 +1,106 @@
+"""Lower ends: how much concrete neighbouring datasets give away, whatever the analysis says.
+
+Each round's witnesses are pairs of datasets of the real mechanism. The truth is at least what the best of
+them attains in one round, and what the products of one witness per round attain in several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from shuffledp.accounting.composition import ComposedLoss, compose
+from shuffledp.accounting.loss_distribution import dominated, sample
+from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.rounds import EXACT, SMALLEST_DELTA, Round, Rounds, is_single, lattice
+from shuffledp.accounting.search import CLOSELY, crossing
+from shuffledp.numerics.frequencies import NoCertificateError
+
+_COARSE = 1e-3
+"""Accuracy of the lower end, unless a smaller tolerance is asked for."""
+
+
+def _accuracies(tolerance: float) -> tuple[float, ...]:
+    """Of the lower end, best first: nothing is promised of it, so what cannot be had is not missed."""
+    return (_COARSE,) if tolerance >= _COARSE else (tolerance, _COARSE)
+
+
+def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) -> float:
+    """An epsilon at which the witnesses still exceed ``delta``."""
+    if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
+        return 0.0
+    if is_single(rounds):
+        return max(_witness_epsilons(rounds[0][0], delta, upper, tolerance))
+    for accuracy in _accuracies(tolerance):
+        with suppress(NoCertificateError):
+            losses = _witness_losses(rounds, delta, accuracy)
+            return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
+    return 0.0
+
+
+def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
+    """For each witness that beats the ones before it, how far it stays above ``delta``."""
+    best = 0.0
+    for witness in sorted(part.witnesses, key=lambda w: -w.scale):
+        for curve in witness.directions:
+            for accuracy in _accuracies(tolerance):
+                # A witness that cannot be evaluated is no witness: the others still hold.
+                with suppress(NoCertificateError):
+                    relative = EXACT if part.alone else accuracy
+                    found = _passed(curve, delta, upper, best, accuracy, relative)
+                    best = max(best, found)
+                    break
+            yield best
+
+
+def _passed(
+    curve: PrivacyProfile, delta: float, upper: float, best: float, accuracy: float, relative: float
+) -> float:
+    """How far one curve stays above ``delta``, if further than ``best``."""
+
+    def lines(epsilon: Floats) -> SupportingLines:
+        return curve.support(epsilon, accuracy)
+
+    if best > 0.0 and float(lines(np.array([best])).value[0]) <= delta:
+        return 0.0
+    ceiling = 2.0 * upper  # beyond it there would be a contradiction
+    return crossing(lines, delta, curve.guess(delta, upper), ceiling, relative, CLOSELY)[0]
+
+
+def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:
+    if not all(part.witnesses for part, _ in rounds):
+        return np.zeros(epsilon.size)
+    if is_single(rounds):
+        best = np.zeros(epsilon.size)
+        for curve in (d for w in rounds[0][0].witnesses for d in w.directions):
+            for accuracy in _accuracies(tolerance):
+                with suppress(NoCertificateError):
+                    best = np.maximum(best, curve.support(epsilon, 0.2 * accuracy).value)
+                    break
+        return best
+    smallest = max(float(upper.min()), SMALLEST_DELTA)
+    for accuracy in _accuracies(tolerance):
+        with suppress(NoCertificateError):
+            losses = _witness_losses(rounds, smallest, accuracy)
+            return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
+    return np.zeros(epsilon.size)
+
+
+def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[ComposedLoss]:
+    """Composed losses of one witness per round, in both directions where they differ."""
+    resolution = 1.5 * accuracy
+    grid = lattice(rounds, resolution, 4)
+    floor = 1e-6 * delta / sum(count for _, count in rounds)
+    sides = []
+    for part, count in rounds:
+        witness = max(part.witnesses, key=lambda w: w.scale)
+        found = [
+            sample(curve, grid, floor, resolution, both_sides=False) for curve in witness.directions
+        ]
+        sides.append((found[0], found[-1], count))
+    h = grid.spacing
+    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides])]
+    if not all(a is b for a, b, _ in sides):
+        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides]))
+    return losses

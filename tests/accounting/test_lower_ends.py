@@ -1,0 +1,86 @@
+"""Lower ends by definition: below the worst of all datasets, and as close to their own pair as asked."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+
+import shuffledp as sdp
+from oracles.brute import k_ary, shuffled_law, shuffled_pairs, worst, worst_adaptive
+from oracles.hockey import Atoms, atoms, hockey_stick, product
+
+E = Fraction(5)
+ALPHAS = [Fraction(11, 10), Fraction(3, 2), Fraction(2), Fraction(7, 2)]
+TOLERANCES = [1e-2, 1e-4, 1e-6]
+SLACK = 1e-12
+
+
+def survey(k: int, n: int) -> sdp.Shuffled:
+    return sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(E)), n=n)
+
+
+def everyone_else_holds(k: int, n: int, held: int) -> Atoms:
+    """One user's 0 against 1, all others at one value."""
+    others: Sequence[int] = (held,) * (n - 1)
+    matrix = k_ary(k, E)
+    return atoms(shuffled_law(matrix, (0, *others)), shuffled_law(matrix, (1, *others)))
+
+
+def witnessed(k: int, n: int, rounds: int, alpha: Fraction) -> Fraction:
+    """The same pair in every round, the others at the first value or at a third."""
+    held = (0, 2) if k > 2 else (0,)
+    pairs = [everyone_else_holds(k, n, value) for value in held]
+    return max(hockey_stick(product(*[pair] * rounds), alpha) for pair in pairs)
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize(("k", "n"), [(2, 6), (3, 4), (4, 4), (5, 3)])
+def test_one_round_is_below_every_dataset_and_close_to_its_own(k, n, tolerance) -> None:
+    pairs = shuffled_pairs(k_ary(k, E), n)
+    for alpha in ALPHAS:
+        low = survey(k, n).lower_delta(epsilon=math.log(alpha), tolerance=tolerance)
+        truth = worst(pairs, alpha)
+        assert low <= float(truth) * (1 + SLACK)
+        assert low >= float(witnessed(k, n, 1, alpha)) * (1 - min(tolerance, 1e-3))
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize(("k", "n", "rounds"), [(2, 3, 3), (3, 3, 2), (4, 2, 2)])
+def test_rounds_are_below_the_adaptive_adversary(k, n, rounds, tolerance) -> None:
+    pairs = shuffled_pairs(k_ary(k, E), n)
+    for alpha in ALPHAS:
+        low = (rounds * survey(k, n)).lower_delta(epsilon=math.log(alpha), tolerance=tolerance)
+        assert 0.0 < low <= float(worst_adaptive([pairs] * rounds, alpha)) * (1 + SLACK)
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize(("k", "n"), [(2, 6), (3, 4), (4, 4)])
+def test_an_epsilon_is_one_where_some_dataset_still_exceeds_delta(k, n, tolerance) -> None:
+    pairs = shuffled_pairs(k_ary(k, E), n)
+    for delta in (0.1, 1e-2, 1e-3):
+        low = survey(k, n).lower_epsilon(delta=delta, tolerance=tolerance)
+        assert float(worst(pairs, Fraction(math.exp(low)))) >= delta * (1 - SLACK)
+
+
+@pytest.mark.parametrize("mechanism", [survey(4, 300), survey(16, 10_000), 30 * survey(4, 1_000)])
+def test_a_finer_tolerance_gives_a_finer_lower_end(mechanism: sdp.Mechanism) -> None:
+    coarse = mechanism.epsilon(delta=1e-6)
+    fine = mechanism.lower_epsilon(delta=1e-6, tolerance=1e-5)
+    assert coarse.lower < fine <= coarse.upper
+    assert mechanism.epsilon(delta=1e-6, tolerance=1e-5).lower == pytest.approx(fine, rel=1e-5)
+
+
+def test_the_ends_are_those_of_the_bound() -> None:
+    mechanism = survey(3, 50)
+    assert mechanism.lower_epsilon(delta=0.0) == mechanism.epsilon(delta=0.0).lower
+    assert mechanism.lower_epsilon(delta=1.0) == 0.0
+    assert (0 * mechanism).lower_epsilon(delta=0.1) == 0.0
+    assert (0 * mechanism).lower_delta(epsilon=[0.0, 1.0]).tolist() == [0.0, 0.0]
+    found = mechanism.lower_delta(epsilon=[0.1, 0.2, 99.0])
+    assert found.shape == (3,)
+    assert found[0] > found[1] > found[2] == 0.0
+    with pytest.raises(ValueError, match="tolerance"):
+        mechanism.lower_epsilon(delta=0.1, tolerance=0.0)
+    with pytest.raises(ValueError, match="epsilon"):
+        mechanism.lower_delta(epsilon=-1.0)
