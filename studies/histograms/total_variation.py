@@ -35,10 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.analyzers.simplex import project_to_simplex
+from shuffledp.numerics.double import Floats
 from shuffledp.protocols.baselines import central_baseline, local_baseline
 from shuffledp.protocols.histogram import HistogramProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -47,8 +47,6 @@ DELTA = 1e-6
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 RUNS = 10
 GRID = (24, 17)
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
 import shuffledp as sdp
 from shuffledp.accounting.witnesses import krr_witnesses
@@ -14,13 +14,6 @@ from shuffledp.randomness.exponential import exponential
 EPSILON = 1.5
 CASES = [(2, 4.0), (2, 30.0), (2, 36.5), (3, 1e-3), (1000, 36.0), (10**6, 0.5), (10**6, 4.0)]
 CASES += [(10**8, 1.0), (2**40, 2.0), (2**40, 30.0)]
-
-
-@pytest.fixture(autouse=True)
-def precise():
-    ctx.prec = 200
-    yield
-    ctx.prec = 53
 
 
 def sampled(randomizer: sdp.KaryRandomizedResponse) -> tuple[Fraction, Fraction]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from shuffledp.analyzers.count_intervals import count_intervals
-
-Floats = npt.NDArray[np.float64]
+from shuffledp.numerics.double import Floats
 
 
 def binomial(n: int, p: float) -> Floats:

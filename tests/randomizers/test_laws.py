@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
 from oracles import brute, pairs
 from oracles.claims import rational_exp
@@ -58,14 +58,6 @@ ALPHAS = [Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(6, 5), Fraction
 
 def name(randomizer):
     return repr(randomizer)
-
-
-@pytest.fixture(autouse=True)
-def precise():
-    before = ctx.prec
-    ctx.prec = 300
-    yield
-    ctx.prec = before
 
 
 def ball(fraction):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 from scipy import special
 
 from oracles.brute import Matrix, shuffled_pairs, worst
@@ -69,7 +69,6 @@ def test_the_mean_is_the_mean_of_the_decoded_reports() -> None:
 
 @pytest.mark.parametrize("epsilon0", [1e-4, 0.01, 1.0, math.log(3.0), 10.0, 32.0])
 def test_the_realised_epsilon0_never_exceeds_what_was_asked(epsilon0: float) -> None:
-    ctx.prec = 300
     randomizer = LInfinityRandomizer(dimension=4, epsilon0=epsilon0)
     realised = (arb(randomizer.weight) / arb(2**64 - randomizer.weight)).log()
     assert realised <= arb(epsilon0)

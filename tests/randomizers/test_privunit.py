@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 from scipy import special
 
 from oracles.brute import Matrix, shuffled_pairs, worst
@@ -199,7 +199,6 @@ def test_a_cap_of_one_in_k_has_the_law_of_randomized_response_on_k_symbols() -> 
 def test_the_realised_epsilon0_never_exceeds_what_was_asked(
     dimension: int, epsilon0: float, q: float | None
 ) -> None:
-    ctx.prec = 300
     randomizer = PrivUnit(dimension, epsilon0, cap_probability=q)
     t = arb(abs(randomizer.cap.threshold))
     small = (1 - t**2).beta_lower(arb(dimension - 1) / 2, arb(0.5), regularized=True) / 2
@@ -227,7 +226,6 @@ def test_every_cap_that_may_be_computed_is_within_the_margin_and_within_epsilon0
     dimension: int, epsilon0: float, q: float | None
 ) -> None:
     """The thresholds between which the proof places the drawn directions, in ball arithmetic."""
-    ctx.prec = 300
     randomizer = PrivUnit(dimension, epsilon0, cap_probability=q)
     cap, reach = randomizer.cap, height_error(dimension)
     p = arb(randomizer.weight) / 2**64

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 
 from shuffledp.numerics.spherical_cap import cap_at, cap_of
 from shuffledp.randomizers.privunit import PrivUnit
@@ -18,11 +18,6 @@ from shuffledp.randomness.normals import RELATIVE_ERROR, normals
 from shuffledp.randomness.words import Words, source
 
 UNIT = 2.0**-53
-
-
-@pytest.fixture(autouse=True)
-def precision() -> None:
-    ctx.prec = 300
 
 
 def inner(g: np.ndarray, a: np.ndarray) -> arb:

@@ -3,17 +3,9 @@
 from fractions import Fraction
 
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
 from shuffledp.randomness.exponential import exponential, log_rounded_up
-
-
-@pytest.fixture(autouse=True)
-def precise():
-    before = ctx.prec
-    ctx.prec = 300
-    yield
-    ctx.prec = before
 
 
 def ball(number):

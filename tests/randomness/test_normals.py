@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 from scipy import special
 
 from shuffledp.randomness import normals as module
@@ -20,11 +20,6 @@ UNIT = 2.0**-53
 FULL = 2**64 - 1
 FALSE_ALARM = 1e-6
 EXTREME_Z = 4.9  # exceeded with probability 1e-6
-
-
-@pytest.fixture(autouse=True)
-def precision() -> None:
-    ctx.prec = 400
 
 
 class Replayed(Words):

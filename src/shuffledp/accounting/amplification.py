@@ -22,9 +22,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting.spread_law import SpreadLaw, log_estimate
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.numerics.multinomial import enumerate_multinomial, outcomes
 

@@ -23,7 +23,8 @@ from shuffledp.accounting.blanket import krr_blanket, law_blanket, tv_universal
 from shuffledp.accounting.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting.finite import FiniteBlanketProfile
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.randomizers.finite import FiniteRandomizer
 from shuffledp.randomizers.frequency import FrequencyRandomizer

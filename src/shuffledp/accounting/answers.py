@@ -16,10 +16,10 @@ import numpy as np
 from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import dominated, dominating, sample
 from shuffledp.accounting.lower_ends import lower_delta, lower_epsilon
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting.rounds import EXACT, SMALLEST_DELTA, Round, Rounds, is_single, lattice
 from shuffledp.accounting.search import crossing, newton
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 
 _REFINEMENTS = 7

@@ -31,16 +31,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp.accounting.fair_signs import SMALL_CROWD, likely_epsilon
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting.search import located
-from shuffledp.numerics.binomial import (
-    CLOSE,
-    ROUGH,
-    UNIT,
-    TailRule,
-    signs_excess,
-)
 from shuffledp.numerics.binomial_buckets import Buckets, binomial_buckets
+from shuffledp.numerics.double import UNIT, Floats
+from shuffledp.numerics.signs_excess import signs_excess
+from shuffledp.numerics.tail_integral import CLOSE, ROUGH, TailRule
 
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4

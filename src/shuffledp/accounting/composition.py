@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp.accounting.loss_distribution import LossDistribution
-from shuffledp.accounting.profile import Floats
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
 
 _SEARCH_STEPS = 60

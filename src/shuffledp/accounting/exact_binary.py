@@ -24,8 +24,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.frequencies import Ints
 from shuffledp.numerics.lattice_sum import Result
 from shuffledp.numerics.two_binomials import TwoBinomials

@@ -33,10 +33,10 @@ import numpy as np
 from shuffledp.accounting.amplification import AmplificationProfile
 from shuffledp.accounting.largest import LargestProfile
 from shuffledp.accounting.law_order import LawOrder
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting.saddle import saddle
 from shuffledp.accounting.spread_law import cut, positive_part
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.randomizers.finite import FiniteRandomizer
 

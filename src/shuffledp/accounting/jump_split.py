@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.accounting.profile import Floats
 from shuffledp.accounting.saddle import log_saddle
+from shuffledp.numerics.double import Floats
 
 Bools = npt.NDArray[np.bool_]
 

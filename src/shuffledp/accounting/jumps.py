@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp.accounting.jump_split import far_enough, typical
-from shuffledp.accounting.profile import Floats
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.numerics.lattice_sum import Group, Own, Result, log_transform, tail_sum
 

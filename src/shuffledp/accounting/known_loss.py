@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
+from shuffledp.numerics.double import Floats
 
 _ROUNDING = 1e-12
 """Sums of up to 10^7 positive terms, pairwise, and exponentials: relative errors stay below it."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 
 

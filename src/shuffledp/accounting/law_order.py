@@ -28,8 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp.accounting.amplification import AmplificationProfile
-from shuffledp.accounting.profile import Floats
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 
 _AT_ONCE = 1 << 18
 _LARGEST_EPSILON = 700.0

@@ -25,8 +25,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile
+from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.numerics.convex import lower_hull
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 
 OUTWARD = 1e-12

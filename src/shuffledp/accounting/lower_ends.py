@@ -12,9 +12,10 @@ import numpy as np
 
 from shuffledp.accounting.composition import ComposedLoss, compose
 from shuffledp.accounting.loss_distribution import dominated, sample
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting.rounds import EXACT, SMALLEST_DELTA, Round, Rounds, is_single, lattice
 from shuffledp.accounting.search import CLOSELY, crossing
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 
 _COARSE = 1e-3

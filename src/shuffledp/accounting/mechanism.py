@@ -21,7 +21,7 @@ from shuffledp.accounting.rounds import Round
 from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting.witnesses import witnesses
 from shuffledp.bound import Bound
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT
 from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats
+from shuffledp.numerics.double import Floats
 
 TOO_LOW = -(2.0**40)
 """Values of X so low, in units of the largest, decide the sum alone: raising them changes nothing."""

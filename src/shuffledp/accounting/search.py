@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats, SupportingLines
+from shuffledp.accounting.profile import SupportingLines
+from shuffledp.numerics.double import Floats
 
 Lines = Callable[[Floats], SupportingLines]
 

@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from shuffledp.accounting.jump_split import Split
 from shuffledp.accounting.jumps import Jumps
-from shuffledp.accounting.profile import Floats
 from shuffledp.accounting.saddle import TOO_LOW, log_saddle, saddle
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.numerics.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 

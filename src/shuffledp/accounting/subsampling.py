@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
+from shuffledp.numerics.double import UNIT, Floats
 
 _NEXT_TO = 1e-6
 _OUTWARD = 1e-11

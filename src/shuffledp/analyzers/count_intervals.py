@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import Floats
+from shuffledp.numerics.double import Floats
 
 Whole = npt.NDArray[np.int64]
 

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.randomizers.categorical import Counts, Floats
+from shuffledp.numerics.double import Floats
+from shuffledp.randomizers.categorical import Counts
 from shuffledp.randomizers.grid import GridRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 

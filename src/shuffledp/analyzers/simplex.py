@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import Floats
+from shuffledp.numerics.double import Floats
 
 
 def project_to_simplex(values: Any, total: float = 1.0) -> Floats:

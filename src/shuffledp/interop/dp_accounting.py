@@ -27,7 +27,7 @@ from shuffledp.accounting.answers import discretise
 from shuffledp.accounting.known_loss import KnownLossProfile, LossLaw
 from shuffledp.accounting.loss_distribution import LossDistribution, Samples, dominating
 from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
-from shuffledp.accounting.profile import Floats
+from shuffledp.numerics.double import Floats
 
 try:
     import attr

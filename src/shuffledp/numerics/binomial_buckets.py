@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from shuffledp.numerics.binomial import (
     MAX_WINDOW,
-    Floats,
     interval_probabilities,
     tail_bounds,
     window_probabilities,
 )
+from shuffledp.numerics.double import Floats
 
 _BULK = (5.5, 4.5)
 """Standard deviations left and right of the mean that are cut evenly; tilting moves them left."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from shuffledp.numerics.double import Floats
 
 
 def lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.int64]:

@@ -30,12 +30,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 from shuffledp.numerics.frequencies import (
     DEPTH,
     MAX_POINTS,
     Complexes,
-    Floats,
     Ints,
     NoCertificateError,
     Tilted,

@@ -6,9 +6,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from shuffledp.numerics.double import Floats
 
 
 def outcomes(trials: int, kinds: int) -> int:

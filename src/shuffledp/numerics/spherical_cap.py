@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT
 
 _BLOCK = 4096
 _NEGLIGIBLE = 2.0**-60

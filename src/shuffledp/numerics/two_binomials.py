@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.numerics.binomial import UNIT
-from shuffledp.numerics.frequencies import DEPTH, Complexes, Floats, NoCertificateError
+from shuffledp.numerics.double import UNIT, Floats
+from shuffledp.numerics.frequencies import DEPTH, Complexes, NoCertificateError
 from shuffledp.numerics.lattice_sum import ERROR_UNITS, MAX_TERMS, Result, one_minus_exp
 
 _CHERNOFF = (3.0, 6.0, 9.0, 13.0, 20.0)

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.papers.tables import Floats, log_chooses, require_small
+from shuffledp.numerics.double import Floats
+from shuffledp.papers.tables import log_chooses, require_small
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import math
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.papers.tables import Floats, binomial_table
+from shuffledp.numerics.double import Floats
+from shuffledp.papers.tables import binomial_table
 
 
 def count_law_as_published(epsilon0: float, cohort: int, population: int) -> Floats:

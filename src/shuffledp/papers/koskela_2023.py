@@ -21,13 +21,8 @@ import math
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.papers.tables import (
-    Floats,
-    binomial_table,
-    require_small,
-    trinomial_excess,
-    trinomial_table,
-)
+from shuffledp.numerics.double import Floats
+from shuffledp.papers.tables import binomial_table, require_small, trinomial_excess, trinomial_table
 
 
 def strong_tail_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:

@@ -10,11 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp import _validate
-
-Floats = npt.NDArray[np.float64]
+from shuffledp.numerics.double import Floats
 
 MOST_USERS = 3000
 """Tables have n^2 entries."""

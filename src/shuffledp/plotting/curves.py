@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._digits import written
 from shuffledp.bound import Bound
+from shuffledp.numerics.double import Floats
 from shuffledp.plotting.style import COLORS, GREY, LABELS, LINES, shown_axes
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from shuffledp.accounting.mechanism import Mechanism
 
-Floats = npt.NDArray[np.float64]
 Series = Mapping[str, tuple[Floats, Bound]]
 """By name: where, and what is certified there."""
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shuffledp.numerics.double import Floats
 from shuffledp.plotting.style import BLACK, BLUE, SKY, VERMILLION, shown_axes
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from shuffledp.protocols.histogram_result import HistogramResult
     from shuffledp.protocols.number_result import NumberResult
 
-Floats = npt.NDArray[np.float64]
 Whiskers = tuple[Floats, Floats]
 
 NAMED = 30

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from shuffledp.analyzers.fixed_point import FixedPointDecoder
+from shuffledp.numerics.double import Floats
 from shuffledp.protocols.gaussian import analytic_gaussian_sigma
 from shuffledp.protocols.histogram import HistogramProtocol
 from shuffledp.protocols.histogram_choice import best_local, mean_variance
 from shuffledp.protocols.number_choice import relative_variance
 from shuffledp.protocols.numbers import NumberProtocol
-from shuffledp.randomizers.categorical import Floats
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 

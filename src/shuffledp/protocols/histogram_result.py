@@ -9,8 +9,9 @@ import numpy as np
 
 from shuffledp.analyzers.count_intervals import checked_confidence, count_intervals
 from shuffledp.analyzers.simplex import project_to_simplex
+from shuffledp.numerics.double import Floats
 from shuffledp.protocols.statement import PrivacyStatement
-from shuffledp.randomizers.categorical import Counts, Floats
+from shuffledp.randomizers.categorical import Counts
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
 if TYPE_CHECKING:

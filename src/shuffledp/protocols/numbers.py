@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp.analyzers.fixed_point import FixedPointDecoder
+from shuffledp.numerics.double import Floats
 from shuffledp.protocols.domain import as_column, missing_in, refuse
 from shuffledp.protocols.number_choice import MOST_LEVELS, best_response
 from shuffledp.protocols.number_result import NumberResult
@@ -32,7 +33,7 @@ from shuffledp.protocols.plan import checked_plan, require_target
 from shuffledp.protocols.protocol import Protocol, checked_tally
 from shuffledp.protocols.randomizer_codec import canonical, describe, restore
 from shuffledp.protocols.statement import state_privacy
-from shuffledp.randomizers.categorical import Counts, Floats, checked_symbols, histogram
+from shuffledp.randomizers.categorical import Counts, checked_symbols, histogram
 from shuffledp.randomizers.grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomness.words import source

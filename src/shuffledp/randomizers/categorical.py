@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.numerics.double import Floats
 from shuffledp.randomness.words import Words, source
 
 Integers = npt.NDArray[np.unsignedinteger[Any]]
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 CHUNK_WORDS = 1 << 15
 """Words drawn at once: 256 KiB."""

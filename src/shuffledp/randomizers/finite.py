@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.categorical import (
     CategoricalRandomizer,
     Counts,
-    Floats,
     Integers,
     checked_symbols,
     histogram,

@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import CategoricalRandomizer, Floats
+from shuffledp.numerics.double import Floats
+from shuffledp.randomizers.categorical import CategoricalRandomizer
 from shuffledp.randomizers.law import AmplificationLaw
 
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import Floats
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.grid import (
     GridRandomizer,
     interval,

@@ -72,8 +72,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.categorical import (
-    Floats,
     Integers,
     checked_symbols,
     chunks,

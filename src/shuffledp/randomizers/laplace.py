@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import Floats
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.grid import (
     GridRandomizer,
     interval,

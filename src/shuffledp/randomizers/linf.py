@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.randomizers.vectors_sampling import Floats
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.vectors_sign import SignRandomizer
 from shuffledp.randomness.words import Uint64s
 

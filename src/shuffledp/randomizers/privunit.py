@@ -84,6 +84,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.spherical_cap import SphericalCap, best_cap, cap_of
 from shuffledp.randomizers.law import AmplificationLaw
 from shuffledp.randomizers.privunit_directions import (
@@ -93,12 +94,7 @@ from shuffledp.randomizers.privunit_directions import (
     sum_by_halves,
 )
 from shuffledp.randomizers.vectors import VectorRandomizer
-from shuffledp.randomizers.vectors_sampling import (
-    Floats,
-    happens,
-    rounded_up,
-    weight_of_odds,
-)
+from shuffledp.randomizers.vectors_sampling import happens, rounded_up, weight_of_odds
 from shuffledp.randomness.uniform import WORD
 from shuffledp.randomness.words import Words
 

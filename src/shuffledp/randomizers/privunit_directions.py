@@ -37,8 +37,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp.numerics.double import Floats
 from shuffledp.numerics.spherical_cap import SphericalCap
-from shuffledp.randomizers.vectors_sampling import Bools, Floats, open_uniforms
+from shuffledp.randomizers.vectors_sampling import Bools, open_uniforms
 from shuffledp.randomness.normals import normals
 from shuffledp.randomness.words import Words
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomizers.vectors_sampling import Floats
 from shuffledp.randomness.words import Words, source
 
 LEAST_EPSILON0, MOST_EPSILON0 = 1e-4, 32.0

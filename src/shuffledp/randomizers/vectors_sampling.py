@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp.numerics.double import Floats
 from shuffledp.randomness.exponential import exponential
 from shuffledp.randomness.uniform import WORD
 from shuffledp.randomness.words import Words
 
-Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 _LOW_BITS = np.uint64(11)

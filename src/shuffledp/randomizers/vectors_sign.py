@@ -39,15 +39,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp.numerics.double import Floats
 from shuffledp.randomizers.law import AmplificationLaw
 from shuffledp.randomizers.vectors import VectorRandomizer
-from shuffledp.randomizers.vectors_sampling import (
-    Floats,
-    happens,
-    log_odds,
-    rounded_up,
-    truth_weight,
-)
+from shuffledp.randomizers.vectors_sampling import happens, log_odds, rounded_up, truth_weight
 from shuffledp.randomness.uniform import WORD, uniform
 from shuffledp.randomness.words import Uint64s, Words
 

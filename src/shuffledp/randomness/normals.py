@@ -53,11 +53,9 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 
 import numpy as np
-import numpy.typing as npt
 
+from shuffledp.numerics.double import Floats
 from shuffledp.randomness.words import Uint64s, Words
-
-Floats = npt.NDArray[np.float64]
 
 RELATIVE_ERROR = 2.0**-48
 """Of every double against its normal variable (see module)."""

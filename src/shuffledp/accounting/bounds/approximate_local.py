@@ -36,7 +36,8 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp.accounting.bounds.solve import smallest_below
 from shuffledp.accounting.clones import clones_2021, strong_clones
-from shuffledp.accounting.profile import Floats, PrivacyProfile
+from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.numerics.double import Floats
 
 _RESOLUTION = 1e-4
 _POINTS = 33

@@ -34,8 +34,8 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp.accounting.bounds.solve import smallest_below
-from shuffledp.accounting.profile import Floats
-from shuffledp.numerics.binomial import UNIT, log_pmf, log_upper_tail
+from shuffledp.numerics.binomial import log_pmf, log_upper_tail
+from shuffledp.numerics.double import UNIT, Floats
 
 _MOST_ROUNDS = 10**10
 """A window of 24 standard deviations then has a million terms."""

@@ -41,8 +41,8 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp.accounting.bounds.solve import smallest_below
-from shuffledp.accounting.profile import Floats
-from shuffledp.numerics.binomial import log1p_minus
+from shuffledp.numerics.double import Floats
+from shuffledp.numerics.stirling import log1p_minus
 
 _UP = 1.0 + 1e-11
 """Every quantity is a short chain of positive terms; exponents are stepped back by 1e-13 or more."""

@@ -62,7 +62,8 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp.accounting.amplification import AmplificationProfile
-from shuffledp.accounting.profile import Floats, PrivacyProfile, SupportingLines
+from shuffledp.accounting.profile import PrivacyProfile, SupportingLines
+from shuffledp.numerics.double import Floats
 
 _CELLS = 160
 MASS_ERROR = 1e-12

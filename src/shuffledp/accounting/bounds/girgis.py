@@ -29,7 +29,9 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp.accounting.bounds.renyi import epsilon_from_renyi, log1p_exp
-from shuffledp.numerics.binomial import UNIT, log1p_minus, log_pmf
+from shuffledp.numerics.binomial import log_pmf
+from shuffledp.numerics.double import UNIT
+from shuffledp.numerics.stirling import log1p_minus
 
 _MOST_ORDER = 10_000
 _MOST_SUMMED = 10**10

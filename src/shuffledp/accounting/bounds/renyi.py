@@ -32,9 +32,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.accounting.profile import Floats, PrivacyProfile
+from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.bound import Bound
-from shuffledp.numerics.binomial import UNIT
+from shuffledp.numerics.double import UNIT, Floats
 
 _FIRST_CELLS = 48
 _MOST_CELLS = 6_000

@@ -26,11 +26,11 @@ from shuffledp.accounting.bounds.concentration import (
 from shuffledp.accounting.bounds.continuous import laplace_pair
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.numerics.double import Floats
 from shuffledp.papers.balle_2019 import bennett_krr_delta_as_published
 from shuffledp.papers.figures.koskela_2021 import inside_range
 from shuffledp.papers.figures.result import (
     Curve,
-    Floats,
     Item,
     Panel,
     Result,

@@ -19,7 +19,8 @@ import numpy as np
 
 from shuffledp.accounting.bounds.closed_forms import OutsideRangeError, balle_2019_krr_gamma
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.papers.figures.result import Curve, Floats, Item, Panel, Result, Setting, evaluated
+from shuffledp.numerics.double import Floats
+from shuffledp.papers.figures.result import Curve, Item, Panel, Result, Setting, evaluated
 from shuffledp.plotting.style import LABELS
 from shuffledp.protocols.gaussian import analytic_gaussian_sigma
 from shuffledp.randomizers.kary import KaryRandomizedResponse

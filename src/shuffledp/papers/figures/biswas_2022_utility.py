@@ -11,17 +11,9 @@ import numpy as np
 
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.analyzers.simplex import project_to_simplex
+from shuffledp.numerics.double import Floats
 from shuffledp.papers.figures.cities import ENOUGH, City, Integers, cities
-from shuffledp.papers.figures.result import (
-    Curve,
-    Floats,
-    Item,
-    Map,
-    Panel,
-    Result,
-    Setting,
-    Table,
-)
+from shuffledp.papers.figures.result import Curve, Item, Map, Panel, Result, Setting, Table
 from shuffledp.plotting.style import LABELS
 from shuffledp.protocols.gaussian import analytic_gaussian_sigma
 from shuffledp.randomizers.kary import KaryRandomizedResponse

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.papers.figures.result import Floats
+from shuffledp.numerics.double import Floats
 
 Integers = npt.NDArray[np.int64]
 Box = tuple[float, float, float, float]

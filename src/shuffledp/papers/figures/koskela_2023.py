@@ -16,10 +16,10 @@ from shuffledp.accounting.bounds.renyi import (
 )
 from shuffledp.accounting.clones import strong_clones
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.numerics.double import Floats
 from shuffledp.papers import koskela_2023 as printed
 from shuffledp.papers.figures.result import (
     Curve,
-    Floats,
     Item,
     Panel,
     Result,

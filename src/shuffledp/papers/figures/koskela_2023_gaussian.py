@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from shuffledp.numerics.double import Floats
 from shuffledp.papers.figures.profiles import shuffled_gaussians
-from shuffledp.papers.figures.result import Curve, Floats, Item, Panel, Result, Setting
+from shuffledp.papers.figures.result import Curve, Item, Panel, Result, Setting
 from shuffledp.plotting.style import LABELS
 
 

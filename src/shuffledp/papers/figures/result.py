@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp.accounting.mechanism import Mechanism
-
-Floats = npt.NDArray[np.float64]
 
 KINDS = ("certified", "sound", "unsound", "published", "measured", "check", "guide")
 
