@@ -86,7 +86,9 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     source = str(Path(shuffledp.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source}
     command = [sys.executable, "-c", PRELUDE + code]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def step_code(step: str, inputs: dict[str, Path], output: Path) -> str:
@@ -157,17 +159,20 @@ def test_ctrl_c_in_the_middle_of_the_work_leaves_nothing_behind(tmp_path: Path) 
     # Threads are at work and some of the output is on the disk when the signal comes from outside.
     source = str(Path(shuffledp.__file__).parents[1])
     code = PRELUDE + ENDLESS.format(output=str(tmp_path / "o.parquet"))
-    worker = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": source},
         stderr=subprocess.PIPE,
         text=True,
-    )
-    while not any(path.stat().st_size > 1000 for path in tmp_path.iterdir()):
-        assert worker.poll() is None
-        time.sleep(0.02)
-    worker.send_signal(signal.SIGINT)
-    _, said = worker.communicate()
+    ) as worker:
+        try:
+            while not any(path.stat().st_size > 1000 for path in tmp_path.iterdir()):
+                assert worker.poll() is None
+                time.sleep(0.02)
+            worker.send_signal(signal.SIGINT)
+            _, said = worker.communicate(timeout=60)
+        finally:
+            worker.kill()
     assert worker.returncode == -signal.SIGINT, said
     assert said.splitlines()[-1] == "KeyboardInterrupt"
     assert not list(tmp_path.iterdir())
