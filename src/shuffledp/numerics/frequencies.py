@@ -31,6 +31,8 @@ _SMALL_FFT = 1 << 15
 _MAX_FFT = 1 << 23
 _FEW_CELLS = 1 << 12
 _CELLS_AT_ONCE = 1 << 19
+_MAX_WORK = 1 << 30
+"""Cells times atoms looked at together, at most: some ten seconds."""
 
 
 class NoCertificateError(ValueError):
@@ -57,13 +59,19 @@ def choose_frequencies(tilted: list[Tilted], points: Ints) -> tuple[Ints, Ints, 
     )
     if not (wide and points[0] <= _SMALL_FFT):
         try:
-            limit = _FEW_CELLS if wide and points[0] <= _MAX_FFT else MAX_CELLS
+            limit = _FEW_CELLS if wide and points[0] <= _MAX_FFT else _affordable(tilted)
             return *_frequencies(tilted, points, limit), []
         except NoCertificateError:
             if not (wide and points[0] <= _MAX_FFT):
                 raise
     r = np.arange((points[0] + 1) // 2)
     return np.zeros_like(r), r, _tables(tilted, int(points[0]))
+
+
+def _affordable(tilted: list[Tilted]) -> int:
+    """How many cells of frequencies may be looked at together."""
+    atoms = max(t.z.shape[1] for t in tilted)
+    return max(_FEW_CELLS, min(MAX_CELLS, _MAX_WORK // atoms))
 
 
 def _tables(tilted: list[Tilted], m: int) -> list[Complexes]:
