@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +130,9 @@ class _Target:
 
         def ratio(value: float) -> float:
             mechanism = build(value)
+            pure = mechanism.upper_epsilon(delta=0.0)
+            if pure <= self.epsilon:
+                return pure / self.epsilon  # met whatever the crowd adds
             try:
                 return self._ratio(mechanism)
             except NoCertificateError:
@@ -137,11 +141,13 @@ class _Target:
         return ratio
 
     def recheck(self, mechanism: Mechanism) -> Bound:
-        """The answer's enclosure, at the coarser tolerance of the search where the finer one fails."""
-        try:
-            return mechanism.epsilon(delta=self.delta, tolerance=self.tolerance)
-        except NoCertificateError:
-            return mechanism.epsilon(delta=self.delta, tolerance=self._coarse)
+        """The answer's enclosure, at the coarser tolerance of the search where the finer one fails.
+
+        Where both fail, the pure epsilon met the target: that is all that is known."""
+        for tolerance in (self.tolerance, self._coarse):
+            with suppress(NoCertificateError):
+                return mechanism.epsilon(delta=self.delta, tolerance=tolerance)
+        return Bound(0.0, mechanism.upper_epsilon(delta=0.0))
 
     @property
     def _coarse(self) -> float:

@@ -32,7 +32,7 @@ _FEW_TYPES = 6
 _LOWEST = -1e300
 _FEW_USERS = 16
 _RARE = 0.01
-_CANCELLED = 30.0
+_CANCELLED = 4.0
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 
 

@@ -113,9 +113,9 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
     unit = 2.0 * np.pi / points
     deepest = -(DEPTH + 2.0)
     total = np.sqrt(sum(t.count * t.deviation**2 for t in tilted))
-    widest = np.max(np.stack([t.deviation for t in tilted]), axis=0)
+    many = max(tilted, key=lambda t: float(t.count.max()))  # powers of few are never negligible
     # Cells so wide that the quadratic bound is informative, but at least a few of them.
-    cells = np.clip(np.ceil(np.pi * 1.25 * widest), 4, 4096).astype(np.int64)
+    cells = np.clip(np.ceil(np.pi * 1.25 * many.deviation), 4, 4096).astype(np.int64)
     cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))
     rows = np.repeat(np.arange(points.size), cells)
     index = np.arange(rows.size) - np.repeat(np.cumsum(cells) - cells, cells)

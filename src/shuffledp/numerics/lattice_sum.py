@@ -50,6 +50,7 @@ MAX_TERMS = 1 << 26
 _CELLS_AT_ONCE = 1 << 19
 _CHERNOFF = (2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0)
 _SHARES = (0.3, 0.7, 1.0)
+_OF_THE_LARGEST = (0.5, 1.5, 4.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -187,21 +188,24 @@ def _window(
     # The support is a bound of its own.
     left = own.z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
     right = own.z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
-    # Chernoff: Pr[tilted sum <= -reach] and Pr[>= reach] at several distances eta from theta.
-    eta = np.stack([c / spread for c in _CHERNOFF] + [c * theta for c in _SHARES])
-    for sign, distance in ((-1.0, eta), (1.0, eta[: len(_CHERNOFF)])):
+    def reach(sign: float, distance: Floats) -> Floats:
+        """Chernoff: beyond it lies less than e^-DEPTH of the tilted sum, best of distances from theta."""
         shift = theta + sign * distance
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             moment = (size * np.exp(shift[:, :, None] * own.z)).sum(axis=2)
             moment = np.log(moment / total) - log_total
             for group in groups:
                 moment = moment + group.count * log_transform(group.z, group.w, shift)
-            reach = (DEPTH + moment) / distance
-        reach = np.where(np.isfinite(reach), reach, np.inf).min(axis=0)
-        if sign < 0:
-            left = np.maximum(left, -reach)
-        else:
-            right = np.minimum(right, reach)
+            found = (DEPTH + moment) / distance
+        return np.asarray(np.where(np.isfinite(found), found, np.inf).min(axis=0))
+
+    eta = np.stack([c / spread for c in _CHERNOFF] + [c * theta for c in _SHARES])
+    left = np.maximum(left, -reach(-1.0, eta))
+    right = np.minimum(right, reach(1.0, eta[: len(_CHERNOFF)]))
+    enough = np.maximum(k0 - left, 1.0) + DEPTH / theta
+    if np.any(right - k0 > 2.0 * enough):  # rare large values: distances that suit them
+        largest = np.max([np.maximum(g.z.max(axis=1), 1.0) for g in groups], axis=0)
+        right = np.minimum(right, reach(1.0, np.stack([c / largest for c in _OF_THE_LARGEST])))
     behind = np.maximum(k0 - left, 1.0)
     needed = np.maximum(behind + DEPTH / theta, right - k0) + 2.0
     if not np.all(needed < MAX_POINTS):
