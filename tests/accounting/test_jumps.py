@@ -94,6 +94,20 @@ def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float)
     assert lower <= upper <= lower * 1.02
 
 
+@pytest.mark.parametrize("scales", [0.0, 0.5, 1.0, 2.0, 8.0])
+def test_the_two_ends_meet_at_every_epsilon_that_rounds_look_at(scales: float) -> None:
+    profile = FiniteBlanketProfile(DiscreteGaussian(0.5, levels=16).finite, 10**5).laws[0]
+    at = np.array([scales * profile.scale])
+    upper, lower = profile.upper(at, 5e-4)[0], profile.support(at, 5e-4).value[0]
+    assert lower <= upper <= lower * 1.03
+
+
+def test_rounds_of_gaussian_noise_are_certified() -> None:
+    month = 30 * Shuffled(DiscreteGaussian(1.0, levels=8), n=10**5)
+    one, bound = month.parts[0][0].epsilon(delta=1e-6), month.epsilon(delta=1e-6)
+    assert one.upper < bound.lower < bound.upper < 30 * one.lower
+
+
 def test_estimates_of_heavy_laws_are_within_a_factor_of_two() -> None:
     profile = heavy_profile(10**4)
     epsilon = np.array([6.0, 7.0, 8.0])

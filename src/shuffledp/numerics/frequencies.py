@@ -70,7 +70,7 @@ def choose_frequencies(tilted: list[Tilted], points: Ints) -> tuple[Ints, Ints, 
 
 def _affordable(tilted: list[Tilted]) -> int:
     """How many cells of frequencies may be looked at together."""
-    atoms = max(t.z.shape[1] for t in tilted)
+    atoms = max(int(t.z.shape[1]) for t in tilted)
     return max(_FEW_CELLS, min(MAX_CELLS, _MAX_WORK // atoms))
 
 

@@ -188,6 +188,7 @@ def _window(
     # The support is a bound of its own.
     left = own.z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
     right = own.z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
+
     def reach(sign: float, distance: Floats) -> Floats:
         """Chernoff: beyond it lies less than e^-DEPTH of the tilted sum, best of distances from theta."""
         shift = theta + sign * distance
