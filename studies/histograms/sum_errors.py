@@ -71,7 +71,7 @@ def row(n: int, epsilon: float) -> Row:
         error,
         same,
         ours.levels,
-        ours.randomizer.gamma,  # type: ignore[union-attr]
+        ours.randomizer.gamma,
         ours.worst_standard_error,
         central_baseline(ours).standard_error,
         local_baseline(ours).standard_error,

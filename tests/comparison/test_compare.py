@@ -128,4 +128,4 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="epsilon"):
         sdp.compare(SURVEY, epsilon=-1.0)
     with pytest.raises(TypeError, match="mechanism"):
-        sdp.compare(sdp.LocalRandomizer(1.0), delta=0.1)  # type: ignore[arg-type]
+        sdp.compare(sdp.LocalRandomizer(1.0), delta=0.1)

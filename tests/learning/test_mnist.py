@@ -110,7 +110,9 @@ def test_a_download_is_checked_and_kept(files, tmp_path, monkeypatch):
 
 
 def test_a_corrupt_download_is_not_kept(files, tmp_path, monkeypatch):
-    serve = lambda url, timeout: Response(gzip.compress(b"something else"))  # noqa: E731
+    def serve(url, timeout):
+        return Response(gzip.compress(b"something else"))
+
     monkeypatch.setattr(mnist.urllib.request, "urlopen", serve)
     with pytest.raises(ValueError, match="is not the original"):
         load_mnist(tmp_path, download=True)

@@ -52,8 +52,8 @@ def _high(exact: Exact) -> float:
 
 def assert_encloses(bound: object, truth: Exact, slack: float = CONVERSION) -> None:
     """lower <= truth <= upper."""
-    assert_at_most(bound.lower, truth, slack)  # type: ignore[attr-defined]
-    assert_at_least(bound.upper, truth, slack)  # type: ignore[attr-defined]
+    assert_at_most(bound.lower, truth, slack)
+    assert_at_least(bound.upper, truth, slack)
 
 
 def assert_at_least(upper: float, truth: Exact, slack: float = CONVERSION) -> None:
@@ -78,7 +78,7 @@ def assert_delta_tight(upper: float, curve: Curve, epsilon: float, tolerance: fl
 
 def assert_epsilon_sound(bound: object, curve: Curve, delta: float) -> None:
     """At the upper end the curve has come down to delta; below the lower end it has not."""
-    upper, lower = bound.upper, bound.lower  # type: ignore[attr-defined]
+    upper, lower = bound.upper, bound.lower
     assert 0 <= lower <= upper
     assert_epsilon_covers(upper, curve, delta)
     assert_epsilon_below(lower, curve, delta)

@@ -100,15 +100,15 @@ def test_no_other_calibrated_randomizer_is_much_better_than_the_chosen_one(
     k: int, n: int, epsilon: float
 ) -> None:
     target = {"epsilon": epsilon, "delta": 1e-5, "n": n, "rounds": 1}
-    chosen = best_calibrated(k, **target)  # type: ignore[arg-type]
+    chosen = best_calibrated(k, **target)
     for kind in candidates(k):
         value = calibrate(kind, k=k, tolerance=0.01, **target).value
-        assert mean_variance(chosen) <= 1.03 * mean_variance(kind(k=k, epsilon0=value))  # type: ignore[call-arg]
+        assert mean_variance(chosen) <= 1.03 * mean_variance(kind(k=k, epsilon0=value))
 
 
 def test_the_mean_variance_is_the_mean_of_the_variances_whatever_the_data() -> None:
     for kind in candidates(6):
-        randomizer = kind(k=6, epsilon0=1.5)  # type: ignore[call-arg]
+        randomizer = kind(k=6, epsilon0=1.5)
         for counts in ([60, 0, 0, 0, 0, 0], [10] * 6, [1, 2, 3, 4, 20, 30]):
             exact = randomizer.variance(counts, 60).mean()
             assert mean_variance(randomizer) * 60 == pytest.approx(exact, rel=1e-12)
@@ -194,7 +194,7 @@ def test_a_randomizer_that_misses_the_target_is_refused() -> None:
     with pytest.raises(ValueError, match="k = 5 categories"):
         HistogramProtocol(ANIMALS, 1.0, 1e-6, 100, KaryRandomizedResponse(k=4, epsilon0=0.5))
     with pytest.raises(TypeError, match="randomizer must be one of"):
-        HistogramProtocol(ANIMALS, 1.0, 1e-6, 100, LocalRandomizer(epsilon0=0.5))  # type: ignore[arg-type]
+        HistogramProtocol(ANIMALS, 1.0, 1e-6, 100, LocalRandomizer(epsilon0=0.5))
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def total() -> SumProtocol:
 def composed(*mechanisms: object) -> float:
     one, *more = mechanisms
     for other in more:
-        one = one + other  # type: ignore[operator]
-    return one.upper_epsilon(delta=1e-6)  # type: ignore[attr-defined, no-any-return]
+        one = one + other
+    return one.upper_epsilon(delta=1e-6)
 
 
 ONE = Shuffled(KaryRandomizedResponse(k=4, epsilon0=1.5), n=1000)
@@ -157,7 +157,7 @@ def test_the_head_shows_that_lines_were_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", [1.0, (1.0,), (0.0, 1e-6), (1.0, 0.0), (1.0, 2.0)])
 def test_impossible_budgets_are_refused(tmp_path: Path, budget: object) -> None:
     with pytest.raises((TypeError, ValueError), match="budget"):
-        Ledger(tmp_path / "ledger", budget)  # type: ignore[arg-type]
+        Ledger(tmp_path / "ledger", budget)
     assert not (tmp_path / "ledger").exists()
 
 

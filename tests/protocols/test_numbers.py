@@ -153,7 +153,7 @@ def test_impossible_plans_are_refused() -> None:
     with pytest.raises(ValueError, match="randomizer must be on"):
         SumProtocol(0, 2, 1.0, 1e-6, 100, randomizer=DiscreteLaplace(epsilon0=0.5))
     with pytest.raises(TypeError, match="KaryRandomizedResponse or noise"):
-        SumProtocol(0, 1, 1.0, 1e-6, 100, randomizer=OptimisedUnaryEncoding(3, 0.5))  # type: ignore[arg-type]
+        SumProtocol(0, 1, 1.0, 1e-6, 100, randomizer=OptimisedUnaryEncoding(3, 0.5))
     with pytest.raises(ValueError, match="levels must be in"):
         SumProtocol(0, 1, 1.0, 1e-6, 100, levels=10**9)
     with pytest.raises(ValueError, match="tally must sum to n"):

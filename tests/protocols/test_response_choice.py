@@ -43,9 +43,9 @@ def test_two_categories_meet_their_target_and_nearly_reach_it(plan: dict[str, An
 
 def test_two_categories_get_what_the_exact_analysis_allows() -> None:
     plan = {"epsilon": 1.0, "delta": 1e-6, "n": 1000, "rounds": 1}
-    found = calibrated_response(2, **plan).epsilon0  # type: ignore[arg-type]
+    found = calibrated_response(2, **plan).epsilon0
     exact, blanket = (
-        calibrate(KaryRandomizedResponse, k=2, analysis=analysis, **plan).value  # type: ignore[arg-type]
+        calibrate(KaryRandomizedResponse, k=2, analysis=analysis, **plan).value
         for analysis in ("best", "blanket")
     )
     assert found > 1.05 * blanket

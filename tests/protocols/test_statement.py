@@ -86,7 +86,7 @@ def test_the_number_of_honest_reports_is_rounded_down_but_never_to_nobody() -> N
 )
 def test_impossible_assumptions_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        state_privacy(survey(), 1000, **arguments)  # type: ignore[arg-type]
+        state_privacy(survey(), 1000, **arguments)
 
 
 def test_the_text_names_all_that_the_number_rests_on() -> None:

@@ -199,4 +199,4 @@ def test_bad_reports_norms_and_generators_are_refused() -> None:
     with pytest.raises(ValueError, match=r"norm must be in \[0, 1.41"):
         randomizer.variance(1.5)
     with pytest.raises(TypeError, match="rng must be None"):
-        randomizer.randomize(np.zeros(2), rng=7)  # type: ignore[arg-type]
+        randomizer.randomize(np.zeros(2), rng=7)

@@ -67,16 +67,7 @@ def calibrate(
     ('epsilon0', True)
     """
     is_class = isinstance(randomizer, type)
-    unknown = _validate.one_of(
-        "solve_for", solve_for or ("epsilon0" if is_class else None), _SOLVABLE
-    )
-    if is_class != (unknown in _LOCAL):
-        kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
-        raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
-    if parameters and not is_class:
-        raise TypeError(
-            f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}"
-        )
+    unknown = _unknown(randomizer, solve_for, parameters)
     target = _Target(
         _validate.positive("epsilon", epsilon),
         _validate.probability("delta", delta),
@@ -104,6 +95,22 @@ def calibrate(
         # The search was coarser than the re-check: step back within the tolerance.
         value = _safer(unknown, value, 0.5 * target.tolerance)
     raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
+
+
+def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any]) -> str:
+    """The parameter to be found, which must suit what was given of the randomizer."""
+    is_class = isinstance(randomizer, type)
+    unknown = _validate.one_of(
+        "solve_for", solve_for or ("epsilon0" if is_class else None), _SOLVABLE
+    )
+    if is_class != (unknown in _LOCAL):
+        kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
+        raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
+    if parameters and not is_class:
+        raise TypeError(
+            f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}"
+        )
+    return unknown
 
 
 def _safer(unknown: str, value: float, share: float) -> float:
@@ -143,7 +150,7 @@ class _Target:
     def recheck(self, mechanism: Mechanism) -> Bound:
         """The answer's enclosure, at the coarser tolerance of the search where the finer one fails.
 
-        Where both fail, the pure epsilon met the target: that is all that is known."""
+        Where both fail, the pure epsilon is all that is known."""
         for tolerance in (self.tolerance, self._coarse):
             with suppress(NoCertificateError):
                 return mechanism.epsilon(delta=self.delta, tolerance=tolerance)

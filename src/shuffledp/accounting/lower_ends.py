@@ -5,8 +5,9 @@ them attains in one round, and what the products of one witness per round attain
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,13 +19,20 @@ from shuffledp.accounting.search import CLOSELY, crossing
 from shuffledp.numerics.double import Floats
 from shuffledp.numerics.frequencies import NoCertificateError
 
+Answer = TypeVar("Answer")
+
 _COARSE = 1e-3
 """Accuracy of the lower end, unless a smaller tolerance is asked for."""
 
 
-def _accuracies(tolerance: float) -> tuple[float, ...]:
-    """Of the lower end, best first: nothing is promised of it, so what cannot be had is not missed."""
-    return (_COARSE,) if tolerance >= _COARSE else (tolerance, _COARSE)
+def _as_fine_as_can_be(
+    attempt: Callable[[float], Answer], tolerance: float, nothing: Answer
+) -> Answer:
+    """``attempt`` at the tolerance, or coarser, or ``nothing``: a lower end promises no accuracy."""
+    for accuracy in sorted({min(tolerance, _COARSE), _COARSE}):
+        with suppress(NoCertificateError):
+            return attempt(accuracy)
+    return nothing
 
 
 def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) -> float:
@@ -33,11 +41,12 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
         return 0.0
     if is_single(rounds):
         return max(_witness_epsilons(rounds[0][0], delta, upper, tolerance))
-    for accuracy in _accuracies(tolerance):
-        with suppress(NoCertificateError):
-            losses = _witness_losses(rounds, delta, accuracy)
-            return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
-    return 0.0
+
+    def composed(accuracy: float) -> float:
+        losses = _witness_losses(rounds, delta, accuracy)
+        return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
+
+    return _as_fine_as_can_be(composed, tolerance, 0.0)
 
 
 def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
@@ -45,13 +54,13 @@ def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float)
     best = 0.0
     for witness in sorted(part.witnesses, key=lambda w: -w.scale):
         for curve in witness.directions:
-            for accuracy in _accuracies(tolerance):
-                # A witness that cannot be evaluated is no witness: the others still hold.
-                with suppress(NoCertificateError):
-                    relative = EXACT if part.alone else accuracy
-                    found = _passed(curve, delta, upper, best, accuracy, relative)
-                    best = max(best, found)
-                    break
+
+            def passed(accuracy: float, curve: PrivacyProfile = curve, best: float = best) -> float:
+                relative = EXACT if part.alone else accuracy
+                return _passed(curve, delta, upper, best, accuracy, relative)
+
+            # A witness that cannot be evaluated is no witness: the others still hold.
+            best = max(best, _as_fine_as_can_be(passed, tolerance, 0.0))
             yield best
 
 
@@ -70,22 +79,26 @@ def _passed(
 
 
 def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:
+    """The delta that the witnesses attain at every epsilon; ``upper`` tells how small it is."""
+    nothing = np.zeros(epsilon.size)
     if not all(part.witnesses for part, _ in rounds):
-        return np.zeros(epsilon.size)
+        return nothing
     if is_single(rounds):
-        best = np.zeros(epsilon.size)
+        best = nothing
         for curve in (d for w in rounds[0][0].witnesses for d in w.directions):
-            for accuracy in _accuracies(tolerance):
-                with suppress(NoCertificateError):
-                    best = np.maximum(best, curve.support(epsilon, 0.2 * accuracy).value)
-                    break
+
+            def attained(accuracy: float, curve: PrivacyProfile = curve) -> Floats:
+                return curve.support(epsilon, 0.2 * accuracy).value
+
+            best = np.maximum(best, _as_fine_as_can_be(attained, tolerance, nothing))
         return best
     smallest = max(float(upper.min()), SMALLEST_DELTA)
-    for accuracy in _accuracies(tolerance):
-        with suppress(NoCertificateError):
-            losses = _witness_losses(rounds, smallest, accuracy)
-            return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
-    return np.zeros(epsilon.size)
+
+    def composed(accuracy: float) -> Floats:
+        losses = _witness_losses(rounds, smallest, accuracy)
+        return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
+
+    return _as_fine_as_can_be(composed, tolerance, nothing)
 
 
 def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[ComposedLoss]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 
 class Interruptible:
@@ -15,7 +16,7 @@ class Interruptible:
 
     def __init__(self) -> None:
         self.asked = False
-        self._before: object = None
+        self._before: Callable[[int, FrameType | None], Any] | int | None = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -34,4 +35,4 @@ class Interruptible:
         trace: TracebackType | None,
     ) -> None:
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
+            signal.signal(signal.SIGINT, self._before)
