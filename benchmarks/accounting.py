@@ -20,7 +20,7 @@ from start_up import command_line
 from timing import Task, fresh_interpreters, in_turn, median_cpu, median_cpu_of_many
 
 import shuffledp as sdp
-from shuffledp.accounting.composition import ComposedLoss
+from shuffledp.accounting._rounds.compose import ComposedLoss
 
 EPSILON0 = 4.0
 DELTA = 1e-8

@@ -29,8 +29,8 @@ from report import CHECK_HEADER, ROW_HEADER, Check, Row, seconds, short, table
 from timing import Task, cpu, in_turn
 
 import shuffledp as sdp
-from shuffledp.io.columns import open_column
-from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.shuffling.columns import open_column
 from shuffledp.shuffling.engine import tallied
 from shuffledp.shuffling.permutation import shuffle
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files

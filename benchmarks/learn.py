@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from shuffledp.learning import ShuffledTrainer, parameter_count
-from shuffledp.learning.reports import simulated_sum
+from shuffledp.learning._reports import simulated_sum
 from shuffledp.randomizers.privunit import PrivUnit
 
 GPU = torch.cuda.is_available()

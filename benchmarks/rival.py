@@ -17,9 +17,9 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from report import Check, short
 from timing import Task
 
-from shuffledp.accounting.answers import attempts, discretise
-from shuffledp.accounting.composition import ComposedLoss
-from shuffledp.accounting.loss_distribution import LossDistribution
+from shuffledp.accounting._ends.upper import attempts, discretise
+from shuffledp.accounting._rounds.compose import ComposedLoss
+from shuffledp.accounting._rounds.loss import LossDistribution
 
 NAME = "dp-accounting, same grid"
 

@@ -17,8 +17,8 @@ from report import ROW_HEADER, Check, Row, table
 from timing import Task, in_turn, median_cpu
 
 import shuffledp as sdp
-from shuffledp.randomizers.categorical import CHUNK_WORDS
-from shuffledp.randomness.words import source
+from shuffledp._randomness.words import source
+from shuffledp.randomizers._categories import CHUNK_WORDS
 
 VALUES = 10**8
 BLOCK = 1 << 20

@@ -27,7 +27,7 @@ from torch.utils.data import TensorDataset
 
 from shuffledp import Shuffled
 from shuffledp.learning import Budget, Ledger, aggregate, parameter_count, randomize_gradient
-from shuffledp.learning.cohort import draw_cohort
+from shuffledp.learning._cohort import draw_cohort
 from shuffledp.randomizers.privunit import PrivUnit
 
 POPULATION, COHORT, ROUNDS = 40, 30, 8

@@ -12,22 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shuffledp.accounting.bounds.closed_forms import OutsideRangeError
+    from shuffledp._certified.frequencies import NoCertificateError
     from shuffledp.accounting.calibration import Calibration, calibrate
     from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
     from shuffledp.bound import Bound
-    from shuffledp.comparison.compare import compare
-    from shuffledp.comparison.table import Comparison
-    from shuffledp.numerics.frequencies import NoCertificateError
-    from shuffledp.protocols.chained_log import LogCorruptError, TornLineWarning
-    from shuffledp.protocols.domain import DomainError
-    from shuffledp.protocols.histogram import HistogramProtocol
-    from shuffledp.protocols.ledger import BudgetExceededError, Ledger, OverspentWarning
-    from shuffledp.protocols.numbers import MeanProtocol, SumProtocol
-    from shuffledp.protocols.registry import protocol_from_dict
-    from shuffledp.protocols.statement import PrivacyStatement, WeakerPrivacyWarning
+    from shuffledp.collecting._domain import DomainError
+    from shuffledp.collecting._log import LogCorruptError, TornLineWarning
+    from shuffledp.collecting._registry import protocol_from_dict
+    from shuffledp.collecting.histogram import HistogramProtocol
+    from shuffledp.collecting.ledger import BudgetExceededError, Ledger, OverspentWarning
+    from shuffledp.collecting.number import MeanProtocol, SumProtocol
+    from shuffledp.collecting.statement import PrivacyStatement, WeakerPrivacyWarning
+    from shuffledp.facts import AmplificationLaw
+    from shuffledp.literature.closed_forms import OutsideRangeError
+    from shuffledp.literature.compare import compare
+    from shuffledp.literature.table import Comparison
     from shuffledp.randomizers.binary import BinaryRandomizedResponse
-    from shuffledp.randomizers.finite import FiniteRandomizer
     from shuffledp.randomizers.frequency import FrequencyRandomizer
     from shuffledp.randomizers.gaussian import DiscreteGaussian
     from shuffledp.randomizers.hadamard import HadamardResponse
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from shuffledp.randomizers.kary import KaryRandomizedResponse
     from shuffledp.randomizers.l1 import L1Randomizer
     from shuffledp.randomizers.laplace import DiscreteLaplace
-    from shuffledp.randomizers.law import AmplificationLaw
     from shuffledp.randomizers.linf import LInfinityRandomizer
     from shuffledp.randomizers.local import LocalRandomizer
+    from shuffledp.randomizers.matrix import FiniteRandomizer
     from shuffledp.randomizers.privunit import PrivUnit
-    from shuffledp.randomizers.subset_selection import SubsetSelection
+    from shuffledp.randomizers.subset import SubsetSelection
     from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
     from shuffledp.randomizers.vectors import VectorRandomizer
+    from shuffledp.shuffling._header import ReportFileError
     from shuffledp.shuffling.embedded import EmbeddedEngine
     from shuffledp.shuffling.engine import Engine, collect
     from shuffledp.shuffling.files import open_reports
-    from shuffledp.shuffling.header import ReportFileError
     from shuffledp.shuffling.permutation import TooFewReportsError, shuffle
     from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files, write_reports
     from shuffledp.shuffling.spark import SparkEngine
@@ -53,54 +53,54 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AmplificationLaw": "randomizers.law",
+    "AmplificationLaw": "facts",
     "BinaryRandomizedResponse": "randomizers.binary",
     "Bound": "bound",
-    "BudgetExceededError": "protocols.ledger",
+    "BudgetExceededError": "collecting.ledger",
     "Calibration": "accounting.calibration",
-    "Comparison": "comparison.table",
+    "Comparison": "literature.table",
     "Composition": "accounting.mechanism",
     "DiscreteGaussian": "randomizers.gaussian",
     "DiscreteLaplace": "randomizers.laplace",
-    "DomainError": "protocols.domain",
+    "DomainError": "collecting._domain",
     "EmbeddedEngine": "shuffling.embedded",
     "Engine": "shuffling.engine",
-    "FiniteRandomizer": "randomizers.finite",
+    "FiniteRandomizer": "randomizers.matrix",
     "FrequencyRandomizer": "randomizers.frequency",
     "HadamardResponse": "randomizers.hadamard",
-    "HistogramProtocol": "protocols.histogram",
+    "HistogramProtocol": "collecting.histogram",
     "KaryRandomizedResponse": "randomizers.kary",
     "KnownLoss": "accounting.mechanism",
     "L1Randomizer": "randomizers.l1",
     "LInfinityRandomizer": "randomizers.linf",
-    "Ledger": "protocols.ledger",
+    "Ledger": "collecting.ledger",
     "LocalRandomizer": "randomizers.local",
-    "LogCorruptError": "protocols.chained_log",
-    "MeanProtocol": "protocols.numbers",
+    "LogCorruptError": "collecting._log",
+    "MeanProtocol": "collecting.number",
     "Mechanism": "accounting.mechanism",
-    "NoCertificateError": "numerics.frequencies",
+    "NoCertificateError": "_certified.frequencies",
     "OptimisedLocalHashing": "randomizers.hashing",
     "OptimisedUnaryEncoding": "randomizers.unary",
-    "OutsideRangeError": "accounting.bounds.closed_forms",
-    "OverspentWarning": "protocols.ledger",
+    "OutsideRangeError": "literature.closed_forms",
+    "OverspentWarning": "collecting.ledger",
     "PrivUnit": "randomizers.privunit",
-    "PrivacyStatement": "protocols.statement",
-    "ReportFileError": "shuffling.header",
+    "PrivacyStatement": "collecting.statement",
+    "ReportFileError": "shuffling._header",
     "Shuffled": "accounting.mechanism",
     "SparkEngine": "shuffling.spark",
-    "SubsetSelection": "randomizers.subset_selection",
-    "SumProtocol": "protocols.numbers",
+    "SubsetSelection": "randomizers.subset",
+    "SumProtocol": "collecting.number",
     "SymmetricUnaryEncoding": "randomizers.unary",
     "TooFewReportsError": "shuffling.permutation",
-    "TornLineWarning": "protocols.chained_log",
+    "TornLineWarning": "collecting._log",
     "VectorRandomizer": "randomizers.vectors",
-    "WeakerPrivacyWarning": "protocols.statement",
+    "WeakerPrivacyWarning": "collecting.statement",
     "analyze_file": "shuffling.roles",
     "calibrate": "accounting.calibration",
     "collect": "shuffling.engine",
-    "compare": "comparison.compare",
+    "compare": "literature.compare",
     "open_reports": "shuffling.files",
-    "protocol_from_dict": "protocols.registry",
+    "protocol_from_dict": "collecting._registry",
     "randomize_file": "shuffling.roles",
     "shuffle": "shuffling.permutation",
     "shuffle_files": "shuffling.roles",

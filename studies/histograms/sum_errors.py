@@ -1,7 +1,7 @@
 """The error of a shuffled sum: certified calibration against the constants of the paper.
 
 Root of the worst-case mean squared error of the sum of n numbers in [0, 1], exact in every column (the
-variance formula of ``analyzers.fixed_point``), at (epsilon, 1e-6):
+variance formula of ``collecting._fixed_point``), at (epsilon, 1e-6):
 
     paper     Balle, Bell, Gascon, Nissim (2019), Theorems 3.1 and 4.1: c = max(14 ln(2/delta)/epsilon^2,
               27/epsilon), k = (n/c)^(1/3) levels, gamma = c (k + 1)/(n - 1);
@@ -20,9 +20,9 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from shuffledp.protocols.baselines import central_baseline, local_baseline
-from shuffledp.protocols.number_choice import relative_variance
-from shuffledp.protocols.numbers import SumProtocol
+from shuffledp.collecting._number_choice import relative_variance
+from shuffledp.collecting.baselines import central_baseline, local_baseline
+from shuffledp.collecting.number import SumProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 DELTA = 1e-6

@@ -36,11 +36,11 @@ from typing import Any
 
 import numpy as np
 
+from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.analyzers.simplex import project_to_simplex
-from shuffledp.numerics.double import Floats
-from shuffledp.protocols.baselines import central_baseline, local_baseline
-from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.collecting._simplex import project_to_simplex
+from shuffledp.collecting.baselines import central_baseline, local_baseline
+from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 DELTA = 1e-6

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 from plan import DELTA, POPULATION
 
 import shuffledp as sdp
-from shuffledp.accounting.bounds.girgis import girgis_2021_epsilon
+from shuffledp.literature.girgis import girgis_2021_epsilon
 from shuffledp.randomizers.privunit import PrivUnit
 
 HERE = Path(__file__).parent

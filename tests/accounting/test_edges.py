@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting import answers
-from shuffledp.accounting.finite import FiniteBlanketProfile
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._ends import upper as answers
 
 
 @pytest.mark.parametrize("epsilon0", [0.001, 1.0, 4.0, 8.0, 15.0, 30.0, 36.5, 60.0])

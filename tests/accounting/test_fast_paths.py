@@ -21,7 +21,7 @@ from oracles.claims import (
     assert_epsilon_covers,
     assert_epsilon_tight,
 )
-from shuffledp.accounting.even_crowd import EvenCrowdProfile
+from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 
 HALF = arb(1) / 2
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting.clones import strong_adversary
-from shuffledp.accounting.loss_distribution import Lattice, dominated, sample
+from shuffledp.accounting._curves.clones import strong_adversary
+from shuffledp.accounting._rounds.loss import Lattice, dominated, sample
 
 ZEROS = [
     [0.2518911361694336, 0.2518911361694336, 0.4962177276611328],

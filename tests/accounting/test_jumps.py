@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from shuffledp import DiscreteGaussian, FiniteRandomizer, Shuffled
-from shuffledp.accounting import spread_law
-from shuffledp.accounting.amplification import AmplificationProfile
-from shuffledp.accounting.finite import FiniteBlanketProfile
-from shuffledp.accounting.jump_split import Split
-from shuffledp.accounting.jumps import Jumps
+from shuffledp.accounting._curves import lattice_law as spread_law
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.jumps import Jumps
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting._hints.jump_split import Split
 
 
 def law_with_jumps(seed: int) -> tuple[np.ndarray, np.ndarray]:

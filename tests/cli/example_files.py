@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffledp.protocols.histogram import HistogramProtocol
-from shuffledp.protocols.protocol import canonical_json
+from shuffledp.collecting._protocol import canonical_json
+from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.shuffling.roles import randomize_file, shuffle_files
 
 PETS = ["cat"] * 50_000 + ["dog"] * 35_000 + ["fish"] * 15_000

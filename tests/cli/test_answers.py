@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 import shuffledp as sdp
-from shuffledp.accounting.analyses import NAMES
+from shuffledp.accounting._analyses import NAMES
 from shuffledp.cli.mechanisms import ANALYSES
 from shuffledp.randomizers import HadamardResponse, SubsetSelection
 

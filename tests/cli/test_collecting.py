@@ -18,11 +18,11 @@ import pytest
 from click.testing import Result
 
 import shuffledp as sdp
-from shuffledp.protocols.histogram import HistogramProtocol
-from shuffledp.protocols.ledger import Ledger
-from shuffledp.protocols.numbers import MeanProtocol
-from shuffledp.protocols.protocol import canonical_json
-from shuffledp.protocols.registry import protocol_from_dict
+from shuffledp.collecting._protocol import canonical_json
+from shuffledp.collecting._registry import protocol_from_dict
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.collecting.ledger import Ledger
+from shuffledp.collecting.number import MeanProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.files import open_reports

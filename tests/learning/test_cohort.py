@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.utils.data import Dataset, TensorDataset
 
-from shuffledp.learning import cohort
-from shuffledp.learning.cohort import ClientData, draw_cohort
-from shuffledp.randomness.words import GeneratorWords
+from shuffledp._randomness.words import GeneratorWords
+from shuffledp.learning import _cohort as cohort
+from shuffledp.learning._cohort import ClientData, draw_cohort
 
 CPU = torch.device("cpu")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from shuffledp.learning.reports import simulated_sum
+from shuffledp.learning._reports import simulated_sum
 from shuffledp.randomizers.l1 import L1Randomizer
 from shuffledp.randomizers.linf import LInfinityRandomizer
 from shuffledp.randomizers.privunit import PrivUnit

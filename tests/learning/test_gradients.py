@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from shuffledp.learning.gradients import (
+from shuffledp.learning._gradients import (
     PerExampleGradients,
     flattened,
     shaped_like,

@@ -3,7 +3,7 @@
 import csv
 import json
 
-from shuffledp.learning.history import History
+from shuffledp.learning._history import History
 
 ROWS = [{"round": 1, "epsilon": 0.25}, {"round": 2, "epsilon": 0.5, "accuracy": 0.75}]
 

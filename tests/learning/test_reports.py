@@ -10,8 +10,8 @@ from scipy.special import betainc
 from scipy.stats import chi2
 from torch import nn
 
-from shuffledp.learning.privunit_device import DEEPEST, height_tables, report_sum
-from shuffledp.learning.reports import (
+from shuffledp.learning._privunit_device import DEEPEST, height_tables, report_sum
+from shuffledp.learning._reports import (
     aggregate,
     parameter_count,
     randomize_gradient,

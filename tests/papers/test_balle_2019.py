@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from oracles.golden import Golden, entries
-from shuffledp.accounting.bounds.concentration import KaryBlanket, bennett_delta
-from shuffledp.accounting.witnesses import krr_witnesses
-from shuffledp.papers.balle_2019 import bennett_krr_delta_as_published
+from shuffledp.accounting._witnesses import krr_witnesses
+from shuffledp.literature.concentration import KaryBlanket, bennett_delta
+from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 
 
 def truth(k: int, epsilon0: float, n: int, epsilon: float) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oracles.golden import Golden, entries
-from shuffledp.accounting.clones import clones_2021, strong_adversary
-from shuffledp.papers.koskela_2021 import clones_as_published, marginals_as_published
+from shuffledp.accounting._curves.clones import clones_2021, strong_adversary
+from shuffledp.papers.koskela_2021.as_published import clones_as_published, marginals_as_published
 
 
 @pytest.mark.parametrize("golden", entries("fmt21_p1eq51_delta"), ids=str)

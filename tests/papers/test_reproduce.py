@@ -13,14 +13,16 @@ from click.testing import CliRunner, Result
 
 import shuffledp as sdp
 from shuffledp.cli.main import cli
-from shuffledp.papers.figures import cities, girgis_2021, runner
-from shuffledp.papers.figures.balle_2019_summation import Plan, lower_bound, simulated
-from shuffledp.papers.figures.koskela_2023_gaussian import _gaussian_alone
-from shuffledp.papers.figures.page import made_with, numbers
-from shuffledp.papers.figures.profiles import clones_of_2021_as_transcribed, shuffled_gaussians
-from shuffledp.papers.figures.registry import BY_NAME, ITEMS, named
-from shuffledp.papers.figures.result import Curve, Item, Panel, Setting
-from shuffledp.papers.figures.result import Result as Figure
+from shuffledp.papers import _cities as cities
+from shuffledp.papers import _runner as runner
+from shuffledp.papers._page import made_with, numbers
+from shuffledp.papers._profiles import clones_of_2021_as_transcribed, shuffled_gaussians
+from shuffledp.papers._registry import BY_NAME, ITEMS, named
+from shuffledp.papers._result import Curve, Item, Panel, Setting
+from shuffledp.papers._result import Result as Figure
+from shuffledp.papers.balle_2019._summation import Plan, lower_bound, simulated
+from shuffledp.papers.girgis_2021 import _figures as girgis_2021
+from shuffledp.papers.koskela_2023._gaussian import _gaussian_alone
 
 QUICK = Setting(quick=True)
 
@@ -193,7 +195,7 @@ def test_the_paper_s_strong_curve_is_recognised_and_unsound_curves_are_below_the
         assert found["kind"] == "unsound"
         assert float(found["x"]) == float(truth["x"])
         assert float(found["value"]) < float(truth["lower"])
-    from shuffledp.papers.koskela_2023 import strong_figure_as_published
+    from shuffledp.papers.koskela_2023.as_published import strong_figure_as_published
 
     points = [row for row in rows if row["kind"] == "published"]
     assert len(points) == 5
@@ -264,7 +266,7 @@ def test_two_shuffled_gaussians_are_enclosed_as_a_double_integral_says() -> None
 
 @pytest.mark.parametrize(("epsilon0", "n"), [(1.0, 50), (4.0, 300)])
 def test_the_pair_of_2021_is_that_of_the_enumerated_laws(epsilon0: float, n: int) -> None:
-    from shuffledp.papers.koskela_2021 import clones_as_published
+    from shuffledp.papers.koskela_2021.as_published import clones_as_published
 
     pair = clones_of_2021_as_transcribed(epsilon0, n)
     for epsilon in (0.1, 0.5):

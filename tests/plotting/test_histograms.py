@@ -11,12 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from shuffledp import plotting
-from shuffledp.plotting.histograms import NAMED, estimate, height_of, histogram
-from shuffledp.plotting.learning import learning_curve
-from shuffledp.protocols.histogram import HistogramProtocol
-from shuffledp.protocols.histogram_result import HistogramResult
-from shuffledp.protocols.number_result import NumberResult
-from shuffledp.protocols.numbers import MeanProtocol
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.collecting.histogram_result import HistogramResult
+from shuffledp.collecting.number import MeanProtocol
+from shuffledp.collecting.number_result import NumberResult
+from shuffledp.plotting._histograms import NAMED, estimate, height_of, histogram
+from shuffledp.plotting._learning import learning_curve
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 ROWS = [

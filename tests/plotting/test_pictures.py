@@ -17,8 +17,8 @@ from matplotlib.text import Text
 
 import shuffledp as sdp
 from shuffledp import plotting
-from shuffledp.plotting import style
-from shuffledp.plotting.comparison import height_of
+from shuffledp.plotting import _style as style
+from shuffledp.plotting._comparison import height_of
 
 ROUND = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000)
 FEW = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=200)

@@ -6,7 +6,7 @@ from oracles import reports
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.subset_selection import SubsetSelection
+from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import UnaryEncoding
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from shuffledp.randomizers.finite import FiniteRandomizer
 from shuffledp.randomizers.gaussian import DiscreteGaussian
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.laplace import DiscreteLaplace
-from shuffledp.randomizers.subset_selection import SubsetSelection
+from shuffledp.randomizers.matrix import FiniteRandomizer
+from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 
 CATEGORICAL = [

@@ -6,8 +6,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from shuffledp.randomizers.finite import FiniteRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.matrix import FiniteRandomizer
 
 MATRIX = [[0.5, 0.25, 0.125, 0.125], [0.125, 0.625, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25]]
 """Dyadic: what is realised is what is given."""

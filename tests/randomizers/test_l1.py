@@ -12,7 +12,7 @@ from scipy import special
 from scipy.linalg import hadamard
 
 from oracles.brute import shuffled_pairs, worst
-from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.randomizers.l1 import L1Randomizer, hadamard_rows, hadamard_transform
 
 FALSE_ALARM = 1e-6

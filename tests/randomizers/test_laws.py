@@ -10,13 +10,13 @@ from flint import arb, fmpq
 from oracles import brute, pairs
 from oracles.claims import rational_exp
 from oracles.hockey import hockey_stick
-from shuffledp.accounting.amplification import AmplificationProfile
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.facts import AmplificationLaw
 from shuffledp.randomizers.binary import BinaryRandomizedResponse
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomizers.subset_selection import SubsetSelection
+from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 
 SMALL = [

@@ -14,12 +14,12 @@ from flint import arb
 from scipy import special
 
 from oracles.brute import Matrix, shuffled_pairs, worst
-from shuffledp.accounting.amplification import AmplificationProfile
-from shuffledp.accounting.blanket import krr_blanket
-from shuffledp.accounting.clones import strong_clones
-from shuffledp.randomizers.law import AmplificationLaw
+from shuffledp.accounting._curves.blanket import krr_blanket
+from shuffledp.accounting._curves.clones import strong_clones
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._privunit_directions import height_error
 from shuffledp.randomizers.privunit import LEAST_CAP, MOST_MARGIN, PrivUnit
-from shuffledp.randomizers.privunit_directions import height_error
 
 FALSE_ALARM = 1e-6
 EXTREME_Z = 4.9  # exceeded with probability 1e-6

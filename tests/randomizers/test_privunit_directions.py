@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from flint import arb
 
-from shuffledp.numerics.spherical_cap import cap_at, cap_of
-from shuffledp.randomizers.privunit import PrivUnit
-from shuffledp.randomizers.privunit_directions import (
+from shuffledp._certified.caps import cap_at, cap_of
+from shuffledp._randomness.normals import RELATIVE_ERROR, normals
+from shuffledp._randomness.words import Words, source
+from shuffledp.randomizers._privunit_directions import (
     height_error,
     heights_and_limits,
     rejected,
     sum_by_halves,
 )
-from shuffledp.randomness.normals import RELATIVE_ERROR, normals
-from shuffledp.randomness.words import Words, source
+from shuffledp.randomizers.privunit import PrivUnit
 
 UNIT = 2.0**-53
 

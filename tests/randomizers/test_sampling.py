@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.special import chdtri
 
+from shuffledp._randomness.words import Words
 from shuffledp.randomizers.binary import BinaryRandomizedResponse
-from shuffledp.randomizers.finite import FiniteRandomizer
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.subset_selection import SubsetSelection
+from shuffledp.randomizers.matrix import FiniteRandomizer
+from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
-from shuffledp.randomness.words import Words
 
 MILLION = 10**6
 FALSE_ALARM = 1e-7

@@ -6,8 +6,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from shuffledp.randomizers._grid import matrix_of_noise
 from shuffledp.randomizers.gaussian import DiscreteGaussian
-from shuffledp.randomizers.grid import matrix_of_noise
 from shuffledp.randomizers.laplace import DiscreteLaplace
 
 ALPHAS = [Fraction(1), Fraction(7, 6), Fraction(2), Fraction(5), Fraction(40), Fraction(3000)]

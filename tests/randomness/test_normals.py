@@ -12,9 +12,9 @@ import pytest
 from flint import arb, fmpq
 from scipy import special
 
-from shuffledp.randomness import normals as module
-from shuffledp.randomness.normals import RELATIVE_ERROR, normals
-from shuffledp.randomness.words import Words, source
+from shuffledp._randomness import normals as module
+from shuffledp._randomness.normals import RELATIVE_ERROR, normals
+from shuffledp._randomness.words import Words, source
 
 UNIT = 2.0**-53
 FULL = 2**64 - 1

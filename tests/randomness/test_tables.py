@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.randomness.tables import WeightTable, integer_weights
-from shuffledp.randomness.words import Words, source
+from shuffledp._randomness.tables import WeightTable, integer_weights
+from shuffledp._randomness.words import Words, source
 
 WORD = 2**64
 MASSES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12).filter(lambda p: sum(p) > 1e-3)

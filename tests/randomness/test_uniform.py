@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shuffledp.randomness.uniform import uniform, words_below
-from shuffledp.randomness.words import Words, source
+from shuffledp._randomness.uniform import uniform, words_below
+from shuffledp._randomness.words import Words, source
 
 
 class Script(Words):

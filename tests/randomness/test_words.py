@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from shuffledp.randomness.words import GeneratorWords, KeyStreamWords, SystemWords, source
+from shuffledp._randomness.words import GeneratorWords, KeyStreamWords, SystemWords, source
 
 
 @pytest.fixture

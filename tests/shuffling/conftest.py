@@ -3,7 +3,7 @@
 import pytest
 
 import shuffledp as sdp
-from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.collecting.histogram import HistogramProtocol
 
 PETS = ("cat", "dog", "fish")
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import shuffledp
-from shuffledp.progress import Progress, line
-from shuffledp.protocols.domain import DomainError
-from shuffledp.protocols.histogram import HistogramProtocol
-from shuffledp.shuffling import contract
+from shuffledp._progress import Progress, line
+from shuffledp.collecting._domain import DomainError
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.shuffling import _contract as contract
+from shuffledp.shuffling._parallel import parallel_map
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
-from shuffledp.shuffling.parallel import parallel_map
 from shuffledp.shuffling.permutation import TooFewReportsError
 
 THREE_PERCENT_CATS = np.array(["cat"] * 90 + ["dog"] * 2910)
@@ -134,7 +134,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     # 128 MiB of numbers: holding the column would take that much and more.
     code = f"""
 import resource, numpy as np, pyarrow as pa, pyarrow.parquet as pq, shuffledp as sdp
-from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.shuffling.engine import tallied
 answer = sdp.KaryRandomizedResponse(k=3, gamma=0.02)
 protocol = HistogramProtocol([0, 1, 2], epsilon=8.0, delta=1e-6, n=3000, randomizer=answer)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from shuffledp.randomness.words import source
-from shuffledp.shuffling.external import shuffled_batches
+from shuffledp._randomness.words import source
+from shuffledp.shuffling._external import shuffled_batches
 
 
 def shuffled(parts: list[np.ndarray], rows: int, folder: Path, seed: int) -> np.ndarray:

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import shuffledp
-from shuffledp.protocols.histogram import HistogramProtocol
-from shuffledp.protocols.ledger import Ledger
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.collecting.ledger import Ledger
+from shuffledp.shuffling._header import ReportFileError
 from shuffledp.shuffling.files import open_reports
-from shuffledp.shuffling.header import ReportFileError
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
@@ -30,8 +30,11 @@ PRELUDE = """
 import itertools, os, resource, signal, sys
 import numpy as np
 import shuffledp as sdp
-from shuffledp.protocols.histogram import HistogramProtocol
-from shuffledp.shuffling import atomic, external, files, roles
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp import _files as atomic
+from shuffledp.shuffling import _external as external
+from shuffledp.shuffling import files
+from shuffledp.shuffling import roles
 
 answer = sdp.KaryRandomizedResponse(k=3, gamma=0.02)
 pets = HistogramProtocol(
@@ -185,7 +188,7 @@ def test_an_analysis_killed_after_its_commitment_can_be_run_again_and_counts_onc
     ledger = Ledger(tmp_path / "ledger", budget)
     ticket = ledger.reserve(pets, population="owners")
     died = run(f"""
-from shuffledp.protocols.ledger import Ledger
+from shuffledp.collecting.ledger import Ledger
 ledger, commit = Ledger({str(ledger.path)!r}, {budget}), Ledger.commit
 
 def and_die(*arguments, **named):

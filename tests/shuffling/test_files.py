@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shuffledp.shuffling.files import create_reports, open_reports
-from shuffledp.shuffling.header import (
+from shuffledp.shuffling._header import (
     DamagedReportsError,
     Header,
     ReportFileError,
     UnknownVersionError,
 )
+from shuffledp.shuffling.files import create_reports, open_reports
 
 PROTOCOL = {"protocol": "test", "epsilon": 0.1, "categories": ["ä", 2, True]}
 

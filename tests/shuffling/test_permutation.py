@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from shuffledp.randomness.words import Uint64s, Words
+from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.shuffling.permutation import (
     TooFewReportsError,
     _tied,

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shuffledp as sdp
-from shuffledp.protocols.domain import DomainError
-from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.collecting._domain import DomainError
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.shuffling._header import DamagedReportsError, MixedReportsError, ReportFileError
 from shuffledp.shuffling.files import open_reports
-from shuffledp.shuffling.header import DamagedReportsError, MixedReportsError, ReportFileError
 from shuffledp.shuffling.permutation import TooFewReportsError
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files, write_reports
 

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shuffledp as sdp
-from shuffledp.protocols.domain import DomainError
-from shuffledp.protocols.histogram import HistogramProtocol
+from shuffledp.collecting._domain import DomainError
+from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
 from shuffledp.shuffling.permutation import TooFewReportsError

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.accounting.analyses import NAMES, BestProfile, analyses, profile_of
-from shuffledp.accounting.answers import delta_of, epsilon_of, upper_delta, upper_epsilon
-from shuffledp.accounting.known_loss import KnownLossProfile
-from shuffledp.accounting.profile import PrivacyProfile
-from shuffledp.accounting.rounds import Round
-from shuffledp.accounting.subsampling import SubsampledProfile, subsampled_epsilon
-from shuffledp.accounting.witnesses import witnesses
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.rounding import UNIT
+from shuffledp.accounting._analyses import NAMES, BestProfile, analyses, profile_of
+from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
+from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
+from shuffledp.accounting._rounds.round import Round
+from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
-from shuffledp.numerics.double import UNIT
-from shuffledp.numerics.frequencies import NoCertificateError
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer
 
@@ -129,7 +129,7 @@ class Mechanism(ABC):
 
     def plot(self, epsilon: Any = None, ax: Any = None) -> Any:
         """The privacy curve with its certified band (needs the extra ``plot``); gives the axes."""
-        from shuffledp.plotting.curves import privacy_curve
+        from shuffledp.plotting._curves import privacy_curve
 
         return privacy_curve(self, epsilon=epsilon, ax=ax)
 
@@ -270,7 +270,7 @@ class Shuffled(OneRound):
 
 @dataclass(frozen=True, eq=False)
 class KnownLoss(OneRound):
-    """A round known only by its privacy loss distribution (see accounting.known_loss).
+    """A round known only by its privacy loss distribution (see accounting._curves.foreign_loss).
 
     Nothing is known of its datasets, so it has no lower end."""
 

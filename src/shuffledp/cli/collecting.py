@@ -25,7 +25,7 @@ from shuffledp.cli.results import present, result_options
 from shuffledp.cli.truth import true_answer
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.protocol import Protocol
+    from shuffledp.collecting._protocol import Protocol
     from shuffledp.shuffling.engine import Engine
 
 Given = dict[str, Any]
@@ -141,7 +141,7 @@ def _target(given: Given, n: int) -> Given:
 
 
 def _plan(make: Make, given: Given) -> None:
-    from shuffledp.protocols.certificate import certified_epsilon
+    from shuffledp.collecting._certificate import certified_epsilon
 
     protocol = make(**_target(given, given["n"]))
     write_protocol(given["plan_file"], protocol)
@@ -183,8 +183,8 @@ def _engine(name: str) -> Engine:
 
 def _honest_rows(given: Given) -> int:
     """The honest ones among the rows of the data; counting those of a CSV file reads it once."""
-    from shuffledp.io.columns import open_column
-    from shuffledp.protocols.statement import honest_reports
+    from shuffledp.collecting.statement import honest_reports
+    from shuffledp.shuffling.columns import open_column
     from shuffledp.shuffling.permutation import check_enough
 
     column = open_column(given["data"], given["column"], text=True)

@@ -39,7 +39,7 @@ def epsilon_grid(
     mechanism: Mechanism, start: float | None, stop: float | None, points: int
 ) -> list[float]:
     """By default from 0 to where delta has fallen to 1e-12."""
-    from shuffledp.plotting.curves import epsilon_grid as usual
+    from shuffledp.plotting._curves import epsilon_grid as usual
 
     low = start or 0.0
     high = float(usual(mechanism)[-1]) if stop is None else stop

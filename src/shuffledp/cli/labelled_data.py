@@ -46,8 +46,8 @@ def _of_table(path: str, layout: Layout, label: str) -> TensorDataset:
     import torch
     from torch.utils.data import TensorDataset
 
-    from shuffledp.io.columns import open_column
-    from shuffledp.protocols.domain import CategoryIndex
+    from shuffledp.collecting._domain import CategoryIndex
+    from shuffledp.shuffling.columns import open_column
 
     names = layout.features or [name for name in _column_names(path) if name != label]
     inputs = np.stack([_numbers(path, name) for name in names], axis=1)
@@ -72,8 +72,8 @@ def _numbers(path: str, name: str) -> Any:
     """One feature; missing values are an error that counts them."""
     import numpy as np
 
-    from shuffledp.io.columns import open_column
-    from shuffledp.protocols.domain import missing_in, refuse
+    from shuffledp.collecting._domain import missing_in, refuse
+    from shuffledp.shuffling.columns import open_column
 
     parts = list(open_column(path, name))
     column = np.concatenate(parts) if parts else np.zeros(0)
@@ -86,7 +86,7 @@ def _numbers(path: str, name: str) -> Any:
 
 def _column_names(path: str) -> Sequence[str]:
     """All columns of a file, asked of the reader of tables."""
-    from shuffledp.io.extras import needed
+    from shuffledp.shuffling._extras import needed
 
     dataset = needed("pyarrow.dataset", extra="collect")
     formats = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}

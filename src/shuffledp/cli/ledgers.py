@@ -11,7 +11,7 @@ import click
 from shuffledp.cli.command import option, stacked
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.ledger import Ledger
+    from shuffledp.collecting.ledger import Ledger
 
 GROUP = "Ledger"
 LEDGER_FILE = click.Path(exists=True, dir_okay=False)
@@ -36,7 +36,7 @@ reservation_options = stacked(
 
 def open_ledger(path: str) -> Ledger:
     """The ledger of a file that exists, every line of it checked."""
-    from shuffledp.protocols.ledger import Ledger
+    from shuffledp.collecting.ledger import Ledger
 
     with Path(path).open("rb") as file:
         first = file.readline()

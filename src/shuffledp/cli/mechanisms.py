@@ -79,7 +79,7 @@ def analysis_used(mechanism: Mechanism, epsilon: float) -> str:
     The analyses that apply form a chain, each below the next for every epsilon: the share matters
     only where two of them agree, as all do from epsilon0 on, where delta is zero."""
     from shuffledp import NoCertificateError, Shuffled
-    from shuffledp.accounting.subsampling import subsampled_epsilon
+    from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 
     ((part, rounds),) = mechanism.parts
     assert isinstance(part, Shuffled)

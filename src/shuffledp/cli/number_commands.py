@@ -18,7 +18,7 @@ from shuffledp.cli.numbers import Real, Whole
 from shuffledp.cli.randomizers import described
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.numbers import NumberProtocol
+    from shuffledp.collecting.number import NumberProtocol
 
 GROUP = "Question"
 FINITE = Real(low=-math.inf)
@@ -48,12 +48,12 @@ number_options = stacked(
 
 
 def run_number(kind: str, low: float, high: float, given: dict[str, Any]) -> None:
-    """The command for ``kind`` of ``shuffledp.protocols.numbers``."""
+    """The command for ``kind`` of ``shuffledp.collecting.number``."""
     settings = {name: given.pop(name) for name in ("outside", "levels")}
 
     def make(**plan: Any) -> NumberProtocol:
-        from shuffledp.protocols import numbers
-        from shuffledp.randomizers.grid import interval
+        from shuffledp.collecting import number as numbers
+        from shuffledp.randomizers._grid import interval
 
         ends = described(lambda: interval(low, high))
         protocol: NumberProtocol = getattr(numbers, kind)(*ends, **settings, **plan)

@@ -17,7 +17,7 @@ def _checked(context: click.Context, parameter: click.Parameter, path: str | Non
     """The name of a file that can be a picture, with matplotlib at hand."""
     if path is None:
         return None
-    from shuffledp.plotting.style import file_format, require_matplotlib
+    from shuffledp.plotting._style import file_format, require_matplotlib
 
     try:
         file_format(path)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.protocol import Protocol
+    from shuffledp.collecting._protocol import Protocol
 
 PROTOCOL_FILE = click.Path(exists=True, dir_okay=False)
 
 
 def write_protocol(path: str, protocol: Protocol) -> None:
     """A new file. One that exists is left alone: reports may have been made with it."""
-    from shuffledp.shuffling.atomic import atomic_file
+    from shuffledp._files import atomic_file
 
     with atomic_file(Path(path)) as partial:
         partial.write_text(json.dumps(protocol.to_dict(), indent=2) + "\n", encoding="utf-8")
@@ -25,7 +25,7 @@ def write_protocol(path: str, protocol: Protocol) -> None:
 
 def read_protocol(path: str) -> Protocol:
     """The protocol of a file that ``--plan`` wrote."""
-    from shuffledp.protocols.registry import protocol_from_dict
+    from shuffledp.collecting._registry import protocol_from_dict
 
     try:
         return protocol_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))

@@ -112,7 +112,7 @@ CHOICES = (
     ),
     _over_categories(
         "subset",
-        "subset_selection.SubsetSelection",
+        "subset.SubsetSelection",
         "A random subset of K values.",
         extra=("size",),
     ),
@@ -144,7 +144,7 @@ CHOICES = (
     _over_vectors("l1", "l1.L1Randomizer", "One sign of one Hadamard row, dimension D."),
     Choice(
         "matrix",
-        "finite.FiniteRandomizer",
+        "matrix.FiniteRandomizer",
         "Output probabilities from a .csv, .json or .npy file, one row per input.",
         parameter="matrix",
         type=FILE,

@@ -20,9 +20,9 @@ from shuffledp.cli.printing import OUTPUT, json_option, print_json, print_table
 from shuffledp.cli.randomizers import described
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.histogram_result import HistogramResult
-    from shuffledp.protocols.number_result import NumberResult
-    from shuffledp.protocols.statement import PrivacyStatement
+    from shuffledp.collecting.histogram_result import HistogramResult
+    from shuffledp.collecting.number_result import NumberResult
+    from shuffledp.collecting.statement import PrivacyStatement
 
     Result = HistogramResult | NumberResult
 
@@ -33,7 +33,7 @@ _MOST_DECIMALS = 9
 
 def _confidence(context: click.Context, parameter: click.Parameter, level: float) -> float:
     """Refused before anything is collected."""
-    from shuffledp.analyzers.count_intervals import checked_confidence
+    from shuffledp.collecting._intervals import checked_confidence
 
     return float(described(lambda: checked_confidence(level)))
 
@@ -109,7 +109,7 @@ def _stated(statement: PrivacyStatement, path: str) -> str:
 
 def _draw(result: Any, truth: Any, path: str) -> None:
     from shuffledp import plotting
-    from shuffledp.plotting.histograms import estimate, height_of, histogram
+    from shuffledp.plotting._histograms import estimate, height_of, histogram
 
     if hasattr(result, "categories"):
         ax = plotting.new_axes(height_of(len(result.categories)))

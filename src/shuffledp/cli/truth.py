@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.protocol import Protocol
+    from shuffledp.collecting._protocol import Protocol
 
 
 def true_answer(protocol: Protocol, data: Any, column: str | None) -> Any:
     """Counts per category, or the sum or mean of the numbers of a column."""
-    from shuffledp.io.columns import open_column
-    from shuffledp.protocols.histogram import HistogramProtocol
-    from shuffledp.shuffling.contract import reads_text
+    from shuffledp.collecting.histogram import HistogramProtocol
+    from shuffledp.shuffling._contract import reads_text
+    from shuffledp.shuffling.columns import open_column
 
     batches = open_column(data, column, text=reads_text(protocol))
     counts = isinstance(protocol, HistogramProtocol)

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.accounting.answers import discretise
-from shuffledp.accounting.known_loss import KnownLossProfile, LossLaw
-from shuffledp.accounting.loss_distribution import LossDistribution, Samples, dominating
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
+from shuffledp.accounting._ends.upper import discretise
+from shuffledp.accounting._rounds.loss import LossDistribution, Samples, dominating
 from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
-from shuffledp.numerics.double import Floats
 
 try:
     import attr

@@ -14,17 +14,17 @@ try:
 except ImportError as error:
     raise ImportError('shuffledp.learning needs PyTorch: pip install "shuffledp[learn]"') from error
 
-from shuffledp.learning.history import History
-from shuffledp.learning.ledger import (
+from shuffledp.learning._budget import (
     Budget,
     BudgetExceededError,
     Ledger,
     epsilon0_for,
     rounds_for,
 )
+from shuffledp.learning._history import History
+from shuffledp.learning._reports import aggregate, parameter_count, randomize_gradient
+from shuffledp.learning._trainer import ShuffledTrainer
 from shuffledp.learning.mnist import load_mnist
-from shuffledp.learning.reports import aggregate, parameter_count, randomize_gradient
-from shuffledp.learning.trainer import ShuffledTrainer
 
 del _torch
 

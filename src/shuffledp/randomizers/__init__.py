@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shuffledp.randomizers.binary import BinaryRandomizedResponse
-    from shuffledp.randomizers.finite import FiniteRandomizer
     from shuffledp.randomizers.frequency import FrequencyRandomizer
     from shuffledp.randomizers.gaussian import DiscreteGaussian
     from shuffledp.randomizers.hadamard import HadamardResponse
@@ -21,20 +20,19 @@ if TYPE_CHECKING:
     from shuffledp.randomizers.kary import KaryRandomizedResponse
     from shuffledp.randomizers.l1 import L1Randomizer
     from shuffledp.randomizers.laplace import DiscreteLaplace
-    from shuffledp.randomizers.law import AmplificationLaw
     from shuffledp.randomizers.linf import LInfinityRandomizer
     from shuffledp.randomizers.local import LocalRandomizer
+    from shuffledp.randomizers.matrix import FiniteRandomizer
     from shuffledp.randomizers.privunit import PrivUnit
-    from shuffledp.randomizers.subset_selection import SubsetSelection
+    from shuffledp.randomizers.subset import SubsetSelection
     from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
     from shuffledp.randomizers.vectors import VectorRandomizer
 
 _HOMES = {
-    "AmplificationLaw": "law",
     "BinaryRandomizedResponse": "binary",
     "DiscreteGaussian": "gaussian",
     "DiscreteLaplace": "laplace",
-    "FiniteRandomizer": "finite",
+    "FiniteRandomizer": "matrix",
     "FrequencyRandomizer": "frequency",
     "HadamardResponse": "hadamard",
     "KaryRandomizedResponse": "kary",
@@ -44,13 +42,12 @@ _HOMES = {
     "OptimisedLocalHashing": "hashing",
     "OptimisedUnaryEncoding": "unary",
     "PrivUnit": "privunit",
-    "SubsetSelection": "subset_selection",
+    "SubsetSelection": "subset",
     "SymmetricUnaryEncoding": "unary",
     "VectorRandomizer": "vectors",
 }
 
 __all__ = [
-    "AmplificationLaw",
     "BinaryRandomizedResponse",
     "DiscreteGaussian",
     "DiscreteLaplace",

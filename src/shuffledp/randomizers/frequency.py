@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.numerics.double import Floats
-from shuffledp.randomizers.categorical import CategoricalRandomizer
-from shuffledp.randomizers.law import AmplificationLaw
+from shuffledp._certified.rounding import Floats
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._categories import CategoricalRandomizer
 
 
 class FrequencyRandomizer(CategoricalRandomizer):

@@ -19,15 +19,15 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.numerics.double import Floats
-from shuffledp.randomizers.grid import (
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.uniform import WORD
+from shuffledp.randomizers._grid import (
     GridRandomizer,
     interval,
     log_of,
     matrix_of_noise,
     tight_epsilon0,
 )
-from shuffledp.randomness.uniform import WORD
 
 _FAR = 7
 _MOST_LEVELS = 1024

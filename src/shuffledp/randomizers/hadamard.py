@@ -29,7 +29,11 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import (
+from shuffledp._randomness.exponential import exponential, log_rounded_up
+from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.words import Uint64s, Words
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._categories import (
     Counts,
     Integers,
     checked_symbols,
@@ -37,10 +41,6 @@ from shuffledp.randomizers.categorical import (
     smallest_unsigned,
 )
 from shuffledp.randomizers.frequency import FrequencyRandomizer
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomness.exponential import exponential, log_rounded_up
-from shuffledp.randomness.uniform import WORD
-from shuffledp.randomness.words import Uint64s, Words
 
 
 @dataclass(frozen=True, init=False)

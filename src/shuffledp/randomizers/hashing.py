@@ -31,7 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import (
+from shuffledp._randomness.uniform import uniform
+from shuffledp._randomness.words import Words
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._categories import (
     Counts,
     Integers,
     checked_symbols,
@@ -41,9 +44,6 @@ from shuffledp.randomizers.categorical import (
 )
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomness.uniform import uniform
-from shuffledp.randomness.words import Words
 
 _MOST_SYMBOLS = 2**20
 

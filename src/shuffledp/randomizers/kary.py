@@ -20,7 +20,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.categorical import (
+from shuffledp._randomness.exponential import exponential, log_rounded_up
+from shuffledp._randomness.uniform import WORD, words_below
+from shuffledp._randomness.words import Words
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._categories import (
     Counts,
     Integers,
     checked_symbols,
@@ -28,10 +32,6 @@ from shuffledp.randomizers.categorical import (
     smallest_unsigned,
 )
 from shuffledp.randomizers.frequency import FrequencyRandomizer
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomness.exponential import exponential, log_rounded_up
-from shuffledp.randomness.uniform import WORD, words_below
-from shuffledp.randomness.words import Words
 
 _LEAST_WEIGHT = 2**10
 _ROUNDING = 2.0**-48

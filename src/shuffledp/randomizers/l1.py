@@ -24,9 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.numerics.double import Floats
-from shuffledp.randomizers.vectors_sign import SignRandomizer
-from shuffledp.randomness.words import Uint64s
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.words import Uint64s
+from shuffledp.randomizers._signs import SignRandomizer
 
 
 @dataclass(frozen=True)

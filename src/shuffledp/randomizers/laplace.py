@@ -23,16 +23,16 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.numerics.double import Floats
-from shuffledp.randomizers.grid import (
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.exponential import exponential
+from shuffledp._randomness.uniform import WORD
+from shuffledp.randomizers._grid import (
     GridRandomizer,
     interval,
     log_of,
     matrix_of_noise,
     tight_epsilon0,
 )
-from shuffledp.randomness.exponential import exponential
-from shuffledp.randomness.uniform import WORD
 
 _MOST_LEVELS = 1024
 

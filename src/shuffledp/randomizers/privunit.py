@@ -42,7 +42,7 @@ directions are drawn from one finite law mu of doubles, the same for every input
 until one falls on the right side of the computed cap. So a report has the density p/q' with respect to
 mu in the computed cap and (1 - p)/(1 - q') outside, where q' is the mu-probability of the computed cap;
 that the report is rounded to single precision is a post-processing. q' depends on the input. But it is
-close to q: a drawn direction comes with an exactly uniform one (the lemma of ``randomness.normals``),
+close to q: a drawn direction comes with an exactly uniform one (the lemma of ``_randomness.normals``),
 and the two are on the same side unless the height of the second is within ``height_error`` of the
 threshold (the lemma of ``privunit_directions``). So |q'/q - 1| is at most the relative change of q as
 the threshold moves by that; the exceptions of the first lemma, below 2^-170, are less than a hundredth of
@@ -84,19 +84,19 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.numerics.double import Floats
-from shuffledp.numerics.spherical_cap import SphericalCap, best_cap, cap_of
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomizers.privunit_directions import (
+from shuffledp._certified.caps import SphericalCap, best_cap, cap_of
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.words import Words
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._privunit_directions import (
     direct,
     height_error,
     rejected,
     sum_by_halves,
 )
+from shuffledp.randomizers._vectors_sampling import happens, rounded_up, weight_of_odds
 from shuffledp.randomizers.vectors import VectorRandomizer
-from shuffledp.randomizers.vectors_sampling import happens, rounded_up, weight_of_odds
-from shuffledp.randomness.uniform import WORD
-from shuffledp.randomness.words import Words
 
 MOST_MARGIN = 1e-3
 """And an eighth of epsilon0 (see module); the default caps stay far below."""

@@ -25,12 +25,12 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.randomizers.bits import SetRandomizer, packed
-from shuffledp.randomizers.categorical import Integers
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomness.exponential import exponential, log_rounded_up
-from shuffledp.randomness.uniform import WORD
-from shuffledp.randomness.words import Words
+from shuffledp._randomness.exponential import exponential, log_rounded_up
+from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.words import Words
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._categories import Integers
+from shuffledp.randomizers._sets import SetRandomizer, packed
 
 _MOST_CATEGORIES = 2**24
 _ALL_ONES_COUNTED = 64

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.numerics.double import Floats
-from shuffledp.randomizers.law import AmplificationLaw
-from shuffledp.randomness.words import Words, source
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.words import Words, source
+from shuffledp.facts import AmplificationLaw
 
 LEAST_EPSILON0, MOST_EPSILON0 = 1e-4, 32.0
 """Below, the decoded noise would exceed the signal ten thousandfold; above, 64-bit words are coarse."""

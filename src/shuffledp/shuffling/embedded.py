@@ -3,7 +3,7 @@
 Memory holds a few batches per thread, however long the column is.
 
 >>> import numpy as np
->>> from shuffledp.shuffling.partial import Partial
+>>> from shuffledp.shuffling._partial import Partial
 >>> engine = EmbeddedEngine(threads=2, rows=300)
 >>> column = np.arange(1000) % 3
 >>> partials = engine.map_batches(lambda batch: np.bincount(batch, minlength=3), column, None)
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp import _validate
-from shuffledp.io.columns import ROWS, open_column
-from shuffledp.progress import Progress
+from shuffledp._progress import Progress
+from shuffledp.shuffling._parallel import available_cores, parallel_map
+from shuffledp.shuffling._partial import Partial, Step, counted
+from shuffledp.shuffling.columns import ROWS, open_column
 from shuffledp.shuffling.engine import Engine
-from shuffledp.shuffling.parallel import available_cores, parallel_map
-from shuffledp.shuffling.partial import Partial, Step, counted
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ The privacy logic (``step``) knows no engine. Every call of it draws its own key
 system, so no two batches, threads or machines share random words.
 
 >>> import shuffledp as sdp
->>> from shuffledp.protocols.histogram import HistogramProtocol
+>>> from shuffledp.collecting.histogram import HistogramProtocol
 >>> pets = HistogramProtocol(["cat", "dog"], epsilon=1.0, delta=1e-6, n=2000)
 >>> collect(pets, ["cat", "dog"] * 1000).n
 2000
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.shuffling.contract import Collectable, reads_text, rows_per_batch
-from shuffledp.shuffling.partial import Partial, Step, Tally, counted
+from shuffledp.shuffling._contract import Collectable, reads_text, rows_per_batch
+from shuffledp.shuffling._partial import Partial, Step, Tally, counted
 from shuffledp.shuffling.permutation import check_enough
 
 

@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.io.extras import needed
-from shuffledp.shuffling import report_arrays
-from shuffledp.shuffling.atomic import atomic_file
-from shuffledp.shuffling.contract import rows_per_batch
-from shuffledp.shuffling.header import DamagedReportsError, Header, ReportFileError
+from shuffledp._files import atomic_file
+from shuffledp.shuffling import _report_arrays as report_arrays
+from shuffledp.shuffling._contract import rows_per_batch
+from shuffledp.shuffling._extras import needed
+from shuffledp.shuffling._header import DamagedReportsError, Header, ReportFileError
 
 COLUMN = "report"
 _HEADER, _REPORTS, _CHECKSUM = "shuffledp.header", "shuffledp.reports", "shuffledp.checksum"

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.randomness.words import Uint64s, Words, source
+from shuffledp._randomness.words import Uint64s, Words, source
 
 Reports = npt.NDArray[Any]
 

@@ -10,7 +10,7 @@ files and the same batch twice (which would let n overstate the crowd) are error
 atomically; inputs are only read. All three stream: memory does not grow with the number of reports.
 
 >>> import tempfile
->>> from shuffledp.protocols.histogram import HistogramProtocol
+>>> from shuffledp.collecting.histogram import HistogramProtocol
 >>> pets = HistogramProtocol(["cat", "dog"], epsilon=1.0, delta=1e-6, n=2000)
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     reports, shuffled = Path(folder) / "reports.parquet", Path(folder) / "shuffled.parquet"
@@ -33,17 +33,17 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.io.columns import open_column
-from shuffledp.progress import Progress
-from shuffledp.randomness.words import source
-from shuffledp.shuffling.atomic import partial_folder
-from shuffledp.shuffling.contract import Collectable, reads_text, rows_per_batch
-from shuffledp.shuffling.external import shuffled_batches
+from shuffledp._files import partial_folder
+from shuffledp._progress import Progress
+from shuffledp._randomness.words import source
+from shuffledp.shuffling._contract import Collectable, reads_text, rows_per_batch
+from shuffledp.shuffling._external import shuffled_batches
+from shuffledp.shuffling._header import Header, MixedReportsError, ReportFileError, differences
+from shuffledp.shuffling._parallel import available_cores, parallel_map
+from shuffledp.shuffling._rejected import Rejected, attempt
+from shuffledp.shuffling.columns import open_column
 from shuffledp.shuffling.files import ReportWriter, StoredReports, create_reports, open_reports
-from shuffledp.shuffling.header import Header, MixedReportsError, ReportFileError, differences
-from shuffledp.shuffling.parallel import available_cores, parallel_map
 from shuffledp.shuffling.permutation import check_enough
-from shuffledp.shuffling.rejected import Rejected, attempt
 
 PathLike = str | os.PathLike[str]
 

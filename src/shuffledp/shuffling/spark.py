@@ -30,15 +30,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.io.arrow import chosen, to_numpy
-from shuffledp.io.extras import needed
-from shuffledp.randomness.words import source
-from shuffledp.shuffling import report_arrays
-from shuffledp.shuffling.contract import Collectable, reads_text
+from shuffledp._randomness.words import source
+from shuffledp.shuffling import _report_arrays as report_arrays
+from shuffledp.shuffling._arrow import chosen, to_numpy
+from shuffledp.shuffling._contract import Collectable, reads_text
+from shuffledp.shuffling._extras import needed
+from shuffledp.shuffling._partial import Partial, Step, Tally, counted
+from shuffledp.shuffling._rejected import Rejected, attempt
 from shuffledp.shuffling.engine import Engine
-from shuffledp.shuffling.partial import Partial, Step, Tally, counted
 from shuffledp.shuffling.permutation import check_enough
-from shuffledp.shuffling.rejected import Rejected, attempt
 
 JAVA = "Apache Spark needs Java 17 or later: install it, or set JAVA_HOME to where it is"
 

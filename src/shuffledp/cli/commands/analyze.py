@@ -14,7 +14,7 @@ from shuffledp.cli.reporting import one_line_each
 from shuffledp.cli.results import present, result_options
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.protocol import Protocol
+    from shuffledp.collecting._protocol import Protocol
 
 EXAMPLE = """
 $ shuffledp analyze shuffled.parquet --plot pets.png --statement privacy.txt
@@ -60,7 +60,7 @@ def analyze(reports: str, protocol_file: str | None, **given: Any) -> None:
 
 def _protocol_of(path: str) -> Protocol:
     """What the reports say of themselves."""
-    from shuffledp.protocols.registry import protocol_from_dict
+    from shuffledp.collecting._registry import protocol_from_dict
     from shuffledp.shuffling.files import open_reports
 
     return protocol_from_dict(open_reports(path).header.protocol)

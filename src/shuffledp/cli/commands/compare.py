@@ -15,7 +15,7 @@ from shuffledp.cli.printing import json_option, print_json, print_table
 from shuffledp.cli.randomizers import randomizer_options
 
 if TYPE_CHECKING:
-    from shuffledp.comparison.table import Comparison
+    from shuffledp.literature.table import Comparison
 
 GROUP = "Question (one of these)"
 
@@ -72,7 +72,7 @@ def compare(
 
 def _draw(found: Comparison, path: str) -> None:
     from shuffledp import plotting
-    from shuffledp.plotting.comparison import height_of
+    from shuffledp.plotting._comparison import height_of
 
     save_picture(found.plot(plotting.new_axes(height_of(len(found)))), path)
 

@@ -18,7 +18,7 @@ from shuffledp.cli.command import command, option
 from shuffledp.cli.randomizers import described
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.histogram import HistogramProtocol
+    from shuffledp.collecting.histogram import HistogramProtocol
 
 GROUP = "Question"
 
@@ -74,8 +74,8 @@ def histogram(
         listed, other = [_whole(each) for each in listed], _whole(other)
 
     def make(**plan: Any) -> HistogramProtocol:
-        from shuffledp.protocols.domain import checked_categories
-        from shuffledp.protocols.histogram import HistogramProtocol
+        from shuffledp.collecting._domain import checked_categories
+        from shuffledp.collecting.histogram import HistogramProtocol
 
         known = described(lambda: checked_categories(listed))
         return HistogramProtocol(known, other=other, **plan)

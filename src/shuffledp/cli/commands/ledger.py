@@ -17,7 +17,7 @@ from shuffledp.cli.protocol_files import PROTOCOL_FILE, read_protocol
 from shuffledp.cli.reporting import one_line_each
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.ledger import Collection, Ledger
+    from shuffledp.collecting.ledger import Collection, Ledger
 
 Given = dict[str, Any]
 
@@ -79,7 +79,7 @@ def ledger(action: str, file: str, **given: Any) -> None:
 
 
 def _create(file: str, given: Given) -> None:
-    from shuffledp.protocols.ledger import Ledger
+    from shuffledp.collecting.ledger import Ledger
 
     _need(given, "epsilon", "delta")
     if Path(file).exists():
@@ -107,7 +107,7 @@ def _show(file: str, given: Given) -> None:
 
 
 def _check(file: str, given: Given) -> None:
-    from shuffledp.protocols.chained_log import locked
+    from shuffledp.collecting._log import locked
 
     found = open_ledger(file)  # every line is checked here
     with locked(Path(file)) as log:

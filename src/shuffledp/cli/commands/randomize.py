@@ -13,7 +13,7 @@ from shuffledp.cli.printing import json_option, print_answer, print_json
 from shuffledp.cli.protocol_files import PROTOCOL_FILE, read_protocol
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.protocol import Protocol
+    from shuffledp.collecting._protocol import Protocol
 
 GROUP = "What is randomized"
 
@@ -74,7 +74,7 @@ def randomize(
 def _written(
     protocol: Protocol, data: str | None, column: str | None, value: str | None, output: str
 ) -> int:
-    from shuffledp.shuffling.contract import reads_text
+    from shuffledp.shuffling._contract import reads_text
     from shuffledp.shuffling.roles import randomize_file, write_reports
 
     try:

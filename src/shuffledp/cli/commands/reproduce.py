@@ -54,7 +54,7 @@ def reproduce(
     finished is not run again, so an interrupted run goes on where it stopped."""
     if sum((bool(names), listed, everything)) != 1:
         raise click.UsageError("give names, --list or --all.")
-    from shuffledp.papers.figures.registry import ITEMS, named
+    from shuffledp.papers._registry import ITEMS, named
 
     if listed:
         width = max(len(item.name) for item in ITEMS)
@@ -65,8 +65,8 @@ def reproduce(
         items = list(ITEMS) if everything else named(names)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    from shuffledp.papers.figures.result import Setting
-    from shuffledp.papers.figures.runner import reproduce as run
+    from shuffledp.papers._result import Setting
+    from shuffledp.papers._runner import reproduce as run
 
     pages = run(
         items,

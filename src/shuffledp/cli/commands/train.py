@@ -155,7 +155,7 @@ def train(data: str, as_json: bool, **given: Any) -> None:
 
 
 def _trained(data: str, given: Given) -> ShuffledTrainer:
-    from shuffledp.io.extras import needed
+    from shuffledp.shuffling._extras import needed
 
     torch = needed("torch", extra="learn")
     from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count
@@ -259,7 +259,7 @@ def _write(trainer: ShuffledTrainer, given: Given) -> None:
             (history.to_json if as_json else history.to_csv)(partial)
     if given["plot_file"] is not None:
         from shuffledp.plotting import new_axes
-        from shuffledp.plotting.learning import learning_curve
+        from shuffledp.plotting._learning import learning_curve
 
         write_picture(
             given["plot_file"], learning_curve(history, delta=given["delta"], ax=new_axes())

@@ -1,0 +1,1 @@
+"""What must be right: binomial laws, tails, lattice sums, each with a bound of its error."""

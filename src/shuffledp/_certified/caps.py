@@ -1,0 +1,149 @@
+"""Caps of the unit sphere: probability and first moment, with relative accuracy in the far tails.
+
+V is uniform on the unit sphere of R^d, u a unit vector, a = (d - 1)/2. For 0 <= t < 1
+
+    moment(t)      = E[<V, u>; <V, u> >= t] = (1 - t^2)^a / (2 a B(1/2, a)),
+    probability(t) = Pr[<V, u> >= t] = moment(t) * F,   F = 2F1(1, 2a; a + 1; (1 - t)/2)
+
+(the second is the incomplete beta integral I_w(a, a) at w = (1 - t)/2, whose prefactor is the
+moment by the duplication formula). F is a series of positive terms: rounding costs a few units per
+term, and its remainder is below a geometric series. Nothing cancels, so the error bound is relative.
+
+**Moving the threshold** by at most h. The density of <V, u> at s is proportional to (1 - s^2)^((d - 3)/2).
+For s in [t - h, t + h] the ratio (1 - s^2)/(1 - t^2) is in [1 - x, 1 + x], x = (2 t + h) h/(1 - t^2), so
+the density is at most e^r times that at t, r = x max(d - 3, 2)/2, as long as r <= 1/2 (d = 2: 1/sqrt(1 -
+x) <= e^x for x <= 1/2). Hence the probability changes by at most hazard h e^r, relatively.
+
+>>> cap = cap_at(3, 0.5)  # Archimedes: on the sphere of R^3 the height is uniform on [-1, 1]
+>>> abs(cap.probability - 0.25) <= cap.error * 0.25
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp._certified.rounding import UNIT
+
+_BLOCK = 4096
+_NEGLIGIBLE = 2.0**-60
+_SHIFTED = 32.0
+_FINEST = 2.0**-80
+
+
+@dataclass(frozen=True)
+class SphericalCap:
+    """The cap {v: <v, u> >= threshold} of the unit sphere of R^dimension.
+
+    ``small`` is the probability of the smaller of the cap (threshold >= 0) and its complement;
+    ``moment`` is E[<V, u>; V in the cap]. Both are within a relative ``error``."""
+
+    dimension: int
+    threshold: float
+    small: float
+    moment: float
+    error: float
+
+    @property
+    def probability(self) -> float:
+        """The probability of the cap."""
+        return self.small if self.threshold >= 0.0 else 1.0 - self.small
+
+    @property
+    def hazard(self) -> float:
+        """-d log(small) / d |threshold|: the density of <V, u> at the threshold over ``small``."""
+        t = abs(self.threshold)
+        return (self.dimension - 1) * self.moment / ((1.0 - t) * (1.0 + t) * self.small)
+
+    def change(self, height: float) -> float:
+        """By how much ``small`` changes at most, relatively, as the threshold moves by ``height``.
+
+        Infinite where the bound does not hold (see module); up to the error of ``hazard``."""
+        t = abs(self.threshold)
+        x = (2.0 * t + height) * height / ((1.0 - t) * (1.0 + t))
+        growth = 0.5 * max(self.dimension - 3, 2) * x
+        return self.hazard * height * math.exp(growth) if growth <= 0.5 else math.inf
+
+
+def cap_at(dimension: int, threshold: float) -> SphericalCap:
+    """The cap of a threshold in (-1, 1)."""
+    t = abs(threshold)
+    log_moment, moment_error = _log_moment(dimension, t)
+    ratio, ratio_error = _series(dimension, 0.5 * (1.0 - t))
+    moment = math.exp(log_moment)
+    error = moment_error + ratio_error + 4.0 * UNIT
+    return SphericalCap(dimension, threshold, min(0.5, moment * ratio), moment, error)
+
+
+def cap_of(dimension: int, probability: float) -> SphericalCap:
+    """The cap whose probability is nearest to the given one, in (0, 1)."""
+    small = min(probability, 1.0 - probability)
+    t = _last(lambda t: cap_at(dimension, t).small >= small)
+    return cap_at(dimension, t if probability <= 0.5 else -t)
+
+
+def best_cap(dimension: int, epsilon0: float) -> SphericalCap:
+    """The cap that maximises moment / (1/(e^epsilon0 - 1) + probability).
+
+    Its logarithm has the derivative (density/moment) * (value - threshold): it rises where value >
+    threshold and falls where value < threshold, so it crosses its own argument once, at the top."""
+    growth = math.expm1(epsilon0)
+
+    def rising(t: float) -> bool:
+        cap = cap_at(dimension, t)
+        return cap.moment * growth > t * (1.0 + growth * cap.small)
+
+    return cap_at(dimension, _last(rising))
+
+
+def _last(holds: Callable[[float], bool]) -> float:
+    """The largest t in [0, 1) up to which a condition holds that, once false, stays false."""
+    low, high = 0.0, 1.0
+    while low < (middle := 0.5 * (low + high)) < high and high - low > _FINEST:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _log_moment(dimension: int, t: float) -> tuple[float, float]:
+    """log of (1 - t^2)^a / (2 a B(1/2, a)) and a bound of its error."""
+    a = 0.5 * (dimension - 1)
+    falling = math.log1p(-t * t) if t < 0.5 else math.log((1.0 - t) * (1.0 + t))
+    constant = _log_half_step(a) - 0.5 * math.log(math.pi) - math.log(2.0 * a)
+    return a * falling + constant, UNIT * (96.0 - 6.0 * a * falling)
+
+
+def _log_half_step(a: float) -> float:
+    """log(Gamma(a + 1/2) / Gamma(a)), to about 64 units: Stirling's series, without its big terms."""
+    total = 0.0
+    while a < _SHIFTED:
+        total += math.log1p(-0.5 / (a + 0.5))
+        a += 1.0
+    main = 0.5 * math.log(a) + (a * math.log1p(0.5 / a) - 0.5)
+    return total + main + (_stirling(a + 0.5) - _stirling(a))
+
+
+def _stirling(z: float) -> float:
+    """Stirling's remainder at z >= 32; the first omitted term, 1/(1188 z^9), is below 3e-17."""
+    y = 1.0 / (z * z)
+    return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / z
+
+
+def _series(dimension: int, w: float) -> tuple[float, float]:
+    """2F1(1, d - 1; (d + 1)/2; w) for w in [0, 1/2] and a bound of its relative error."""
+    total, weighted, term, start = 0.0, 0.0, 1.0, 0.0
+    while True:
+        index = start + np.arange(_BLOCK)
+        factor = (dimension - 1.0 + index) / (0.5 * (dimension + 1.0) + index) * w
+        terms = term * np.concatenate([[1.0], np.cumprod(factor)])
+        total += float(terms[:-1].sum())
+        weighted += float(index @ terms[:-1])
+        # From here on every factor is below the last one (dimension >= 3) or below w (dimension 2).
+        most = max(float(factor[-1]), w)
+        term, start = float(terms[-1]), start + _BLOCK
+        rest = term / (1.0 - most)
+        if rest <= _NEGLIGIBLE * total:
+            return total, 4.0 * UNIT * (weighted / total + 16.0) + rest / total

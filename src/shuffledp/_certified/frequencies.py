@@ -1,0 +1,189 @@
+"""Which frequencies of a trapezoidal sum matter: the others are proved negligible.
+
+Part of _certified.lattice_sum (see there). The laws are already tilted; a frequency r of a problem
+with M points stands for omega = 2 pi r / M."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.rounding import UNIT, Floats
+
+Ints = npt.NDArray[np.int64]
+Complexes = npt.NDArray[np.complex128]
+
+DEPTH = 46.0
+"""Every truncation is below e^-DEPTH of the tilted total (1.1e-20)."""
+
+MAX_POINTS = (1 << 31) - 1
+"""Trapezoidal points allowed in one problem; beyond it no certificate is attempted."""
+
+MAX_CELLS = 1 << 20
+"""Cells of frequencies looked at together, at most."""
+
+_SPLIT = 4
+_WIDE = 24
+_FEW = 1000
+_SMALL_FFT = 1 << 15
+_MAX_FFT = 1 << 23
+_FEW_CELLS = 1 << 12
+_CELLS_AT_ONCE = 1 << 19
+_MAX_WORK = 1 << 30
+"""Cells times atoms looked at together, at most: some ten seconds."""
+
+
+class NoCertificateError(ValueError):
+    """The certified evaluation would need more work or precision than is allowed."""
+
+
+@dataclass(frozen=True)
+class Tilted:
+    z: Floats
+    w: Floats  # tilted and normalised
+    count: Floats
+    deviation: Floats  # standard deviation per copy
+    mean: Floats
+    roughness: Floats  # sum w (|z| e^{theta z} + min(|z|, 2/theta)) / phi(theta)
+
+
+def choose_frequencies(tilted: list[Tilted], points: Ints) -> tuple[Ints, Ints, list[Complexes]]:
+    """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
+
+    A single problem of wide laws (or few terms) is transformed whole where that is cheap, or where
+    too many frequencies would remain (laws with few heavy atoms)."""
+    wide = points.size == 1 and (
+        max(t.z.shape[1] for t in tilted) >= _WIDE or sum(t.count[0] for t in tilted) <= _FEW
+    )
+    if not (wide and points[0] <= _SMALL_FFT):
+        try:
+            limit = _FEW_CELLS if wide and points[0] <= _MAX_FFT else _affordable(tilted)
+            return *_frequencies(tilted, points, limit), []
+        except NoCertificateError:
+            if not (wide and points[0] <= _MAX_FFT):
+                raise
+    r = np.arange((points[0] + 1) // 2)
+    return np.zeros_like(r), r, _tables(tilted, int(points[0]))
+
+
+def _affordable(tilted: list[Tilted]) -> int:
+    """How many cells of frequencies may be looked at together."""
+    atoms = max(int(t.z.shape[1]) for t in tilted)
+    return max(_FEW_CELLS, min(MAX_CELLS, _MAX_WORK // atoms))
+
+
+def _tables(tilted: list[Tilted], m: int) -> list[Complexes]:
+    """phi of a single problem at all frequencies, by one Fourier transform each.
+
+    Every intermediate of a transform of w is a partial sum of its terms, at most sum |w| = 1: with
+    log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed."""
+    return [
+        np.fft.rfft(np.bincount(np.mod(t.z[0], m).astype(np.int64), t.w[0], m)).conj()
+        for t in tilted
+    ]
+
+
+def _smooth_numbers() -> Ints:
+    """Odd numbers without prime factors above 7: sizes that a Fourier transform likes."""
+    found = [
+        3**a * 5**b * 7**c
+        for a in range(14)
+        for b in range(10)
+        for c in range(8)
+        if 3**a * 5**b * 7**c <= _MAX_SMOOTH
+    ]
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def smooth_size(points: Ints) -> Ints:
+    """The next odd smooth number, where one is in reach."""
+    sizes = _SMOOTH[np.minimum(np.searchsorted(_SMOOTH, points), _SMOOTH.size - 1)]
+    return np.where(sizes >= points, sizes, points | 1)
+
+
+_MAX_SMOOTH = 1 << 23
+_SMOOTH = _smooth_numbers()
+
+
+def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, Ints]:
+    """(row, r) of every frequency 0 <= r <= M/2 that cannot be proved negligible."""
+    half = (points - 1) // 2
+    unit = 2.0 * np.pi / points
+    deepest = -(DEPTH + 2.0)
+    total = np.sqrt(sum(t.count * t.deviation**2 for t in tilted))
+    many = max(tilted, key=lambda t: float(t.count.max()))  # powers of few are never negligible
+    # Cells so wide that the quadratic bound is informative, but at least a few of them.
+    cells = np.clip(np.ceil(np.pi * 1.25 * many.deviation), 4, 4096).astype(np.int64)
+    cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))
+    rows = np.repeat(np.arange(points.size), cells)
+    index = np.arange(rows.size) - np.repeat(np.cumsum(cells) - cells, cells)
+    width = ((half + 1) / cells)[rows]
+    low, high = index * width, (index + 1) * width
+    kept_rows, kept_low, kept_high = [], [], []
+    while rows.size:
+        bound = np.concatenate(
+            [
+                _log_bound(tilted, rows[part], low[part], high[part], unit)
+                for part in np.array_split(
+                    np.arange(rows.size), 1 + rows.size * tilted[0].z.shape[1] // _CELLS_AT_ONCE
+                )
+            ]
+        )
+        alive = bound > deepest
+        rows, low, high = rows[alive], low[alive], high[alive]
+        small = high - low <= 8.0
+        kept_rows.append(rows[small])
+        kept_low.append(low[small])
+        kept_high.append(high[small])
+        rows, low, high = rows[~small], low[~small], high[~small]
+        step = np.repeat((high - low) / _SPLIT, _SPLIT)
+        part = np.tile(np.arange(_SPLIT), rows.size)
+        rows, low = np.repeat(rows, _SPLIT), np.repeat(low, _SPLIT) + part * step
+        high = low + step
+        if rows.size > limit:
+            raise NoCertificateError("too many frequencies carry mass")
+    return _whole(
+        np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half
+    )
+
+
+def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:
+    """The whole r in [low, high) of every kept cell, each once, at most half; always r = 0."""
+    pad = 1e-9 + 1e-15 * half[rows]  # cell edges are rounded
+    first = np.maximum(np.ceil(low - pad), 0.0).astype(np.int64)
+    last = np.minimum(np.ceil(high + pad).astype(np.int64), half[rows] + 1)
+    count = np.maximum(last - first, 0)
+    r = (
+        np.arange(count.sum())
+        - np.repeat(np.cumsum(count) - count, count)
+        + np.repeat(first, count)
+    )
+    rows = np.repeat(rows, count)
+    key = np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
+    key.sort()
+    key = key[np.append(True, key[1:] != key[:-1])]
+    return key // (MAX_POINTS + 1), key % (MAX_POINTS + 1)
+
+
+def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, unit: Floats) -> Floats:
+    """Upper bound of log prod |phi_g|^count over the cell, from value and slope at its centre."""
+    centre = 0.5 * (low + high) * unit[rows]
+    reach = (0.5 * (high - low) + 1e-6) * unit[rows]
+    bound = np.zeros(rows.size)
+    for t in tilted:
+        z = t.z - t.mean[:, None]
+        z, w = (z[rows], t.w[rows]) if len(z) > 1 else (z, t.w)
+        angle = centre[:, None] * z
+        cosine, sine = w * np.cos(angle), w * np.sin(angle)
+        re, im = cosine.sum(axis=1), sine.sum(axis=1)
+        if len(z) > 1:
+            d_re, d_im = -np.einsum("ij,ij->i", z, sine), np.einsum("ij,ij->i", z, cosine)
+        else:
+            d_re, d_im = -(sine @ z[0]), cosine @ z[0]
+        slope = 2.0 * np.abs(re * d_re + im * d_im)
+        square = re * re + im * im + slope * reach + (t.deviation[rows] * reach) ** 2
+        square = square + 16.0 * UNIT * (1.0 + centre * t.roughness[rows])
+        bound += 0.5 * t.count[rows] * np.log(np.minimum(square, 1.0))
+    return bound

@@ -1,0 +1,139 @@
+"""How far the mean of fair signs exceeds a threshold, on average: E[(Y - y)_+], with an error bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.stirling import log1p_minus, stirling_remainder
+from shuffledp._certified.tails import (
+    CLOSE,
+    TAIL_RATIO_ERROR,
+    TailRule,
+    cut_at,
+    quadrature,
+)
+
+
+def signs_excess(
+    count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """mean_of_signs_excess for a 1-d ``count`` and rows of y, the cheaper way."""
+    if float(count.max()) < 16.0 * len(y):
+        return signs_excess_table(count, y, short)
+    return mean_of_signs_excess(count, y, short, rule)
+
+
+def mean_of_signs_excess(
+    count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """For the mean Y of ``count`` fair signs and 0 <= y: (E[(Y - y)_+], error, Pr[Y > y], jump).
+
+    ``short`` is 1 - y, given apart: near one it decides, and y itself has lost it to rounding.
+
+    With B ~ Bin(N, 1/2), a = floor(N (1 + y) / 2) + 1, f = Pr[B = a], S = Pr[B >= a] the sum
+    telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
+    absolute and covers rounding of y by a few units; the tail carries relative error 1e-12, or
+    twice that of the rule."""
+    half = 0.5 * count
+    a = np.maximum(np.floor(half * (1.0 + y)), np.floor(half)) + 1.0
+    a = np.minimum(a, count)
+    count = np.broadcast_to(count, a.shape)
+    log_f, log_error = _log_half_pmf(count, a)
+    ratio = _half_tail_ratio(count, a, rule)
+    f = np.where(short > 0.0, np.exp(log_f), 0.0)
+    jump = a * f / count
+    tail = f * ratio
+    return (
+        *_excess(a >= count, jump, tail, y, short, log_error + 2.0 * rule.error),
+        tail,
+        jump,
+    )
+
+
+def _excess(
+    top: npt.NDArray[np.bool_],
+    jump: Floats,
+    tail: Floats,
+    y: Floats,
+    short: Floats,
+    relative: Floats,
+) -> tuple[Floats, Floats]:
+    """(jump - y tail, error): exact up to the errors of the two terms.
+
+    Where only the top outcome exceeds y it is tail (1 - y), which does not cancel."""
+    value = np.where(top, tail * short, np.maximum(jump - y * tail, 0.0))
+    error = np.where(top, tail * short, jump + y * tail) * relative
+    return value, error
+
+
+def signs_excess_table(
+    count: Floats, y: Floats, short: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """mean_of_signs_excess for a 1-d ``count`` and rows of y, by one table per count.
+
+    Probabilities are running products from the middle outwards and tails running sums from the far
+    end inwards, all of positive terms: N roundings each. Cheaper where counts are small and the y
+    are many."""
+    middle = np.floor(0.5 * count) + 1.0
+    columns = int(count.max() - middle.min()) + 2
+    steps = middle[:, None] + np.arange(columns)
+    log_first, log_error = _log_half_pmf(count, middle)
+    ratio = np.maximum(count[:, None] - steps[:, :-1], 0.0) / (steps[:, :-1] + 1.0)
+    table = np.empty((count.size, columns))
+    table[:, 0] = np.exp(log_first)
+    table[:, 1:] = ratio
+    with np.errstate(under="ignore"):
+        np.cumprod(table, axis=1, out=table)
+    tails = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
+    a = np.clip(np.floor(0.5 * count * (1.0 + y)) + 1.0, middle, count)
+    column = (a - middle).astype(np.int64)
+    row = np.arange(count.size)
+    some = short > 0.0
+    jump = np.where(some, a / count * table[row, column], 0.0)
+    tail = np.where(some, tails[row, column], 0.0)
+    relative = log_error + 8.0 * UNIT * columns + 2.0 * TAIL_RATIO_ERROR
+    value, error = _excess(a >= count, jump, tail, y, short, relative)
+    # What underflows is below 1e-300 times the number of columns.
+    return value, error + np.where(some, 1e-300, 0.0), tail, jump
+
+
+def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
+    """(log Pr[Bin(n, 1/2) = a], error) for arrays of n; n/2 < a <= n."""
+    top = a >= n
+    half = np.maximum(np.floor(0.5 * n), 1.0)
+    inner = np.where(top, half, a)
+    rest = np.where(top, half, n - a)
+    y = np.abs(inner - rest) / n
+    whole, inside, outside = stirling_remainder(np.stack([n, inner, rest]))
+    log_inner = whole - inside - outside - 0.5 * n * _even_deviance(y)
+    log_inner -= 0.5 * np.log(2.0 * np.pi * inner * (rest / n))
+    value = np.where(top, -n * np.log(2.0), log_inner)
+    return value, UNIT * (32.0 * np.abs(value) + 64.0)
+
+
+def _even_deviance(y: Floats) -> Floats:
+    """(1+y) log(1+y) + (1-y) log(1-y) for 0 <= y < 1: the sum of y^(2j) / (j (2j - 1)), j >= 1."""
+    largest = float(y.max(initial=0.0))
+    if largest >= 0.3:  # with the linear parts cancelled by hand
+        return np.asarray((1.0 + y) * log1p_minus(y) + (1.0 - y) * log1p_minus(-y) + 2.0 * y * y)
+    square = y * y
+    last = 7 if largest < 0.05 else 17
+    series = square * (1.0 / (last * (2 * last - 1)))
+    for j in range(last - 1, 0, -1):
+        series += 1.0 / (j * (2 * j - 1))
+        series *= square
+    return np.asarray(series)
+
+
+def _half_tail_ratio(n: Floats, a: Floats, rule: TailRule) -> Floats:
+    """Pr[Bin(n, 1/2) >= a] / Pr[Bin(n, 1/2) = a] for a > n/2, within the rule's relative error."""
+    # (1-v)^(a-1) (1+v)^(n-a) = (1-v^2)^(n-a) (1-v)^(2a-1-n): both exponents are >= 0.
+    square, line = n - a, 2.0 * a - 1.0 - n
+
+    def phi(v: Floats) -> Floats:
+        return np.asarray(square * np.log1p(-v * v) + line * np.log1p(-v))
+
+    value = quadrature(phi, cut_at(line, 2.0 * square, rule.cut), rule)
+    return np.where(a >= n, 1.0, a * value)

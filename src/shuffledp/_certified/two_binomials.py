@@ -1,0 +1,168 @@
+"""Tails of Bin(m, q) + Bin(l, 1 - q) for many (m, l) at once, certified.
+
+The special case of _certified.lattice_sum (see there for the method and its three errors) in which
+all problems share the tilt: the two transforms are computed once per frequency, and their moduli
+fall with the frequency (|1 - p + p e^{iw}|^2 = 1 - 2 p (1 - p)(1 - cos w)), so one comparison tells
+which frequencies matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp._certified.frequencies import DEPTH, Complexes, NoCertificateError
+from shuffledp._certified.lattice_sum import ERROR_UNITS, MAX_TERMS, Result, one_minus_exp
+from shuffledp._certified.rounding import UNIT, Floats
+
+_CHERNOFF = (3.0, 6.0, 9.0, 13.0, 20.0)
+_SHARES = (0.3, 0.7, 1.0)
+
+
+@dataclass(frozen=True)
+class TwoBinomials:
+    """F ~ Bin(m, keep) + Bin(l, lie), keep + lie = 1, rows of (m, l); tilted by theta > 0."""
+
+    m: Floats
+    others: Floats
+    keep: float
+    lie: float
+    theta: float
+
+    def tails(
+        self, at_one: Floats, at_zero: Floats, threshold: Floats, shifts: Sequence[int] = (0,)
+    ) -> list[Result]:
+        """For each pair of weights: at_one Pr[F + 1 >= t] + at_zero Pr[F >= t], t = threshold + shift.
+
+        ``at_one`` and ``at_zero`` hold one number per wanted pair; columns are shifts."""
+        moves = np.asarray(shifts, dtype=np.float64)
+        points = self._points(at_one, at_zero, threshold) + 2 * int(np.abs(moves).max())
+        omega, powers, doubt = self._powers(points)
+        modulus = np.abs(powers)
+        turned = powers * np.exp(-1j * _reduced(threshold, omega, points))
+        size = np.hypot(self.theta, omega)
+        share = np.where(omega == 0.0, 1.0, 2.0) / points
+        kernel = share / one_minus_exp(np.full_like(omega, self.theta), omega)
+        log_total = self._log_total(self.theta)
+        relative = self._prefactor_error(threshold, log_total)
+        results = []
+        for one, zero in zip(at_one, at_zero, strict=True):
+            numerator = one * np.exp(self.theta + 1j * omega) + zero
+            mass = abs(one) * math.exp(self.theta) + abs(zero)
+            shift = np.exp(-(self.theta + 1j * omega)[:, None] * moves)
+            value = (turned @ ((numerator * kernel)[:, None] * shift)).real
+            weight = np.abs(kernel)[:, None] * np.abs(shift)
+            own = ERROR_UNITS * (1.0 + size) * mass * (1.0 + doubt)
+            error = modulus @ ((np.abs(numerator) * doubt + own)[:, None] * weight)
+            cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass
+            error += cut * np.exp(-self.theta * moves)
+            error = error * np.exp(relative) + np.abs(value) * np.expm1(2.0 * relative)
+            results.append(Result(value, error, log_total - self.theta * threshold))
+        return results
+
+    def _log_total(self, theta: float) -> Floats:
+        first, second = self._log_transforms(theta)
+        return np.asarray(self.m * first + self.others * second)
+
+    def _log_transforms(self, theta: float) -> tuple[float, float]:
+        grown = math.expm1(theta)
+        return math.log1p(self.keep * grown), math.log1p(self.lie * grown)
+
+    def _roughness(self) -> tuple[float, float]:
+        """sum w (|z| e^{theta z} + min(|z|, 2/theta)) / phi(theta) of either law."""
+        fixed = min(1.0, 2.0 / self.theta)
+        grown = math.exp(self.theta)
+        first, second = self._log_transforms(self.theta)
+        return (
+            self.keep * (grown + fixed) * math.exp(-first),
+            self.lie * (grown + fixed) * math.exp(-second),
+        )
+
+    def _prefactor_error(self, threshold: Floats, log_total: Floats) -> Floats:
+        first, second = self._roughness()
+        rounding = ERROR_UNITS * self.theta * (self.m * first + self.others * second)
+        size = 8.0 + 4.0 * np.abs(log_total) + 4.0 * self.theta * np.abs(threshold)
+        relative = rounding + UNIT * size
+        if not np.all(relative < 0.5):
+            raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
+        return np.asarray(relative[:, None])
+
+    def _points(self, at_one: Floats, at_zero: Floats, threshold: Floats) -> int:
+        """Odd number of trapezoidal points, enough for every row (Chernoff)."""
+        total = self._log_total(self.theta)
+        count = float((self.m + self.others).max(initial=0.0))
+        spread = math.sqrt(1.0 + count * self.keep * self.lie)
+        left, right = np.full_like(self.m, -1.0), self.m + self.others + 2.0
+        one, zero = float(np.abs(at_one).max()), float(np.abs(at_zero).max())
+        own = math.log(one * math.exp(self.theta) + zero)
+        steps = [(-1.0, c / spread) for c in _CHERNOFF] + [(1.0, c / spread) for c in _CHERNOFF]
+        steps += [(-1.0, c * self.theta) for c in _SHARES]
+        for sign, eta in steps:
+            shift = self.theta + sign * eta
+            if shift > 600.0:
+                continue
+            moment = self._log_total(shift) - total + math.log(one * math.exp(shift) + zero) - own
+            reach = (DEPTH + moment) / eta
+            if sign < 0:
+                left = np.maximum(left, -reach)
+            else:
+                right = np.minimum(right, reach)
+        behind = np.maximum(threshold - left, 1.0)
+        needed = np.maximum(behind + DEPTH / self.theta, right - threshold) + 2.0
+        return int(2 * math.ceil(0.5 * float(needed.max())) + 1)
+
+    def _powers(self, points: int) -> tuple[Floats, Complexes, Floats]:
+        """(omega, tilted transforms to the powers m and l (rows x omega), their relative error)."""
+        limit = (points + 1) // 2
+        omega = 2.0 * np.pi * np.arange(min(limit, 64)) / points
+        while True:
+            logs = [self._log_ratio(p, omega) for p in (self.keep, self.lie)]
+            if omega.size == limit or self._worst(logs)[-1] <= -(DEPTH + 2.0):
+                break
+            if self.m.size * omega.size > MAX_TERMS // 16:
+                raise NoCertificateError("too many frequencies carry mass")
+            omega = 2.0 * np.pi * np.arange(min(limit, 2 * omega.size)) / points
+        keep = int(np.searchsorted(-self._worst(logs), DEPTH + 2.0)) + 1
+        omega, logs = omega[:keep], [part[:keep] for part in logs]
+        exponent = np.multiply.outer(self.m, logs[0])
+        exponent += np.multiply.outer(self.others, logs[1])
+        # |(q + d)^n - q^n| <= |q|^n (e^{n d/|q|} - 1), for the largest n and either coin.
+        slack = [
+            rough / np.maximum(np.exp(log_phi.real), 1e-290)
+            for log_phi, rough in zip(logs, self._roughness(), strict=True)
+        ]
+        count = float((self.m + self.others).max())
+        change = 2.0 * count * ERROR_UNITS * np.hypot(self.theta, omega) * np.maximum(*slack)
+        if not np.all(change < 1.0):
+            raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
+        return omega, np.exp(exponent), np.expm1(change) + 64.0 * UNIT
+
+    def _worst(self, logs: list[Complexes]) -> Floats:
+        """An upper bound of every row's log-modulus at each frequency (falling)."""
+        first, second = (part.real for part in logs)
+        # m a + l b over all rows, a and b <= 0: by the fewest of either and the fewest together.
+        spare = (self.m + self.others).min() - self.m.min() - self.others.min()
+        fewest = self.m.min() * first + self.others.min() * second
+        return np.asarray(fewest + max(spare, 0.0) * np.maximum(first, second))
+
+    def _log_ratio(self, p: float, omega: Floats) -> Complexes:
+        """log(phi(theta + i omega) / phi(theta)) of one coin with Pr[1] = p."""
+        q = self.lie if p == self.keep else self.keep
+        grown = p * math.exp(self.theta)
+        tilted = grown / (grown + q)
+        spread = tilted * (q / (grown + q))
+        half = np.sin(0.5 * omega)
+        shrink = -4.0 * spread * half * half
+        re = -2.0 * tilted * half * half
+        modulus = 0.5 * np.log1p(np.maximum(shrink, -1.0 + 1e-300))
+        return np.asarray(modulus + 1j * np.arctan2(tilted * np.sin(omega), 1.0 + re))
+
+
+def _reduced(threshold: Floats, omega: Floats, points: int) -> Floats:
+    """2 pi r t / M reduced by whole turns in integer arithmetic."""
+    r = np.arange(omega.size, dtype=np.int64)
+    turns = np.multiply.outer(np.mod(threshold, points).astype(np.int64), r) % points
+    return np.asarray(2.0 * np.pi * turns / points)

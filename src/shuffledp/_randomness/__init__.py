@@ -1,0 +1,1 @@
+"""Random words, and exact choices made from them."""

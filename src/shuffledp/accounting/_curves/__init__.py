@@ -1,0 +1,1 @@
+"""Privacy profiles of one round."""

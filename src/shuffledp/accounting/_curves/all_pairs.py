@@ -1,0 +1,268 @@
+"""The privacy blanket of any finite randomizer: the maximum over all ordered pairs of inputs.
+
+The blanket is the part that all inputs share, ``clone[y] = min_x matrix[x][y]``, of total mass gamma
+(Balle, Bell, Gascon, Nissim 2019). For inputs x, x' the round is the AmplificationProfile with own =
+row x, other = row x'; an upper bound for substitution neighbours. Pairs whose laws are equal up to
+the order of the outputs are one class (k-ary randomized response has one, whatever k).
+
+Most families of noise have one worst pair, the leader Y. For any law X, with the stop-loss curves
+E[(X - t)_+] and E[(Y - t)_+] of the two,
+
+    E[(X - t)_+] <= E[(Y - t)_+] + p  for all t   implies   delta_X <= delta_Y + p,
+
+delta = (1/n) E[(X_1 + ... + X_n)_+]: exchange the X_i for Y_i one after the other. With S the sum of all
+others, E[(S + X_i)_+] is the mean over S of the curve of X at t = -S, so each exchange loses at most p.
+At every epsilon all laws are compared with the leader (a little left of it), and what p comes to is
+added where it is a small share of delta: rounded weights in the far tails of noise cost next to nothing.
+
+Of the laws that are left, many share an *envelope*, and are taken apart where it is not good enough.
+All laws of X have the same mean 1 - alpha, and E[(sum)_+] is monotone in the convex order, so the law
+whose stop-loss curve is the largest of theirs bounds them all.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.accounting._curves.lattice_law import cut, positive_part
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting._curves.maximum import LargestProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.stop_loss import LawOrder
+from shuffledp.accounting._hints.saddle import saddle
+from shuffledp.randomizers.matrix import FiniteRandomizer
+
+_FEW = 2
+_ALONE = 16
+_MANY = 100
+_TOGETHER = 6
+_ENVELOPE_CELLS = 1024
+_ENVELOPE_UNITS = 1e-11
+"""Relative error of the envelope's masses: second differences of sums of up to 1024 terms."""
+
+
+@dataclass(frozen=True)
+class FiniteBlanketProfile(PrivacyProfile):
+    """The blanket of ``randomizer`` among n users, over all ordered pairs of inputs."""
+
+    randomizer: FiniteRandomizer
+    n: int
+
+    @cached_property
+    def laws(self) -> list[AmplificationProfile]:
+        """One law per class of pairs, the largest chi-square first."""
+        return _laws(self.randomizer, self.n)
+
+    @cached_property
+    def largest(self) -> LargestProfile:
+        """All of them, one by one."""
+        return LargestProfile(tuple(self.laws))
+
+    @property
+    def epsilon_max(self) -> float:
+        return self.largest.epsilon_max
+
+    @property
+    def infinite_loss(self) -> float:
+        return self.largest.infinite_loss
+
+    @property
+    def scale(self) -> float:
+        return self.largest.scale
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        if len(self.laws) <= _FEW:
+            return self.largest.upper(epsilon, resolution)
+        inside = epsilon * (1.0 - 0.1 * resolution)
+        result = self.laws[0].upper(inside, resolution)
+        for i, (e, before) in enumerate(zip(epsilon, inside, strict=True)):
+            excess = self._order.excess(float(before), float(e))
+            paid = excess <= 0.1 * resolution * result[i]
+            result[i] += excess[paid].max(initial=0.0)
+            left = [law for law, done in zip(self.laws[1:], paid, strict=True) if not done]
+            if left:
+                result[i] = max(result[i], self._maximum(left, float(e), resolution))
+        return result
+
+    @cached_property
+    def _order(self) -> LawOrder:
+        return LawOrder(tuple(self.laws))
+
+    def _maximum(
+        self, left: list[AmplificationProfile], epsilon: float, resolution: float
+    ) -> float:
+        """Largest curve at epsilon of the laws that are left."""
+        at = np.array([epsilon])
+        if len(left) <= _ALONE:
+            return max(float(law.upper(at, resolution)[0]) for law in left)
+        # What the true curve reaches at a slightly smaller epsilon is low enough for a bound.
+        enough = float(self.support(at * (1.0 - 0.5 * resolution), 0.5 * resolution).value[0])
+        result = 0.0
+        todo = [left]
+        while todo:
+            laws = todo.pop()
+            # Outputs that some input never sends are seen at once; then means differ: no envelope.
+            if len(laws) <= _TOGETHER or any(min(law.clone) == 0.0 for law in laws):
+                bound = max(float(law.upper(at, resolution)[0]) for law in laws)
+            else:
+                bound = _envelope(laws, self.n, epsilon, 0.1 * resolution * enough)
+                if bound > max(enough, result):
+                    cuts = np.linspace(0, len(laws), _TOGETHER + 1).astype(int)
+                    todo += [laws[i:j] for i, j in pairwise(cuts) if j > i]
+                    continue
+            result = max(result, bound)
+        return result
+
+    @property
+    def costly(self) -> bool:
+        return len(self.laws) > _MANY
+
+    def guess(self, delta: float, most: float) -> float:
+        return self.laws[0].guess(delta, most)
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        if len(self.laws) <= _FEW:
+            return self.largest.support(epsilon, resolution)
+        # Lines below any law will do: the widest and the most telling of those that are not
+        # clearly below the first one.
+        middle = epsilon.size // 2
+        first = self.laws[0].support(epsilon, resolution)
+        at = float(np.sort(epsilon)[middle])
+        excess = self._order.excess(at * (1.0 - resolution), at)
+        small = excess <= 0.1 * resolution * float(np.sort(first.value)[-1 - middle])
+        others = [law for law, done in zip(self.laws[1:], small, strict=True) if not done]
+        telling = sorted(others, key=lambda law: -_alone(law, at))
+        chosen = tuple(dict.fromkeys(others[:_ALONE] + telling[:_ALONE]))
+        with suppress(NoCertificateError):
+            return _larger(first, LargestProfile(chosen).support(epsilon, resolution))
+        return first
+
+
+def _larger(first: SupportingLines, second: SupportingLines) -> SupportingLines:
+    """At every epsilon the line with the larger value."""
+    rows = [np.stack([part.value, part.slope_low, part.slope_high]) for part in (first, second)]
+    return SupportingLines.join(first.epsilon, [np.where(rows[1][0] > rows[0][0], *rows[::-1])])
+
+
+def _alone(law: AmplificationProfile, epsilon: float) -> float:
+    """delta at epsilon if nobody else took part."""
+    gap, other = np.array(law.gap), np.array(law.other)
+    return float(np.maximum(gap - math.expm1(min(epsilon, 700.0)) * other, 0.0).sum())
+
+
+@lru_cache(maxsize=8)
+def _laws(randomizer: FiniteRandomizer, n: int) -> list[AmplificationProfile]:
+    rows = randomizer.matrix
+    clone = rows.min(axis=0)
+    classes: dict[bytes, AmplificationProfile] = {}
+    for x in range(rows.shape[0]):
+        for y in range(rows.shape[0]):
+            if x != y:
+                key, law = _law(rows[x], rows[y], clone, n)
+                classes.setdefault(key, law)
+    return sorted(classes.values(), key=lambda law: -law.scale)
+
+
+def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, AmplificationProfile]:
+    """The law of one ordered pair and a key equal for laws that differ only in rounding or order.
+
+    Keys keep 49 bits: entries that agree differ by at most 8 units, inside ERROR_UNITS."""
+    mantissa, exponent = np.frexp(np.stack([own, other, clone, own - other]))
+    keys = np.ldexp(np.rint(np.ldexp(mantissa, 49)), exponent - 49)
+    order = np.lexsort(keys)
+    keys = keys[:, order]
+    fresh = np.append(True, np.any(keys[:, 1:] != keys[:, :-1], axis=0))
+    starts = np.flatnonzero(fresh)
+    table = np.stack([own, other, own - other, clone])[:, order]
+    merged = np.add.reduceat(table, starts, axis=1)
+    sizes = np.diff(np.append(starts, own.size)).astype(np.float64)
+    law = AmplificationProfile(n, *(tuple(map(float, row)) for row in merged))
+    return np.vstack([keys[:, starts], sizes]).tobytes(), law.without_empty_types()
+
+
+def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float, budget: float) -> float:
+    """Upper bound of every law's curve at epsilon, from the largest of their stop-loss curves.
+
+    Rare values are cut off on both sides, as in AmplificationProfile, where that costs less than
+    ``budget``. The means then differ by what was cut; (s + d)_+ <= s_+ + d pays for it."""
+    growth = math.expm1(epsilon) * (1.0 - 64.0 * UNIT)
+    seen = 0.0
+    values, weights = [], []
+    for law in laws:
+        gap, other, clone = map(np.array, (law.gap, law.other, law.clone))
+        weight = gap - growth * other
+        hidden = clone > 0.0
+        seen = max(seen, float(np.maximum(weight[~hidden], 0.0).sum()))
+        values.append(weight[hidden] / clone[hidden])
+        weights.append(clone[hidden])
+    if budget > 0.0:
+        values, beyond = _clipped(values, weights, budget)
+        seen += beyond
+    top = max(float(v.max(initial=0.0)) for v in values)
+    bottom = min(float(v.min(initial=0.0)) for v in values)
+    if top <= 1e-9 * -bottom or top == 0.0:
+        return seen + max(
+            float((np.maximum(v, 0.0) * w).sum()) for v, w in zip(values, weights, strict=True)
+        )
+    h = (top - bottom) / _ENVELOPE_CELLS
+    first = math.floor(bottom / h) - 1
+    size = math.ceil(top / h) + 2 - first
+    lattice = (first + np.arange(size)).astype(np.float64)
+    above, below = np.zeros(size), np.zeros(size)
+    for value, weight in zip(values, weights, strict=True):
+        mass = _spread(value / h - first, weight, size, -first)
+        # Stop-loss curves from either end: sums of positive terms only.
+        above = np.maximum(above, _double_sum(mass[::-1])[::-1])
+        below = np.maximum(below, _double_sum(mass))
+    means = [float(v @ w) / h for v, w in zip(values, weights, strict=True)]
+    split = int(np.searchsorted(lattice, max(means)))
+    masses = np.zeros(size)
+    masses[split + 1 : -1] = np.diff(above, 2)[split:]
+    masses[1:split] = np.diff(below, 2)[: split - 1]
+    masses = np.maximum(masses, 0.0)
+    if masses.sum() > 1.0 + 1e-12 and budget > 0.0:
+        return _envelope(laws, n, epsilon, 0.0)  # the cuts moved the means too far apart
+    masses[split] = max(0.0, 1.0 - masses.sum())
+    z, w = lattice[None, :], masses[None, :]
+    # The envelope's mean must not be below any law's; sums of 1024 terms are good to 1e-12.
+    lacking = max(means) - float(masses @ lattice)
+    seen += h * max(0.0, lacking)
+    theta = saddle(z, w, n)
+    step = np.array([h])
+    return seen + float(positive_part(z, w, 0.0 * step, step, theta, n, _ENVELOPE_UNITS)[0])
+
+
+def _clipped(
+    values: list[Floats], weights: list[Floats], budget: float
+) -> tuple[list[Floats], float]:
+    """All laws' values cut to one range, and the largest mean that was cut off above it."""
+    level = np.array([budget])
+    pairs = list(zip(values, weights, strict=True))
+    top = max(float(cut(v[None, :], w, level)[0]) for v, w in pairs)
+    bottom = max(float(cut(-v[None, :], w, level)[0]) for v, w in pairs)
+    beyond = max(float((np.maximum(v - top, 0.0) * w).sum()) for v, w in pairs)
+    return [np.clip(v, -bottom, top) for v in values], beyond * (1.0 + 1e-12)
+
+
+def _spread(cell: Floats, weight: Floats, size: int, zero: int) -> Floats:
+    """The law on the lattice: every value split onto its two neighbours, the rest at zero."""
+    floor = np.floor(cell)
+    right = cell - floor
+    at = floor.astype(np.int64)
+    mass = np.bincount(at, weight * (1.0 - right), size) + np.bincount(at + 1, weight * right, size)
+    mass[zero] += max(0.0, 1.0 - float(weight.sum()))
+    return np.asarray(mass)
+
+
+def _double_sum(mass: Floats) -> Floats:
+    """sum over i < j of (j - i) mass_i, at every j."""
+    inner = np.cumsum(mass)
+    return np.concatenate([[0.0], np.cumsum(inner)[:-1]])

@@ -1,0 +1,161 @@
+"""Mixtures of mean-of-signs pairs: strong clones, 2021 clones, the strong adversary.
+
+The pair F(kappa, N): N fair signs with mean Y; P weighs an outcome by 1 + kappa Y, Q by
+1 - kappa Y. Its privacy loss is 2 atanh(kappa Y) and, with y = tanh(epsilon/2)/kappa,
+
+    H_alpha = (1 + alpha) kappa E[(Y - y)_+],       Q(loss > epsilon) = E[1 - kappa Y; Y > y].
+
+A user hides among C ~ Bin(n - 1, rate) others who sent what looks like one of the user's two
+reports; given C (revealed) the pair is F(kappa, C + 1), met with probability ``weight``:
+
+| analysis      | theorem                               | rate          | kappa           | weight    |
+|---------------|---------------------------------------|---------------|-----------------|-----------|
+| clones        | Feldman, McMillan, Talwar 2022        | 2/(e^e0 + 1)  | tanh(epsilon0/2)| 1         |
+| clones-2021   | Feldman, McMillan, Talwar 2021        | 1/e^e0        | tanh(epsilon0/2)| 1         |
+| strong        | Koskela et al. 2023, strong adversary | 2 gamma/k     | 1               | 1 - gamma |
+
+The first two bound any epsilon0-LDP randomizer from above (substitution neighbours, adversary
+knows everybody else's data and sees the shuffled reports); "strong" is exact for an adversary who
+also learns who sent a uniformly random report. Clones need p = 1/(e^epsilon0 + 1): smaller p is
+unsound. All are symmetric: H_alpha(P, Q) = H_alpha(Q, P).
+
+Evaluation: F(kappa, N + 1) is a post-processing of F(kappa, N), so the curve is decreasing in C,
+and giving each bucket of C the value at its first (last) element bounds it from above (below).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp._certified.buckets import Buckets, binomial_buckets
+from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.signs import signs_excess
+from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._ends.search import located
+from shuffledp.accounting._hints.fair_signs import SMALL_CROWD, likely_epsilon
+
+_CELLS_AT_ONCE = 1 << 17
+_ROUGHLY = 2e-4
+"""From this resolution on, rough tails will do."""
+_LARGE = 9.0
+
+
+@dataclass(frozen=True)
+class CloneProfile(PrivacyProfile):
+    """Mixture over C ~ Bin(n - 1, rate) of F(kappa, C + 1), with probability ``weight``.
+
+    ``rest`` is 1 - rate, given apart so that it is accurate when the rate is near one; likewise
+    ``epsilon0``, of which kappa = tanh(epsilon0/2) keeps little when it is large."""
+
+    n: int
+    rate: float
+    rest: float
+    kappa: float
+    weight: float = 1.0
+    epsilon0: float = math.inf
+
+    @property
+    def epsilon_max(self) -> float:
+        return self.epsilon0 if self.weight > 0.0 else 0.0
+
+    @property
+    def scale(self) -> float:
+        return 2.0 * self.kappa / math.sqrt(1.0 + (self.n - 1) * self.rate)
+
+    @property
+    def infinite_loss(self) -> float:
+        """With kappa = 1, all signs equal gives the input away: no clone sent the other report."""
+        if math.isfinite(self.epsilon0):
+            return 0.0
+        others = (self.n - 1) * math.log1p(-0.5 * self.rate)
+        return self.weight * math.exp(others) * (1.0 - 1e-9)
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return self.both(epsilon, resolution)[0]
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        return self.both(epsilon, resolution)[1]
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        if self.kappa == 0.0 or self.weight == 0.0:
+            return np.zeros(epsilon.size), SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
+        buckets = binomial_buckets(self.n - 1, self.rate, self.rest, resolution)
+        # Q of the events is smaller than P by up to e^-epsilon0: a rough tail would hide it.
+        rough = resolution >= _ROUGHLY and not _LARGE < self.epsilon0 < math.inf
+        rule = ROUGH if rough else CLOSE
+        pieces = 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE
+        parts = [epsilon] if pieces == 1 else np.array_split(epsilon, pieces)
+        values = np.concatenate([self._values(part, buckets, rule) for part in parts], axis=1)
+        return values[0], SupportingLines(epsilon, *values[1:])
+
+    def guess(self, delta: float, most: float) -> float:
+        if (self.n - 1) * self.rate < SMALL_CROWD:
+            return located(lambda epsilon: self.upper(epsilon, 1e-3), delta, most)
+        return likely_epsilon(self.n - 1, self.rate, self.kappa, self.weight, delta, most)
+
+    def _values(self, epsilon: Floats, buckets: Buckets, rule: TailRule) -> Floats:
+        """Rows: upper value, line value, lower and upper slope."""
+        excess, error, tail, jump = self._excess(epsilon, buckets, rule)
+        rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
+        # All signs equal: its Q is known without a difference (and zero for kappa = 1).
+        top = jump >= tail
+        decay = math.exp(-self.epsilon0)
+        sure = tail * (2.0 * decay / (1.0 + decay))
+        event = np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0))
+        doubt = np.where(top, 4e-12 * sure, 4e-12 * (tail + jump) + 2.0 * rule.error * tail)
+        low, event, doubt = buckets.last_of(
+            np.stack([np.maximum(excess - error, 0.0), event, doubt])
+        )
+        factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
+        return np.stack(
+            [
+                factor * ((excess + error) @ buckets.high) * (1.0 + rounding),
+                factor * (low @ buckets.low) * (1.0 - rounding),
+                self.weight * (np.maximum(event - doubt, 0.0) @ buckets.low),
+                self.weight * ((event + doubt) @ buckets.high),
+            ]
+        )
+
+    def _excess(
+        self, epsilon: Floats, buckets: Buckets, rule: TailRule
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        y = np.tanh(0.5 * epsilon) / self.kappa
+        count = buckets.first + 1.0
+        short = self._short(epsilon)
+        return signs_excess(count, y[:, None], short[:, None], rule)
+
+    def _short(self, epsilon: Floats) -> Floats:
+        """1 - y without cancellation: sinh((e0 - e)/2) / (sinh(e0/2) cosh(e/2))."""
+        capped = np.minimum(epsilon, 700.0)
+        if math.isinf(self.epsilon0):
+            return np.asarray(2.0 / (1.0 + np.exp(capped)))
+        half = np.sinh(0.5 * (self.epsilon0 - capped)) / math.sinh(0.5 * self.epsilon0)
+        return np.asarray(half / np.cosh(0.5 * capped))
+
+
+def strong_clones(epsilon0: float, n: int) -> CloneProfile:
+    """Strong clones (2022) at p = 1/(e^epsilon0 + 1), for any epsilon0-LDP randomizer."""
+    kappa = math.tanh(0.5 * epsilon0)
+    decay = math.exp(-epsilon0)
+    rate = 2.0 * decay / (1.0 + decay)
+    return CloneProfile(n, rate=rate, rest=kappa, kappa=kappa, epsilon0=epsilon0)
+
+
+def clones_2021(epsilon0: float, n: int) -> CloneProfile:
+    """The 2021 clones, also for randomizers chosen adaptively inside a round."""
+    kappa = math.tanh(0.5 * epsilon0)
+    rate, rest = math.exp(-epsilon0), -math.expm1(-epsilon0)
+    return CloneProfile(n, rate=rate, rest=rest, kappa=kappa, epsilon0=epsilon0)
+
+
+def strong_adversary(k: int, gamma: float, truthful: float, n: int) -> CloneProfile:
+    """k-ary randomized response against the adversary who knows which reports are random.
+
+    ``truthful`` is 1 - gamma, accurate when it is small."""
+    rate = 2.0 * gamma / k
+    rest = truthful if k == 2 else 1.0 - rate
+    return CloneProfile(n, rate=rate, rest=rest, kappa=1.0, weight=truthful)

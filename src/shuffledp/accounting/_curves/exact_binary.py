@@ -1,0 +1,255 @@
+"""Binary randomized response, exactly: the worst case over everybody else's data.
+
+Each of m others holds x, l = n - 1 - m hold x'. With q = e^epsilon0/(e^epsilon0 + 1) the number of
+reports "x" among them is F ~ Bin(m, q) + Bin(l, 1 - q), log-concave, and Neyman-Pearson gives
+
+    H_alpha(m, l) = max over t of  c1 Pr[F >= t - 1] + c2 Pr[F >= t],
+    c1 = q - alpha (1 - q) > 0,   c2 = (1 - q) - alpha q < 0;
+
+the likelihood ratio F(t - 1)/F(t) rises with t, so the objective is unimodal in t and its maximum is
+where the ratio passes -c2/c1: near the mean of F tilted by log(-c2/c1). The other direction is the
+same with m and l exchanged. So the profile is the maximum over m of one function.
+
+Maximum over m: forgetting a report is a post-processing, so H falls when m or l grows, and
+H(m1, n - 1 - m2) bounds H(m, n - 1 - m) for all m in [m1, m2]. Intervals are split until their
+bound meets ``resolution``: the cost does not depend on n.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.frequencies import Ints
+from shuffledp._certified.lattice_sum import Result
+from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.two_binomials import TwoBinomials
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+
+_FIRST_INTERVALS = 16
+_SPLIT = 4
+_MOST_INTERVALS = 20_000
+_ROWS_AT_ONCE = 2048
+_SAMPLE = 16
+_TABULATED = 256
+_TABLE_ERROR = 1e-12
+"""Relative error of the tabulated probabilities: 256 positive terms, each of a few units."""
+_STEEPEST = 100.0
+_NUDGE = 64.0 * UNIT
+
+EXACT_LIMIT = 10**8
+"""Up to this n the best threshold can be told from its neighbours in double precision."""
+
+
+@dataclass(frozen=True)
+class ExactBinaryProfile(PrivacyProfile):
+    """The profile of n shuffled binary randomized responses, for the adversary who knows the rest."""
+
+    n: int
+    epsilon0: float
+
+    @property
+    def epsilon_max(self) -> float:
+        return self.epsilon0
+
+    @property
+    def scale(self) -> float:
+        # Chi-square of a shift by one of a variable with variance n q (1 - q).
+        spread = 0.5 / math.cosh(0.5 * self.epsilon0)
+        return math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread)
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        if self.n <= _TABULATED:
+            return np.array([self._tabulated(float(e))[0] for e in epsilon])
+        return np.array([self._maximum(float(e), resolution) for e in epsilon])
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        if self.n <= _TABULATED:
+            lines = [self._tabulated(float(e))[1:] for e in epsilon]
+        else:
+            lines = [self._best_test(float(e)) for e in epsilon]
+        return SupportingLines(epsilon, *np.array(lines).reshape(-1, 3).T)
+
+    def _tabulated(self, epsilon: float) -> tuple[float, float, float, float]:
+        """(upper, value, Q(A) low, Q(A) high) for few users: every dataset, every count."""
+        above = _Bar.at(epsilon, self.epsilon0, -_NUDGE)
+        below = _Bar.at(epsilon, self.epsilon0, _NUDGE)
+        if above.c1 <= 0.0:
+            return 0.0, 0.0, 0.0, 0.0
+        table = _counts(self.n, above.keep, above.lie)
+        before, here = table[:, :-1], table[:, 1:]
+        slack = _TABLE_ERROR * (above.c1 * before - above.c2 * here)
+        sums = np.maximum(above.c1 * before + above.c2 * here + slack, 0.0).sum(axis=1)
+        terms = np.maximum(below.c1 * before + below.c2 * here - slack, 0.0)
+        best = int(terms.sum(axis=1).argmax())
+        event = terms[best] > 0.0
+        q = float((below.lie * before[best] + below.keep * here[best])[event].sum())
+        return (
+            min(float(sums.max()), above.c1) * (1.0 + 1e-13) + 1e-300,
+            float(terms[best].sum()) * (1.0 - 1e-13),
+            q * (1.0 - _TABLE_ERROR),
+            q * (1.0 + _TABLE_ERROR),
+        )
+
+    def _maximum(self, epsilon: float, resolution: float) -> float:
+        """Upper bound of the maximum over m."""
+        bar = _Bar.at(epsilon, self.epsilon0, -_NUDGE)
+        if bar.c1 <= 0.0:
+            return 0.0
+        # Good enough is what the true curve reaches at a slightly smaller epsilon.
+        enough = max(
+            self._best_test(epsilon * (1.0 - 0.5 * resolution))[0],
+            self._best_test(epsilon)[0] * (1.0 + resolution),
+        )
+        edges = np.unique(np.linspace(0, self.n, _FIRST_INTERVALS + 1).astype(np.int64))
+        low, high = edges[:-1], edges[1:] - 1
+        result = 0.0
+        while low.size:
+            bound = bar.maximise(low.astype(np.float64), (self.n - 1 - high).astype(np.float64))
+            # Single datasets are exact; where too many intervals stay open, all count as they are.
+            closed = (bound <= enough) | (high == low) | (low.size > _MOST_INTERVALS)
+            result = max(result, float(bound[closed].max(initial=0.0)))
+            low, high = _split(low[~closed], high[~closed])
+        return result * (1.0 + 1e-14) + 1e-300
+
+    def _best_test(self, epsilon: float) -> tuple[float, float, float]:
+        """(value, Q(A) low, Q(A) high) of the best test found over a sample of datasets."""
+        bar = _Bar.at(epsilon, self.epsilon0, _NUDGE)
+        if bar.c1 <= 0.0:
+            return 0.0, 0.0, 0.0
+        m = _sample(self.n, _SAMPLE)
+        return bar.test(m, self.n - 1.0 - m)
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """The bar that a likelihood ratio must pass at one epsilon: the coefficients of the objective.
+
+    ``theta`` is the tilt at which the ratio F(t - 1)/F(t) passes -c2/c1."""
+
+    keep: float
+    lie: float
+    c1: float
+    c2: float
+
+    @classmethod
+    def at(cls, epsilon: float, epsilon0: float, nudge: float) -> _Bar:
+        """c1 and c2 from q - (1 - q) and alpha - 1, so that neither cancels.
+
+        Their rounding error is that of a few units in epsilon: ``nudge`` steps outward."""
+        keep = 1.0 / (1.0 + math.exp(-epsilon0))
+        lie = keep * math.exp(-epsilon0)
+        gap = math.tanh(0.5 * epsilon0)
+        growth = math.expm1(min(epsilon, 600.0)) * (1.0 + nudge * (1.0 + epsilon))
+        return cls(keep, lie, gap - growth * lie, -gap - growth * keep)
+
+    def maximise(self, m: Floats, others: Floats) -> Floats:
+        """Upper bounds of H(m, l): the maximum over thresholds, by unimodality."""
+        parts = np.array_split(np.arange(m.size), 1 + m.size // _ROWS_AT_ONCE)
+        return np.concatenate([self._maximise(m[part], others[part]) for part in parts])
+
+    def _maximise(self, m: Floats, others: Floats) -> Floats:
+        threshold = self._threshold(m, others)
+        result = np.full(m.size, self.c1)  # H <= c1 always, since c2 < 0
+        todo = np.arange(m.size)
+        for _ in range(50):
+            found = self._objective(m[todo], others[todo], threshold[todo])
+            sure = found.value - found.error
+            done, top = _unimodal_maximum(sure, found.value + found.error)
+            scaled = np.exp(np.minimum(found.log_scale[done], 300.0)) * np.maximum(top[done], 0.0)
+            result[todo[done]] = np.minimum(scaled, self.c1)
+            threshold[todo] += sure.argmax(axis=1) - 2.0
+            todo = todo[~done]
+            if not todo.size:
+                break
+        return result
+
+    def _objective(self, m: Floats, others: Floats, threshold: Floats) -> Result:
+        """The objective at threshold - 2, ..., threshold + 2 (columns)."""
+        law = TwoBinomials(m, others, self.keep, self.lie, self._theta(m, others))
+        weights = np.array([self.c1]), np.array([self.c2])
+        return law.tails(*weights, threshold, shifts=(-2, -1, 0, 1, 2))[0]
+
+    def test(self, m: Floats, others: Floats) -> tuple[float, float, float]:
+        """(value, Q(A) low, Q(A) high) of "at least t reports x" for the best row and t."""
+        threshold = self._threshold(m, others)
+        found = self._objective(m, others, threshold)
+        sure = found.value - found.error
+        threshold = threshold + sure.argmax(axis=1) - 2.0
+        height = found.log_scale + np.log(np.maximum(sure.max(axis=1), 1e-300))
+        best = slice(int(height.argmax()), int(height.argmax()) + 1)
+        law = TwoBinomials(m[best], others[best], self.keep, self.lie, self._theta(m, others))
+        weights = np.array([self.c1, self.lie]), np.array([self.c2, self.keep])
+        value, event = law.tails(*weights, threshold[best])
+        low = max(0.0, float((value.value - value.error)[0, 0]))
+        around = (event.value + event.error * np.array([[-1.0, 1.0]]))[0]
+        scale = math.exp(min(float(value.log_scale[0]), 300.0))
+        return (
+            scale * low * (1.0 - 1e-14),
+            scale * max(0.0, float(around[0])) * (1.0 - 1e-14),
+            scale * float(around[1]) * (1.0 + 1e-14),
+        )
+
+    def _ratio(self) -> float:
+        return min(math.log(-self.c2 / max(self.c1, 1e-280)), _STEEPEST)
+
+    def _theta(self, m: Floats, others: Floats) -> float:
+        spread = math.sqrt(1.0 + float((m + others).max()) * self.keep * self.lie)
+        return max(self._ratio(), 0.3 / spread)
+
+    def _threshold(self, m: Floats, others: Floats) -> Floats:
+        """The count at which the likelihood ratio passes the bar, about."""
+        grown = math.exp(self._ratio())
+        first = self.keep * grown / (self.keep * grown + self.lie)
+        second = self.lie * grown / (self.lie * grown + self.keep)
+        return np.clip(np.rint(m * first + others * second + 0.5), 0.0, m + others + 1.0)
+
+
+def _unimodal_maximum(bottom: Floats, top: Floats) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """(found, upper bound) of the maximum of a unimodal sequence enclosed at neighbouring places.
+
+    It is found if on both sides of the best place some place is certainly lower: the maximum then
+    lies strictly between the nearest such two, whatever the errors farther out."""
+    columns = np.arange(bottom.shape[1])
+    place = bottom.argmax(axis=1)[:, None]
+    lower = top < bottom.max(axis=1)[:, None]
+    left = np.where(lower & (columns < place), columns, -1).max(axis=1)[:, None]
+    right = np.where(lower & (columns > place), columns, columns.size).min(axis=1)[:, None]
+    between = np.where((columns > left) & (columns < right), top, -np.inf).max(axis=1)
+    found = (left[:, 0] >= 0) & (right[:, 0] < columns.size)
+    return found, between
+
+
+@lru_cache(maxsize=8)
+def _counts(n: int, keep: float, lie: float) -> Floats:
+    """Row m: the law of Bin(m, keep) + Bin(n - 1 - m, lie) at -1, 0, ..., n (zero at both ends)."""
+    table = np.zeros((n, n + 2))
+    table[:, 1] = 1.0
+    for users in range(n - 1):
+        # Row m gains one more user: of the first kind while users < m.
+        first = (np.arange(n) > users)[:, None]
+        one, zero = np.where(first, keep, lie), np.where(first, lie, keep)
+        table[:, 1:] = zero * table[:, 1:] + one * table[:, :-1]
+    return table
+
+
+@lru_cache(maxsize=8)
+def _sample(n: int, size: int) -> Floats:
+    """Values of m: ``size`` evenly spread and as many from the top, where the worst usually is."""
+    spread = np.linspace(0, n - 1, size).astype(np.int64)
+    top = np.maximum(n - 1 - np.arange(size), 0)
+    return np.unique(np.concatenate([spread, top])).astype(np.float64)
+
+
+def _split(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Every interval [low, high] in up to four parts."""
+    part = np.tile(np.arange(_SPLIT), low.size)
+    low, high = np.repeat(low, _SPLIT), np.repeat(high, _SPLIT)
+    size = high - low + 1
+    first, last = low + part * size // _SPLIT, low + (part + 1) * size // _SPLIT - 1
+    keep = last >= first
+    return first[keep], last[keep]

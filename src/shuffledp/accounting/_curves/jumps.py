@@ -1,0 +1,227 @@
+"""Rare large values of X, told apart: one round where a single report may decide.
+
+Noise with light tails (Gaussian) gives X = (own - alpha other)/clone a heavy one: values of 10^12 with
+probability 10^-18. No exponential tilt suits both the many and the few (the tilted total exceeds
+(1/n) E[(sum)_+] by ten decades). So values above a threshold b are called *jumps*, and the outcomes are
+told apart by the number K of jumps among n. With p = P(jump), J the jumps and B the other values,
+
+    (1/n) E[S_+; K = k] = P(Bin(n-1, p) = k-1) E[J 1{J + S_B(n-k) + S_J(k-1) > 0}; jump]
+                        + P(Bin(n-1, p) = k)   E[B 1{B + S_B(n-1-k) + S_J(k) > 0}; no jump],
+
+S_B(m), S_J(m) sums of m values given that they are none, or all, jumps: each is one certified lattice
+sum under a tilt of its own. The rest is at most what its reports tell alone,
+
+    (1/n) E[S_+; K >= k] <= P(Bin(n-1, p) >= k-1) E[J_+; jump] + P(Bin(n-1, p) >= k) E[B_+; no jump],
+
+and p is so small that k = 2 or 3 is enough. From below, a test may look at K as well as at the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.lattice_sum import Group, Own, Result, log_transform, tail_sum
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._hints.jump_split import far_enough, typical
+
+Bools = npt.NDArray[np.bool_]
+
+_MOST_JUMPS = 4
+_TILTS = np.geomspace(0.05, 400.0, 90)[:, None]
+_SPACINGS = np.geomspace(2.0**-17, 0.02, 90)
+"""From the finest lattice whose sums take seconds."""
+_FEW_TERMS = 300
+_WIDE = 24
+"""Laws of so many values may be transformed as a whole."""
+_ROUNDING = 1e-11
+"""Relative error of the probabilities of K, which are products of a few exponentials."""
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """One law with jumps: values x (in units of ``top``, capped), weights w, ``jump`` where x > b.
+
+    Lattice points are origin + h z, z whole; the origin is the most probable value. ``beyond`` is the
+    mean of what was capped. Outcomes with more than ``most`` jumps are bounded at once."""
+
+    n: int
+    top: float
+    beyond: float
+    x: Floats
+    w: Floats
+    jump: Bools
+    origin: float
+    h: float
+    most: int = field(default=1)
+
+    @classmethod
+    def of(cls, x: Floats, w: Floats, b: float, n: int, resolution: float, budget: float) -> Jumps:
+        jump = x > b
+        top = far_enough(x, w, b, n, budget)
+        beyond = float((w * np.maximum(x - top, 0.0)).sum()) * (1.0 + 1e-12)
+        scaled = np.clip(x / top, -1.0, 1.0)
+        origin = float(scaled[np.argmax(w)])
+        h = _spacing(scaled, np.where(jump, 0.0, w), origin, n, resolution)
+        law = cls(n, top, beyond, scaled, w, jump, origin, h)
+        enough = (k for k in range(1, _MOST_JUMPS) if law._rest(k + 1) <= 0.1 * budget)
+        return replace(law, most=next(enough, _MOST_JUMPS))
+
+    @cached_property
+    def chance(self) -> float:
+        """P(jump)."""
+        return float(self.w[self.jump].sum())
+
+    def _rest(self, k: int) -> float:
+        """Upper bound of (1/n) E[S_+; K >= k]."""
+        gain = self.top * self.w * np.maximum(self.x, 0.0)
+        count = self.n * self.chance
+        some = count ** (k - 1) / math.factorial(k - 1)
+        told = float(gain[self.jump].sum()) + float(gain[~self.jump].sum()) * count / k
+        return told * some * (1.0 + 1e-9)
+
+    def crude(self) -> float:
+        """Upper bound of what outcomes with jumps add: their reports tell all by themselves."""
+        return self._rest(1) + self.beyond
+
+    def upper(self) -> float:
+        """Upper bound of (1/n) E[S_+; K >= 1], from the law spread onto the lattice."""
+        cells = (self.x - self.origin) / self.h
+        floor = np.floor(cells)
+        right = cells - floor
+        z = np.concatenate([floor, floor + 1.0])
+        w = np.concatenate([self.w * (1.0 - right), self.w * right])
+        own = (w * (self.origin + z * self.h))[:, None]
+        # Sums above zero: found in rationals, as the sum is large where the origin is not zero.
+        threshold = math.floor(-self.n * Fraction(self.origin) / Fraction(self.h)) + 1
+        spread = _Spread(self, z, w, np.concatenate([self.jump, self.jump]), own, threshold)
+        total = math.fsum(float(high[0]) for _, high in spread.parts())
+        return self.top * max(total, 0.0) * (1.0 + 1e-14) + self._rest(self.most + 1) + self.beyond
+
+    def lower(self, weight: Floats, other: Floats) -> Floats:
+        """(value, Q(A) low, Q(A) high) of tests that look at K = k and at the sum of rounded scores."""
+        cells = (self.x - self.origin) / self.h
+        z = np.rint(cells)
+        own = np.zeros((z.size, 2))
+        own[: weight.size, 0], own[: weight.size, 1] = weight, other
+        # The rounding errors' mean moves the best threshold: any is valid.
+        drift = float((np.where(self.jump, 0.0, self.w) * (cells - z)).sum())
+        threshold = math.floor(-self.n * (self.origin / self.h + drift)) + 1
+        result = np.zeros(3)
+        for low, high in _Spread(self, z, self.w, self.jump, own, threshold).parts():
+            if low[0] > 0.0:
+                result += [low[0], max(low[1], 0.0), max(high[1], 0.0)]
+        return result
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """The law on its lattice: atoms z of weights w, what the own report counts, and the threshold."""
+
+    law: Jumps
+    z: Floats
+    w: Floats
+    jump: Bools
+    own: Floats
+    threshold: int
+
+    def parts(self) -> Iterator[tuple[Floats, Floats]]:
+        """For k = 1, 2, ... bounds of E[own 1{sum >= threshold}; K = k]."""
+        p = self.law.chance
+        jumps = _merged(self.z, np.where(self.jump, self.w, 0.0)[:, None] / p)
+        bulk = _merged(self.z, np.where(self.jump, 0.0, self.w)[:, None] / (1.0 - p))
+        mine, others = (
+            Own(*_merged(self.z, np.where(here[:, None], self.own, 0.0)))
+            for here in (self.jump, ~self.jump)
+        )
+        groups = [Group(z, c[:, :, 0], np.ones(1)) for z, c in (bulk, jumps)]
+        for k in range(1, self.law.most + 1):
+            theta = _tilt(groups[0], groups[1], self.law.n - k, k, self.threshold)
+            found = (
+                self._part(groups, mine, k - 1, theta),
+                self._part(groups, others, k, theta),
+            )
+            yield found[0][0] + found[1][0], found[0][1] + found[1][1]
+
+    def _part(self, groups: list[Group], own: Own, k: int, theta: Floats) -> tuple[Floats, Floats]:
+        """The same for an own report of one kind, with k jumps among the others."""
+        number = _number(self.law.n - 1, k, self.law.chance)
+        counts = [self.law.n - 1.0 - k, float(k)]
+        if k and own.z.size * groups[1].z.size <= _FEW_TERMS:
+            # One jump among the others is as good as in the own report, and faster there.
+            own, counts[1] = _with_jump(own, groups[1]), k - 1.0
+        used = [replace(g, count=np.full(1, c)) for g, c in zip(groups, counts, strict=True) if c]
+        found = self._certified(used, own, theta)
+        scale = math.exp(float(found.log_scale[0])) * number
+        low, high = scale * (found.value - found.error)[0], scale * (found.value + found.error)[0]
+        return low - _ROUNDING * np.abs(low), high + _ROUNDING * np.abs(high)
+
+    def _certified(self, groups: list[Group], own: Own, theta: Floats) -> Result:
+        """The sum under the tilt theta, or another one where its terms are too many."""
+        at = np.full(1, float(self.threshold))
+        with suppress(NoCertificateError):
+            return tail_sum(groups, own, at, theta)
+        wide = [_widened(groups[0]), *groups[1:]]
+        with suppress(NoCertificateError):
+            return tail_sum(wide, own, at, 0.5 * theta)
+        return tail_sum(wide, own, at, theta)
+
+
+def _number(n: int, k: int, p: float) -> float:
+    """P(Bin(n, p) = k) for small k."""
+    chosen = math.prod((n - i) / (i + 1.0) for i in range(k))
+    return chosen * p**k * math.exp((n - k) * math.log1p(-p))
+
+
+def _spacing(x: Floats, w: Floats, origin: float, n: int, resolution: float) -> float:
+    """The widest h whose spread does not blur where a single jump brings the sum to zero."""
+    mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
+    away, spread = n * abs(mean), math.sqrt(n * variance)
+    blur = resolution * max(spread * max(away, spread), 0.01 * away**2)
+    cells = (x - origin)[:, None] / _SPACINGS
+    fraction = cells - np.floor(cells)
+    added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * _SPACINGS**2
+    good = _SPACINGS[added <= blur]
+    return float(good[-1] if good.size else _SPACINGS[0])
+
+
+def _merged(z: Floats, c: Floats) -> tuple[Floats, Floats]:
+    """Values and measures as one row, equal values put together."""
+    there = c.any(axis=1)
+    kept, index = np.unique(z[there], return_inverse=True)
+    total = np.zeros((kept.size, c.shape[1]))
+    np.add.at(total, index, c[there])
+    return kept[None], total[None]
+
+
+def _with_jump(own: Own, jumps: Group) -> Own:
+    """The own measure with one jump of another user added."""
+    z = own.z[0, :, None] + jumps.z
+    c = own.c[0, :, None] * jumps.w[0, :, None]
+    return Own(*_merged(z.ravel(), c.reshape(z.size, -1)))
+
+
+def _widened(group: Group) -> Group:
+    """With more values, of probability zero: then the law may be transformed as a whole."""
+    more = ((0, 0), (0, max(0, _WIDE - group.z.shape[1])))
+    return replace(group, z=np.pad(group.z, more), w=np.pad(group.w, more))
+
+
+def _tilt(bulk: Group, jumps: Group, many: int, few: int, threshold: int) -> Floats:
+    """theta near the minimum of log E[e^(theta (sum - threshold))] - 2 log theta. Any is valid."""
+    theta = _TILTS / jumps.z.max()
+    exponent = (
+        many * log_transform(bulk.z, bulk.w, theta)
+        + few * log_transform(jumps.z, jumps.w, theta)
+        - theta * threshold
+        - 2.0 * np.log(theta)
+    )
+    return np.asarray(theta[np.argmin(exponent)])

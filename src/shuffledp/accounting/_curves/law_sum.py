@@ -1,0 +1,225 @@
+"""One shuffled round as the law of one random variable X (the privacy blanket, in general form).
+
+The differing user sends a report of type t with probability ``own[t]`` (input x) or ``other[t]``
+(input x'); each of the n - 1 others sends, independently, a report that hides type t with
+probability ``clone[t]`` (their sum may be below one: the rest hides nothing). Then
+
+    H_alpha = (1/n) E[(X_1 + ... + X_n)_+],   X = (own[t] - alpha other[t]) / clone[t] w.p. clone[t],
+
+and X = 0 with the remaining probability (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, rewritten).
+Types with clone[t] = 0 are seen by everybody and add (own - alpha other)_+ each.
+
+How the expectation is evaluated: ``spread_law``, or all outcomes one by one where they are few.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
+from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.accounting._curves.lattice_law import SpreadLaw, log_estimate
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+
+_AT_ONCE = 64
+_GUESSES = 3
+_GUESS_POINTS = 17
+_NUDGE = 64.0 * UNIT
+
+_MOST_ENUMERATED_USERS = 400
+_MOST_OUTCOMES = 60_000
+_ENUMERATION_ERROR = 4e-12
+"""Of the probabilities, and of sums that nearly cancel (those are far smaller than the total)."""
+
+
+@dataclass(frozen=True)
+class AmplificationProfile(PrivacyProfile):
+    """The pair of one law, in the direction (x, x'). Fields are tuples over types (see module).
+
+    ``gap`` is own - other, given apart so that it is accurate when the two are close."""
+
+    n: int
+    own: tuple[float, ...]
+    other: tuple[float, ...]
+    gap: tuple[float, ...]
+    clone: tuple[float, ...]
+
+    @property
+    def epsilon_max(self) -> float:
+        ratios = [
+            math.inf if v == 0.0 else math.log1p(g / v)
+            for g, v in zip(self.gap, self.other, strict=True)
+            if g > 0.0
+        ]
+        return max(ratios, default=0.0) * (1.0 + 16.0 * UNIT)
+
+    @property
+    def infinite_loss(self) -> float:
+        """What x sends, x' never sends and nobody hides is seen at every epsilon."""
+        rows = zip(self.own, self.other, self.clone, strict=True)
+        return sum(own for own, other, clone in rows if other == clone == 0.0) * (1.0 - 1e-12)
+
+    @property
+    def scale(self) -> float:
+        chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
+        return math.sqrt(chi / self.n)
+
+    def without_empty_types(self) -> AmplificationProfile:
+        """Types that nobody reports, dropped."""
+        rows = [
+            row
+            for row in zip(self.own, self.other, self.gap, self.clone, strict=True)
+            if row[0] > 0.0 or row[1] > 0.0
+        ]
+        own, other, gap, clone = zip(*rows, strict=True)
+        return AmplificationProfile(self.n, own, other, gap, clone)
+
+    def subsampled(self, fraction: float) -> AmplificationProfile:
+        """The differing user takes part with probability ``fraction``, else one of the others.
+
+        For concrete datasets only: ``clone`` must be the whole law of one other user's report."""
+
+        def mix(own: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(
+                fraction * u + (1.0 - fraction) * c for u, c in zip(own, self.clone, strict=True)
+            )
+
+        gap = tuple(fraction * g for g in self.gap)
+        return AmplificationProfile(self.n, mix(self.own), mix(self.other), gap, self.clone)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether x and x' can be exchanged without changing the law of X."""
+        forward = sorted(zip(self.own, self.other, self.clone, strict=True))
+        return forward == sorted(zip(self.other, self.own, self.clone, strict=True))
+
+    @property
+    def directions(self) -> tuple[AmplificationProfile, ...]:
+        """The pair as it is and reversed, or once if that is the same."""
+        return (self,) if self.symmetric else (self, self.reversed())
+
+    def reversed(self) -> AmplificationProfile:
+        """The same pair in the direction (x', x)."""
+        gap = tuple(-g for g in self.gap)
+        return AmplificationProfile(self.n, self.other, self.own, gap, self.clone)
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return np.concatenate([self._upper(part, resolution) for part in _chunks(epsilon)])
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        parts = [self._support(part, resolution) for part in _chunks(epsilon)]
+        return SupportingLines.join(epsilon, parts)
+
+    def guess(self, delta: float, most: float) -> float:
+        """About where the curve passes ``delta``, at most ``most``: a start for the certified search.
+
+        The saddle point of E[(sum)_+] = (2 pi i)^-1 integral e^{n K(s)} / s^2 ds, K = log E[e^{s X}]."""
+        clone = np.array(self.clone)
+        hidden = clone > 0.0
+        clone = clone[hidden]
+        low, high = 0.0, min(most, self.epsilon_max, 700.0)
+        for _ in range(_GUESSES):
+            epsilon = np.linspace(low, high, _GUESS_POINTS)
+            weight = self._weights(epsilon, 0.0)[:, hidden]
+            live = _live(weight, np.array(self.gap)[hidden], self.n)
+            value = np.full(epsilon.size, -np.inf)
+            if live.any():
+                value[live] = log_estimate(weight[live], clone, self.n)
+            last = int(np.sum(value >= math.log(delta)))  # the estimates fall, up to their error
+            low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
+        return 0.5 * float(low + high)
+
+    def _enumeration(self, outward: float) -> _Enumeration | None:
+        """All outcomes, where they are few: then the curve is a finite sum."""
+        hidden = np.array(self.clone) > 0.0
+        clone = np.array(self.clone)[hidden]
+        kinds = clone.size + 1
+        if self.n > _MOST_ENUMERATED_USERS or outcomes(self.n, kinds) > _MOST_OUTCOMES:
+            return None
+        # What hides nothing has an absolute error; all terms are positive, so it moves one way.
+        doubt = outward * 4.0 * UNIT * kinds
+        rest = max(0.0, 1.0 - math.fsum(clone) + doubt)
+        counts, p = enumerate_multinomial(self.n, np.append(clone, rest))
+        return _Enumeration(counts[:, :-1] / clone / self.n, p)
+
+    def _upper(self, epsilon: Floats, resolution: float) -> Floats:
+        weight = self._weights(epsilon, -_NUDGE)
+        clone, gap = np.array(self.clone), np.array(self.gap)
+        hidden = clone > 0.0
+        # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
+        result = np.maximum(weight, 0.0).sum(axis=1)
+        live = _live(weight[:, hidden], gap[hidden], self.n)
+        if live.any() and (small := self._enumeration(1.0)):
+            seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
+            value = seen + small.value(weight[:, hidden]) * (1.0 + _ENUMERATION_ERROR)
+            result = np.where(live, np.minimum(result, value), result)
+        elif live.any():
+            seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
+            lattice = SpreadLaw.of(weight[live][:, hidden], clone[hidden], self.n, resolution)
+            result[live] = np.minimum(result[live], seen + lattice.chernoff())
+            with suppress(NoCertificateError):
+                result[live] = np.minimum(result[live], seen + lattice.upper())
+        return np.asarray(result * (1.0 + 1e-14) + 1e-300)
+
+    def _support(self, epsilon: Floats, resolution: float) -> Floats:
+        weight = self._weights(epsilon, _NUDGE)
+        other, clone, gap = np.array(self.other), np.array(self.clone), np.array(self.gap)
+        hidden = (clone > 0.0) & (self.n > 1)  # alone, everything is seen
+        seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
+        event = ((weight[:, ~hidden] > 0.0) * other[~hidden]).sum(axis=1)
+        result = np.stack([seen, event, event])
+        live = _live(weight[:, hidden], gap[hidden], self.n)
+        if live.any() and (small := self._enumeration(-1.0)):
+            value = small.value(weight[:, hidden]) * (1.0 - _ENUMERATION_ERROR)
+            slope = small.event(weight[:, hidden], other[hidden])
+            around = np.array([1.0 - _ENUMERATION_ERROR, 1.0 + _ENUMERATION_ERROR])
+            result += live * np.stack([value, slope * around[0], slope * around[1]])
+        elif live.any():
+            weight = weight[live][:, hidden]
+            lattice = SpreadLaw.of(weight, clone[hidden], self.n, resolution)
+            result[:, live] += lattice.lower(weight, other[hidden])
+        inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
+        # Beyond what exponentials reach, no lower bound is claimed.
+        return np.asarray(result * np.array([[inward], [inward], [outward]]) * (epsilon <= 700.0))
+
+    def _weights(self, epsilon: Floats, nudge: float) -> Floats:
+        """own - alpha other per epsilon and type.
+
+        Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
+        capped = np.minimum(epsilon, 700.0)
+        growth = (np.expm1(capped) * (1.0 + nudge * (1.0 + capped)))[:, None]
+        return np.asarray(np.array(self.gap) - growth * np.array(self.other))
+
+
+@dataclass(frozen=True)
+class _Enumeration:
+    """Every outcome of n users' types: ``share`` (outcomes, types) = count / (n clone), probability p."""
+
+    share: Floats
+    p: Floats
+
+    def value(self, weight: Floats) -> Floats:
+        """(1/n) E[(sum)_+] for rows of weights: a sum of positive terms."""
+        with np.errstate(over="ignore"):  # what overflows is negative
+            return np.asarray(np.maximum(weight @ self.share.T, 0.0) @ self.p)
+
+    def event(self, weight: Floats, other: Floats) -> Floats:
+        """Q(sum > 0) for rows of weights."""
+        with np.errstate(over="ignore"):
+            return np.asarray((weight @ self.share.T > 0.0) @ (self.p * (self.share @ other)))
+
+
+def _chunks(epsilon: Floats) -> list[Floats]:
+    return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _AT_ONCE)
+
+
+def _live(weight: Floats, gap: Floats, n: int) -> npt.NDArray[np.bool_]:
+    """Rows whose X has a positive part beyond rounding (none for a single user)."""
+    return np.asarray((weight > 1e-9 * gap).any(axis=1, where=gap > 0.0) & (n > 1))

@@ -1,0 +1,82 @@
+"""The privacy profile: the curve alpha -> H_alpha, with certified evaluations from both sides.
+
+``H_alpha(P, Q) = sum (P - alpha Q)_+`` and delta(epsilon) = H at alpha = e^epsilon. A mechanism's
+profile is the supremum over ordered pairs of neighbouring datasets. The relation is symmetric, so
+the curve left of 1 follows from the right, ``H_alpha = 1 - alpha + alpha H_{1/alpha}``, and a
+profile is evaluated at epsilon >= 0 only.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp._certified.rounding import Floats
+
+
+@dataclass(frozen=True)
+class SupportingLines:
+    """Certified lines below a curve h, one per epsilon.
+
+    At alpha = e^epsilon some event A (a test) has P(A) - alpha Q(A) >= ``value``, and Q(A) lies in
+    [slope_low, slope_high]. So for every alpha' the curve lies above value - Q(A) (alpha' - alpha)."""
+
+    epsilon: Floats
+    value: Floats
+    slope_low: Floats
+    slope_high: Floats
+
+    @classmethod
+    def join(cls, epsilon: Floats, parts: Sequence[Floats]) -> SupportingLines:
+        """From pieces whose rows are value, slope_low, slope_high."""
+        return cls(epsilon, *np.concatenate(list(parts), axis=1))
+
+
+class PrivacyProfile(ABC):
+    """A curve with certified evaluations. Subclasses are frozen descriptions of one analysis.
+
+    ``resolution`` is the relative looseness in epsilon to aim at. It is never a promise: the
+    promise is that ``upper`` is above the curve and the lines of ``support`` below it."""
+
+    @property
+    @abstractmethod
+    def epsilon_max(self) -> float:
+        """The curve is zero from here on (inf if it never is)."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """Rough standard deviation of the privacy loss: where to start looking. Not certified."""
+
+    @property
+    def infinite_loss(self) -> float:
+        """A lower bound of the curve at every epsilon: no finite epsilon has a smaller delta."""
+        return 0.0
+
+    @property
+    def costly(self) -> bool:
+        """Whether upper bounds take much longer than lines: then as few as possible are asked for."""
+        return False
+
+    def guess(self, delta: float, most: float) -> float:
+        """About where the curve passes ``delta``, at most ``most``: a start for certified searches."""
+        if self.scale == 0.0:
+            return min(1e-6, most)
+        away = math.sqrt(2.0 * math.log1p(0.2 * self.scale / delta))
+        return min(self.scale * (away + 0.1), most)
+
+    @abstractmethod
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        """Upper bounds of the curve at every epsilon >= 0 (a 1-d array)."""
+
+    @abstractmethod
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        """Supporting lines of the curve at every epsilon >= 0."""
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        """``upper`` and ``support`` at the same points, together where that is cheaper."""
+        return self.upper(epsilon, resolution), self.support(epsilon, resolution)

@@ -1,0 +1,127 @@
+"""Lower ends: how much concrete neighbouring datasets give away, whatever the analysis says.
+
+Each round's witnesses are pairs of datasets of the real mechanism. The truth is at least what the best of
+them attains in one round, and what the products of one witness per round attain in several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TypeVar
+
+import numpy as np
+
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._ends.search import CLOSELY, crossing
+from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._rounds.loss import dominated, sample
+from shuffledp.accounting._rounds.round import (
+    EXACT,
+    SMALLEST_DELTA,
+    Round,
+    Rounds,
+    is_single,
+    lattice,
+)
+
+Answer = TypeVar("Answer")
+
+_COARSE = 1e-3
+"""Accuracy of the lower end, unless a smaller tolerance is asked for."""
+
+
+def _as_fine_as_can_be(
+    attempt: Callable[[float], Answer], tolerance: float, nothing: Answer
+) -> Answer:
+    """``attempt`` at the tolerance, or coarser, or ``nothing``: a lower end promises no accuracy."""
+    for accuracy in sorted({min(tolerance, _COARSE), _COARSE}):
+        with suppress(NoCertificateError):
+            return attempt(accuracy)
+    return nothing
+
+
+def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) -> float:
+    """An epsilon at which the witnesses still exceed ``delta``."""
+    if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
+        return 0.0
+    if is_single(rounds):
+        return max(_witness_epsilons(rounds[0][0], delta, upper, tolerance))
+
+    def composed(accuracy: float) -> float:
+        losses = _witness_losses(rounds, delta, accuracy)
+        return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
+
+    return _as_fine_as_can_be(composed, tolerance, 0.0)
+
+
+def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
+    """For each witness that beats the ones before it, how far it stays above ``delta``."""
+    best = 0.0
+    for witness in sorted(part.witnesses, key=lambda w: -w.scale):
+        for curve in witness.directions:
+
+            def passed(accuracy: float, curve: PrivacyProfile = curve, best: float = best) -> float:
+                relative = EXACT if part.alone else accuracy
+                return _passed(curve, delta, upper, best, accuracy, relative)
+
+            # A witness that cannot be evaluated is no witness: the others still hold.
+            best = max(best, _as_fine_as_can_be(passed, tolerance, 0.0))
+            yield best
+
+
+def _passed(
+    curve: PrivacyProfile, delta: float, upper: float, best: float, accuracy: float, relative: float
+) -> float:
+    """How far one curve stays above ``delta``, if further than ``best``."""
+
+    def lines(epsilon: Floats) -> SupportingLines:
+        return curve.support(epsilon, accuracy)
+
+    if best > 0.0 and float(lines(np.array([best])).value[0]) <= delta:
+        return 0.0
+    ceiling = 2.0 * upper  # beyond it there would be a contradiction
+    return crossing(lines, delta, curve.guess(delta, upper), ceiling, relative, CLOSELY)[0]
+
+
+def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:
+    """The delta that the witnesses attain at every epsilon; ``upper`` tells how small it is."""
+    nothing = np.zeros(epsilon.size)
+    if not all(part.witnesses for part, _ in rounds):
+        return nothing
+    if is_single(rounds):
+        best = nothing
+        for curve in (d for w in rounds[0][0].witnesses for d in w.directions):
+
+            def attained(accuracy: float, curve: PrivacyProfile = curve) -> Floats:
+                return curve.support(epsilon, 0.2 * accuracy).value
+
+            best = np.maximum(best, _as_fine_as_can_be(attained, tolerance, nothing))
+        return best
+    smallest = max(float(upper.min()), SMALLEST_DELTA)
+
+    def composed(accuracy: float) -> Floats:
+        losses = _witness_losses(rounds, smallest, accuracy)
+        return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
+
+    return _as_fine_as_can_be(composed, tolerance, nothing)
+
+
+def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[ComposedLoss]:
+    """Composed losses of one witness per round, in both directions where they differ."""
+    resolution = 1.5 * accuracy
+    grid = lattice(rounds, resolution, 4)
+    floor = 1e-6 * delta / sum(count for _, count in rounds)
+    sides = []
+    for part, count in rounds:
+        witness = max(part.witnesses, key=lambda w: w.scale)
+        found = [
+            sample(curve, grid, floor, resolution, both_sides=False) for curve in witness.directions
+        ]
+        sides.append((found[0], found[-1], count))
+    h = grid.spacing
+    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides])]
+    if not all(a is b for a, b, _ in sides):
+        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides]))
+    return losses

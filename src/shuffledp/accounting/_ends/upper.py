@@ -1,0 +1,295 @@
+"""Answers: certified epsilon and delta of rounds, from their profiles.
+
+The upper end is that of the analysis, evaluated from above; evaluated from below, it certifies how loose
+the number is. The lower end is the truth of concrete datasets (``lower_ends``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
+from shuffledp.accounting._ends.search import crossing, newton
+from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._rounds.loss import dominated, dominating, sample
+from shuffledp.accounting._rounds.round import (
+    EXACT,
+    SMALLEST_DELTA,
+    Round,
+    Rounds,
+    is_single,
+    lattice,
+)
+
+_REFINEMENTS = 7
+_CANDIDATES = np.array([0.25, 0.5, 0.95])
+_AROUND = np.array([-0.42, -0.15, 0.15, 0.42])
+_KEPT = 0.1
+"""In tolerances: an answer stays this far above, so that ten times the tolerance is never tighter."""
+_GUESSES = 2
+_FIRST = 1.2
+"""In tolerances: the coarsest resolution that is likely to be certified."""
+_LARGEST_EPSILON = 690.0
+_HIDDEN = 1e-25
+
+
+def epsilon_of(
+    rounds: Rounds, delta: float, tolerance: float, accuracy: float | None = None
+) -> tuple[float, float]:
+    """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP.
+
+    ``accuracy``: of the lower end, if other than the tolerance."""
+    upper = upper_epsilon(rounds, delta, tolerance)
+    if delta == 0.0:
+        lower = sum(count * part.attained for part, count in rounds)
+    else:
+        lower = lower_epsilon(rounds, max(delta, SMALLEST_DELTA), upper, accuracy or tolerance)
+    return _agreed(lower, upper), upper
+
+
+def _agreed(lower: float, upper: float) -> float:
+    """The lower end, after checking that rounding alone can have put it above the upper one."""
+    if lower > upper * (1.0 + 1e-8) + 1e-290:
+        raise ArithmeticError(
+            f"contradiction: the certified lower end {lower!r} exceeds the upper end {upper!r}; "
+            "please report this"
+        )
+    return min(lower, upper)
+
+
+def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
+    """The certified upper end alone."""
+    pure = _pure(rounds)
+    if delta >= 1.0 or pure == 0.0:
+        return 0.0
+    if delta < SMALLEST_DELTA:
+        return pure
+    if is_single(rounds):
+        upper = _round_epsilon(rounds[0][0], delta, tolerance)
+    elif delta < _infinite_loss(rounds):
+        upper = math.inf
+    else:
+        upper = _composed_epsilon(rounds, delta, tolerance, pure)
+    return min(upper, pure)
+
+
+def delta_of(
+    rounds: Rounds, epsilon: Floats, tolerance: float, accuracy: float | None = None
+) -> tuple[Floats, Floats]:
+    """(lower, upper) on delta at every epsilon >= 0 (a 1-d array)."""
+    high = upper_delta(rounds, epsilon, tolerance)
+    low = np.zeros(epsilon.size)
+    live = (epsilon < _pure(rounds)) & (epsilon <= _LARGEST_EPSILON)
+    if live.any():
+        low[live] = lower_delta(rounds, epsilon[live], high[live], accuracy or tolerance)
+    agreed = [_agreed(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    return np.array(agreed), high
+
+
+def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
+    """The certified upper ends alone."""
+    high = np.zeros(epsilon.size)
+    live = epsilon < _pure(rounds)
+    if live.any():
+        # Exponentials end there: beyond, the curve (which falls) is bounded by its value there.
+        reached = np.minimum(epsilon[live], _LARGEST_EPSILON)
+        if is_single(rounds):
+            high[live] = _single_delta(rounds[0][0].profile, reached, tolerance)
+        else:
+            high[live] = _composed_delta(rounds, reached, tolerance)
+    return np.minimum(high, 1.0)
+
+
+def _pure(rounds: Rounds) -> float:
+    """Pure epsilon of all rounds, rounded up."""
+    total = sum(count * part.pure for part, count in rounds)
+    return total if is_single(rounds) else total * (1.0 + 8.0 * UNIT)
+
+
+def _infinite_loss(rounds: Rounds) -> float:
+    """A lower bound of the analysis' delta at every epsilon: that some round's loss is infinite."""
+    seen = [(min(part.profile.infinite_loss, 1.0 - UNIT), count) for part, count in rounds]
+    none = sum(count * math.log1p(-loss) for loss, count in seen)
+    return -math.expm1(none) * (1.0 - 1e-12)
+
+
+def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) -> float:
+    """Try finer and finer resolutions until the looseness is certified."""
+    resolution = 0.5 * tolerance
+    for _ in range(_REFINEMENTS):
+        value, certified = attempt(resolution)
+        if certified:
+            return value
+        resolution *= 0.4
+    raise _not_certified(tolerance)
+
+
+def _not_certified(tolerance: float) -> NoCertificateError:
+    return NoCertificateError(
+        f"tolerance {tolerance:g} could not be certified for these parameters: ask for a larger one"
+    )
+
+
+def _round_epsilon(part: Round, delta: float, tolerance: float) -> float:
+    if part.alone:
+        with suppress(NoCertificateError):
+            return _single_epsilon(part.profile, delta, EXACT)
+    return _single_epsilon(part.profile, delta, tolerance)
+
+
+def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> float:
+    """Find where the analysis' own curve passes delta from below, then certify just above it."""
+    if delta < profile.infinite_loss:
+        return math.inf
+    ceiling = profile.epsilon_max
+    guess = profile.guess(delta, min(ceiling, _LARGEST_EPSILON))
+    if not profile.costly:
+        found, guess = _close_to(profile, delta, guess, tolerance)
+        if found is not None:
+            return found
+
+    def attempt(resolution: float) -> tuple[float, bool]:
+        nonlocal guess
+
+        def lines(epsilon: Floats) -> SupportingLines:
+            return profile.support(epsilon, resolution)
+
+        low, _ = crossing(lines, delta, guess, ceiling, 0.15 * tolerance)
+        if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
+            return 0.0, True
+        guess = max(low, 1e-300)
+        # A few candidates within the tolerance above it; take the first that is certified. Where
+        # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
+        points = np.minimum(low * (1.0 + tolerance * _CANDIDATES), ceiling)
+        if resolution < 0.05 * tolerance:
+            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), guess, ceiling, 1e-3)[0]
+            points = np.append(points, max(relaxed, float(points[-1])))
+        if profile.costly:
+            points = points[-1:]
+        certified = (profile.upper(points, resolution) <= delta) | (points == ceiling)
+        return float(points[np.argmax(certified)]), bool(certified.any())
+
+    return _refine(attempt, tolerance)
+
+
+def _close_to(
+    profile: PrivacyProfile, delta: float, guess: float, tolerance: float
+) -> tuple[float | None, float]:
+    """(the certified epsilon, or None; a better guess), where the guess is as good as it should be.
+
+    Above the answer the curve is certified below delta, and a tolerance below it still above."""
+    for _ in range(_GUESSES):
+        points = np.minimum(guess * (1.0 + tolerance * _AROUND), profile.epsilon_max)
+        if not points[0] > 0.0:
+            break
+        with suppress(NoCertificateError):
+            upper, lines = profile.both(points, _FIRST * tolerance)
+            above, below = lines.value >= delta, (upper <= delta) | (points == profile.epsilon_max)
+            if above[0] and below[-1]:
+                low, high = points[above][-1], points[np.argmax(below)] * (1.0 + _KEPT * tolerance)
+                if high <= low * (1.0 + tolerance):
+                    return min(float(high), profile.epsilon_max), guess
+            guess = min(newton(lines, delta), profile.epsilon_max, _LARGEST_EPSILON)
+    return None, guess
+
+
+def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:
+    result = np.zeros(epsilon.size)
+    todo = np.arange(epsilon.size)
+    resolution = _FIRST * tolerance
+    for _ in range(_REFINEMENTS):
+        at = epsilon[todo]
+        points = np.concatenate([at, at * (1.0 - tolerance)])
+        upper, lines = profile.both(points, resolution)
+        high = upper[: at.size]
+        here, below = lines.value[: at.size], lines.value[at.size :]
+        done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < SMALLEST_DELTA)
+        result[todo[done]] = high[done]
+        todo = todo[~done]
+        if not todo.size:
+            return result
+        resolution *= 0.4
+    raise _not_certified(tolerance)
+
+
+@dataclass(frozen=True)
+class Discretised:
+    """The composed discrete pairs above and below the rounds' analyses."""
+
+    above: ComposedLoss
+    below: ComposedLoss
+
+
+def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> Discretised:
+    """Sample every round for questions about ``delta``: infinite losses stay far below it."""
+    grid = lattice(rounds, resolution, stride)
+    floor = min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
+    h = grid.spacing
+    above, below = [], []
+    for part, count in rounds:
+        samples = sample(part.profile, grid, floor, resolution)
+        above.append((dominating(samples, h), count))
+        below.append((dominated(samples, samples, h), count))
+    return Discretised(compose(above), compose(below))
+
+
+def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
+    for resolution, stride in attempts(rounds, tolerance):
+        pairs = discretise(rounds, delta, resolution, stride)
+        high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
+        if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
+            return high
+        if high == math.inf:
+            continue
+        # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
+        # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
+        if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
+            return high
+        if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
+            return high
+    raise _not_certified(tolerance)
+
+
+def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
+    """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
+    corners = any(part.profile.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
+    resolution, stride = 0.5 * tolerance, 64 if corners else 4
+    for _ in range(_REFINEMENTS):
+        yield resolution, stride
+        resolution, stride = 0.4 * resolution, min(8 * stride, 1024)
+
+
+def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
+    """One discretisation serves the whole array; what is not certified yet is refined."""
+    result = np.zeros(epsilon.size)
+    todo = np.arange(epsilon.size)
+    scale = 1e-15  # what lies at infinity must be small against the answers: a first guess
+    for resolution, stride in attempts(rounds, tolerance):
+        pairs = discretise(rounds, scale, resolution, stride)
+        high = pairs.above.delta(epsilon[todo])[1]
+        while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > SMALLEST_DELTA:
+            known = pairs.above.infinity
+            scale = max(min(1e-2 * float(high.min()), 1e-10 * scale), SMALLEST_DELTA)
+            pairs = discretise(rounds, scale, resolution, stride)
+            high = pairs.above.delta(epsilon[todo])[1]
+            if pairs.above.infinity > 0.5 * known:
+                break  # infinite losses are real
+        here = pairs.below.delta(epsilon[todo])[0]
+        lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
+        here = np.maximum(here, _infinite_loss(rounds))
+        done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)
+        # So far out in the tail that rounding hides the answer: a bound, of unknown looseness.
+        done |= (here == 0.0) & (high < _HIDDEN) & (resolution < 0.5 * tolerance)
+        result[todo[done]] = high[done]
+        todo = todo[~done]
+        if not todo.size:
+            return result
+    raise _not_certified(tolerance)

@@ -1,0 +1,106 @@
+"""Where to call values of X jumps, and where to cap them: estimates that only choose (see jumps).
+
+Any threshold and any cap is valid, so nothing here is certified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._hints.saddle import log_saddle
+
+Bools = npt.NDArray[np.bool_]
+
+_COUNTS = np.append(0.0, 10.0 ** np.arange(-17.0, -2.0, 2.0))
+"""Expected numbers of jumps to choose from (0: there are none)."""
+_FEW_JUMPS = 1e-5
+_MUCH_LESS = 0.5
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of laws with the values above ``b`` called jumps, and an estimate: nothing is certified.
+
+    ``total`` is about (1/n) E[(sum)_+], rather more than less; ``heavy``: much less than without."""
+
+    b: Floats
+    total: Floats
+    heavy: Bools
+
+    @classmethod
+    def best(cls, x: Floats, w: Floats, n: int) -> Split:
+        """For values x and weights w that sum to one: a threshold with a small estimate, of a few."""
+        b = _thresholds(x, w, n)
+        rows, kinds = b.shape
+        flat = np.repeat(x, kinds, axis=0)
+        kept = flat <= b.reshape(-1, 1)
+        weight = np.repeat(w, kinds, axis=0)
+        below = np.where(kept, weight, 0.0)
+        below = below / below.sum(axis=1, keepdims=True)
+        values = np.where(kept, flat, 0.0)
+        usable = values.max(axis=1) > 0.0
+        bulk = np.zeros(len(values))
+        bulk[usable] = _saddle_estimate(values[usable], below[usable], n)
+        mean, variance = typical(values, below, n)
+        reach = flat + n * mean[:, None]
+        # Scarf: E[(y + S)_+] <= (y + sqrt(y^2 + var S)) / 2 for S of mean zero.
+        excess = 0.5 * (reach + np.hypot(reach, np.sqrt(n * variance)[:, None]))
+        jumps = np.where(kept, 0.0, weight * excess).sum(axis=1)
+        total = np.where(usable, bulk + jumps, np.inf).reshape(rows, kinds)
+        least = total.min(axis=1)
+        # The more are called jumps, the faster is the sum of the others.
+        alone = np.where(usable, bulk, np.inf).reshape(rows, kinds)
+        good = (alone <= least[:, None]) & (_COUNTS <= _FEW_JUMPS)
+        last = kinds - 1 - np.argmax(good[:, ::-1], axis=1)
+        chosen = np.where(good.any(axis=1), last, np.argmin(total, axis=1))
+        return cls(b[np.arange(rows), chosen], least, least <= _MUCH_LESS * total[:, 0])
+
+
+def _thresholds(x: Floats, w: Floats, n: int) -> Floats:
+    """Per row and expected number of jumps, the smallest value with no more than that above it."""
+    order = np.argsort(-x, axis=1)
+    mass = np.take_along_axis(w, order, axis=1)
+    above = n * (np.cumsum(mass, axis=1) - mass)
+    last = (above[:, None, :] <= _COUNTS[None, :, None]).sum(axis=2) - 1
+    return np.take_along_axis(np.take_along_axis(x, order, axis=1), last, axis=1)
+
+
+def typical(x: Floats, w: Floats, n: int) -> tuple[Floats, Floats]:
+    """Mean and variance of values cut where fewer than one of n lies beyond: a typical crowd's."""
+    size = np.abs(x)
+    order = np.argsort(-size, axis=1)
+    mass = np.take_along_axis(w, order, axis=1)
+    last = np.maximum((n * np.cumsum(mass, axis=1) <= 1.0).sum(axis=1), 0)
+    last = np.minimum(last, x.shape[1] - 1)
+    cap = np.take_along_axis(np.take_along_axis(size, order, axis=1), last[:, None], axis=1)
+    cut = np.clip(x, -cap, cap)
+    mean = (w * cut).sum(axis=1)
+    return mean, np.maximum((w * cut * cut).sum(axis=1) - mean * mean, 0.0)
+
+
+def _saddle_estimate(x: Floats, w: Floats, n: int) -> Floats:
+    """(1/n) E[(sum)_+] by the saddle point, to a few percent where no jumps decide."""
+    top = x.max(axis=1)
+    with np.errstate(over="ignore"):  # what is too low is raised
+        scaled = x / top[:, None]
+    found = np.log(top / n) + log_saddle(scaled, w, n)
+    return np.asarray(np.exp(np.clip(found, -700.0, 700.0)))
+
+
+def far_enough(x: Floats, w: Floats, b: float, n: int, budget: float) -> float:
+    """A value c >= b such that capping X at c, and -X as well, hardly loosens the bound.
+
+    (X + S)_+ <= (min(X, c) + S)_+ + (X - c)_+ is an equality unless S < -c: so what is lost is about
+    E[(X - c)_+] P(S < -c)."""
+    order = np.argsort(-x)
+    value, above = x[order], np.cumsum(w[order])
+    calls = np.append(0.0, np.cumsum(above[:-1] * -np.diff(value)))
+    mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
+    room = np.maximum(value + n * mean, 0.0) ** 2
+    spread = n * variance + 1e-290
+    hidden = n * ((-x > 0.5 * value[:, None]) @ w) + (spread / np.maximum(room, spread)) ** 2
+    good = (calls * np.minimum(hidden, 1.0) <= budget) & (value >= b)
+    return float(value[max(int(good.cumprod().sum()) - 1, 0)])

@@ -1,0 +1,1 @@
+"""Loss distributions and their sums over rounds."""

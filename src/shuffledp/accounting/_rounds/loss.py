@@ -1,0 +1,296 @@
+"""A privacy profile on a grid: a discrete pair of laws that dominates it, or is dominated by it.
+
+A convex curve that is linear between the points alpha_j = e^{j h} is the profile of a discrete
+pair whose privacy loss lives on the lattice h Z: Q has mass (change of slope) at alpha_j, P has
+alpha_j times that. The profile is sampled at some lattice points (upper values and supporting lines):
+
+* *from above* (connect the dots, Doroshenko et al. 2022): the polygon through the upper values
+  lies above the convex curve, so the discrete pair dominates. What is left at the last point
+  becomes P-mass at an infinite loss;
+* *from below*: follow the supporting line of one sample to the first lattice point beyond its
+  crossing with the next sample's line, then go straight to the next sample (or, where heights would
+  be negative, the other way round). That lies below the higher of the two lines everywhere, so the
+  pair is dominated.
+
+Domination survives adaptive composition (Blackwell; Zhu, Dong, Wang 2022), so sums of independent
+losses of these pairs bound the composed mechanism. Left of alpha = 1 the curve is that of the
+reversed pair; a mechanism's own profile is symmetric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shuffledp._certified.frequencies import NoCertificateError
+from shuffledp._certified.hull import lower_hull
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._curves.profile import PrivacyProfile
+
+OUTWARD = 1e-12
+"""Relative step outward that covers the rounding of slopes and masses (each below 1e-13)."""
+
+_LOST = 1e-9
+_DENSE_SCALES = 7.0
+_TAIL_GROWTH = 0.6  # relative spacing of the tail, times the root of the resolution
+_CHUNK = 48
+_MAX_GRID = 4000
+_LONGEST_TAIL = 4.0
+_LARGEST_LOSS = 340.0
+"""Products of two exponentials end there; the curve is followed no further."""
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Losses ``spacing * j``; samples are taken every ``stride`` (a power of two) points or finer."""
+
+    spacing: float
+    stride: int
+
+
+@dataclass(frozen=True)
+class LossDistribution:
+    """P-masses ``mass`` at losses ``spacing * index`` (increasing), and ``infinity`` at +inf.
+
+    ``mass`` sums to 1 - infinity."""
+
+    spacing: float
+    index: Floats
+    mass: Floats
+    infinity: float
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """A convex decreasing curve on alpha >= 1: vertices at lattice points index[0] = 0 < ..."""
+
+    index: Floats
+    value: Floats
+
+    def q_masses(self, spacing: float) -> Floats:
+        """Q-mass at each vertex beyond the first: differences of slopes."""
+        slope = self.slopes(spacing)
+        return np.asarray(slope - np.append(slope[1:], 0.0))
+
+    def slopes(self, spacing: float) -> Floats:
+        """|slope| of each segment."""
+        left = self.index[:-1]
+        run = np.exp(spacing * left) * np.expm1(spacing * np.diff(self.index))
+        return np.asarray(-np.diff(self.value) / run)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Upper values and supporting lines of one curve at lattice points index[0] = 0 < ...
+
+    The curve is nowhere below ``least``."""
+
+    index: Floats
+    upper: Floats
+    value: Floats
+    slope_low: Floats
+    slope_high: Floats
+    least: float = 0.0
+
+    @classmethod
+    def at(
+        cls,
+        profile: PrivacyProfile,
+        index: Floats,
+        spacing: float,
+        resolution: float,
+        both_sides: bool,
+    ) -> Samples:
+        epsilon = index * spacing
+        if both_sides:
+            upper, lines = profile.both(epsilon, resolution)
+            upper = np.where(epsilon >= profile.epsilon_max, 0.0, np.minimum(upper, 1.0))
+        else:
+            lines = profile.support(epsilon, resolution)
+            upper = lines.value
+        value = np.minimum(lines.value, upper)
+        return cls(index, upper, value, lines.slope_low, lines.slope_high, profile.infinite_loss)
+
+    def merge(self, other: Samples) -> Samples:
+        order = np.argsort(np.concatenate([self.index, other.index]))
+        pairs = zip(self._columns, other._columns, strict=True)
+        joined = self._with(np.concatenate([mine, new])[order] for mine, new in pairs)
+        # The curve falls: what bounds it at one point bounds it further on.
+        return replace(joined, upper=np.minimum.accumulate(joined.upper))
+
+    def upto(self, stop: int) -> Samples:
+        return self._with(column[:stop] for column in self._columns)
+
+    @property
+    def _columns(self) -> tuple[Floats, ...]:
+        return self.index, self.upper, self.value, self.slope_low, self.slope_high
+
+    def _with(self, columns: Iterable[Floats]) -> Samples:
+        index, upper, value, slope_low, slope_high = columns
+        return Samples(index, upper, value, slope_low, slope_high, self.least)
+
+
+def sample(
+    profile: PrivacyProfile,
+    lattice: Lattice,
+    floor: float,
+    resolution: float,
+    both_sides: bool = True,
+) -> Samples:
+    """Sample a curve until it falls to ``floor``: dense in the bulk, thinner in the tail, and down
+    to single lattice points where it has a corner.
+
+    Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
+    h, stride = lattice.spacing, lattice.stride
+    index = _base_grid(profile, h, stride, _TAIL_GROWTH * math.sqrt(resolution))
+    dense = math.ceil(min(_DENSE_SCALES * profile.scale / (h * stride) + 1.0, index.size))
+    found = Samples.at(profile, index[:dense], h, resolution, both_sides)
+    while found.index.size < index.size and found.upper[-1] > floor:
+        start = found.index.size
+        more = index[start : start + _CHUNK]
+        found = found.merge(Samples.at(profile, more, h, resolution, both_sides))
+        if found.upper[-1] >= found.upper[start - 1] * (1.0 - 1e-9):
+            break  # flat: the rest is mass at an infinite loss
+    limit = max(floor, found.upper[-1] * (1.0 + 1e-9))
+    enough = np.flatnonzero(found.upper <= limit)
+    if enough.size:
+        found = found.upto(max(int(enough[0]) + 1, 2))
+    while (inner := _corners(found, h, profile.scale)).size:
+        found = found.merge(Samples.at(profile, inner, h, resolution, both_sides))
+    return found
+
+
+def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
+    last = profile.epsilon_max / h
+    reachable = min(last, _LARGEST_LOSS / h)
+    scales = _DENSE_SCALES * profile.scale / h
+    dense = math.ceil(min(scales / stride, reachable / stride, _MAX_GRID))
+    index = [stride * i for i in range(max(dense, 1) + 1)]
+    while index[-1] < reachable and len(index) < 2 * _MAX_GRID:
+        index.append(index[-1] + stride * max(1, math.floor(growth * index[-1] / stride)))
+    points = np.asarray(index, dtype=np.float64)
+    if last > reachable:
+        return points
+    end = stride * max(1.0, math.ceil(last / stride))
+    return np.append(points[points < end], end)
+
+
+def _corners(found: Samples, h: float, scale: float) -> Floats:
+    """Middles of the cells whose curve bends more than a smooth curve's of this scale would."""
+    if scale == 0.0:  # nothing but what is seen at once: no bends
+        return np.zeros(0)
+    gap, width = _bend(found, h), np.diff(found.index)
+    relative = width * h / scale
+    smooth = relative**2 * (1.0 + (found.index[:-1] * h / scale) ** 2) / 8.0
+    bent = (gap > 3.0 * smooth * found.value[:-1]) & (width > 1.0) & (found.value[:-1] > 0.0)
+    return np.asarray(np.floor(0.5 * (found.index[:-1] + found.index[1:]))[bent])
+
+
+def _bend(found: Samples, h: float) -> Floats:
+    """Height of the chord between neighbouring line values above the lines' crossing."""
+    run = np.expm1(h * np.diff(found.index)) * np.exp(h * found.index[:-1])
+    fall = found.value[:-1] - found.value[1:]
+    steep = np.maximum(found.slope_high[:-1], fall / run)
+    flat = np.minimum(found.slope_low[1:], fall / run)
+    # Crossing at a share of the run: v0 - steep x = v1 + flat (run - x).
+    across = np.clip((fall - flat * run) / np.maximum(steep - flat, 1e-300), 0.0, run)
+    return np.asarray((steep - fall / run) * across)
+
+
+def dominating(samples: Samples, spacing: float) -> LossDistribution:
+    """The discrete pair above a symmetric curve."""
+    side = _hull(Polygon(samples.index, samples.upper * (1.0 + OUTWARD)), spacing)
+    return _assemble(side, side, spacing)
+
+
+def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistribution:
+    """The discrete pair below the pair whose curve is ``forward`` and, reversed, ``backward``."""
+    sides = [_below(samples, spacing) for samples in (forward, backward)]
+    start = min(side.value[0] for side in sides)
+    right, left = (
+        _hull(Polygon(side.index, np.append(start, side.value[1:])), spacing) for side in sides
+    )
+    return _assemble(right, left, spacing)
+
+
+def _below(found: Samples, h: float) -> Polygon:
+    """The lower polygon (see the module); it ends where the last useful line reaches ``least``."""
+    least = found.least * (1.0 - OUTWARD)
+    dead = np.flatnonzero(found.value <= least)
+    count = int(dead[0]) if dead.size else found.index.size
+    if count == 0:
+        return Polygon(np.array([0.0, 1.0]), np.full(2, least))
+    points, heights = _along_the_lines(found.upto(count), h)
+    # The last line, down to the last lattice point where it is still above ``least``; a line that
+    # hardly falls is not followed beyond reason, and one that does not fall at all is mass at infinity.
+    end, steep = float(points[count - 1]), float(found.slope_high[count - 1])
+    height = max(float(heights[count - 1]) - least, 0.0)
+    fall = math.log1p(height / (max(steep, 1e-300) * math.exp(h * end)))
+    last = math.floor(min(fall, _LONGEST_TAIL) / h - 1e-9)
+    if last >= 1 and steep > 0.0:
+        points, heights = np.append(points, end + last), np.append(heights, least)
+    elif steep > 0.0:
+        heights = np.where(points >= end, np.minimum(heights, least), heights)
+    order = np.argsort(points, kind="stable")
+    # Next to a flat end the line before it may dip: a falling curve is below its lowest point so far.
+    lowest = np.minimum.accumulate(heights[order]) * (1.0 - OUTWARD)
+    if points.size < 2:
+        return Polygon(np.array([0.0, 1.0]), np.full(2, min(float(lowest[0]), least)))
+    return Polygon(points[order], lowest)
+
+
+def _along_the_lines(found: Samples, h: float) -> tuple[Floats, Floats]:
+    """Lattice points and heights of a polygon below the lines: first the samples, then what is between.
+
+    Follow a line to the first lattice point beyond its crossing with the next one, then go straight to
+    the next sample. Where that height would be negative, go straight to the next line at the last
+    lattice point before the crossing, and follow that one. Samples reached so are lowered."""
+    index, value = found.index, found.value
+    steep, flat = found.slope_high[:-1], found.slope_low[1:]
+    alpha = np.exp(h * index)
+    run = np.diff(alpha)
+    across = (value[:-1] - value[1:] - flat * run) / np.maximum(steep - flat, 1e-300)
+    place = np.log1p(np.clip(across, 0.0, run) / alpha[:-1]) / h + index[:-1]
+    beyond = np.clip(np.ceil(place + 1e-9), index[:-1] + 1.0, index[1:])
+    before = np.clip(np.floor(place - 1e-9), index[:-1], index[1:] - 1.0)
+    reached = value[:-1] - steep * alpha[:-1] * np.expm1(h * (beyond - index[:-1]))
+    onto = value[1:] + flat * alpha[1:] * -np.expm1(h * (before - index[1:]))
+    corner, height = np.where(reached < 0.0, [before, onto], [beyond, reached])
+    at_next, at_own = corner == index[1:], corner == index[:-1]
+    lowered = value.copy()
+    lowered[1:] = np.where(at_next, np.minimum(lowered[1:], height), lowered[1:])
+    lowered[:-1] = np.where(at_own, np.minimum(lowered[:-1], height), lowered[:-1])
+    inside = ~(at_next | at_own)
+    return np.concatenate([index, corner[inside]]), np.concatenate([lowered, height[inside]])
+
+
+def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution:
+    """Join the curve (right) and the reversed pair's curve (left), which agree at alpha = 1."""
+    for _ in range(4):
+        q_right, q_left = right.q_masses(spacing), left.q_masses(spacing)
+        centre = 1.0 - right.value[0] - float(q_right.sum()) - float(q_left.sum())
+        if centre >= 0.0:
+            break
+        # The joint is not convex (no mass at loss 0): lower it until it is. The true curve is
+        # convex and below its neighbours, so this stays above it.
+        per_unit = 1.0 + sum(1.0 / math.expm1(spacing * s.index[1]) for s in (right, left))
+        lower = right.value[0] + centre / per_unit
+        right, left = (
+            _hull(Polygon(s.index, np.append(lower, s.value[1:])), spacing) for s in (right, left)
+        )
+    p_right = np.exp(spacing * right.index[1:]) * q_right
+    index = np.concatenate([-left.index[:0:-1], [0.0], right.index[1:]])
+    # Masses and centre may be negative by rounding (below OUTWARD): they are none.
+    mass = np.maximum(np.concatenate([q_left[::-1], [centre], p_right]), 0.0)
+    if abs(math.fsum(mass) + float(right.value[-1]) - 1.0) > _LOST:
+        raise NoCertificateError("the curve's masses do not add up on this lattice")
+    keep = (mass > 0.0) | (index == 0.0)
+    return LossDistribution(spacing, index[keep], mass[keep], float(right.value[-1]))
+
+
+def _hull(polygon: Polygon, spacing: float) -> Polygon:
+    keep = lower_hull(np.expm1(spacing * polygon.index), polygon.value)
+    return Polygon(polygon.index[keep], polygon.value[keep])

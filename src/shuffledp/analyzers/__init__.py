@@ -1,1 +1,0 @@
-"""What an analyst does with tallies: debias, project, give confidence intervals."""

@@ -1,0 +1,204 @@
+"""From raw values to a protocol's inputs, or a clear account of what does not belong.
+
+Missing are None, nan, not-a-time and masked entries. What is neither missing nor in the domain is
+outside. Both are errors unless the protocol was made with a place for them.
+
+>>> CategoryIndex.of(["no", "yes"]).places(["yes", "no", "yes"])
+array([1, 0, 1])
+>>> CategoryIndex.of(["no", "yes"]).places(["yes", None, "maybe"])
+Traceback (most recent call last):
+    ...
+shuffledp.collecting._domain.DomainError: 2 of 3 values are not in the domain: 1 missing, 1 outside it; \
+first ones: [1] None, [2] 'maybe'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+MOST_CATEGORIES = 2**20
+_EXAMPLES = 5
+_EXACT = 2**53
+_COMPARABLE = {"i": "biuf", "U": "U"}
+"""Kinds of arrays that can be compared with categories of a kind."""
+
+
+class DomainError(ValueError):
+    """Values that are missing or outside the domain.
+
+    Attributes:
+        total: how many values there were.
+        missing, outside: how many of them were missing, or not in the domain.
+        examples: (index, value) of the first few.
+    """
+
+    def __init__(self, total: int, missing: int, outside: int, examples: list[tuple[int, Any]]):
+        self.total, self.missing, self.outside = total, missing, outside
+        self.examples = tuple(examples)
+        listed = ", ".join(f"[{index}] {_short(value)}" for index, value in self.examples)
+        super().__init__(
+            f"{missing + outside} of {total} values are not in the domain: {missing} missing, "
+            f"{outside} outside it; first ones: {listed}"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.total, self.missing, self.outside, list(self.examples))
+
+
+def _short(value: Any) -> str:
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def refuse(column: npt.NDArray[Any], missing: Mask, outside: Mask) -> None:
+    """DomainError unless both masks are empty."""
+    wrong = np.flatnonzero(missing | outside)
+    if wrong.size:
+        flat = column.reshape(-1)
+        examples = [(int(i), flat[i]) for i in wrong[:_EXAMPLES]]
+        raise DomainError(flat.size, int(missing.sum()), int(outside.sum()), examples)
+
+
+def checked_categories(categories: Any) -> tuple[Any, ...]:
+    """At least two different strings, whole numbers, booleans or finite numbers."""
+    if isinstance(categories, (str, bytes)) or not hasattr(categories, "__len__"):
+        raise TypeError(f"categories must be a list of values, got {categories!r}")
+    size = len(categories)
+    if not 2 <= size <= MOST_CATEGORIES:
+        raise ValueError(
+            f"categories must hold 2 to {MOST_CATEGORIES} values, got {size}; a larger domain needs a "
+            "coarser public list (prefixes, a grid, or hashes of the values)"
+        )
+    plain = tuple(_plain(value) for value in categories)
+    seen: set[Hashable] = set()
+    for place, value in enumerate(plain):
+        if value in seen:
+            raise ValueError(f"categories must be different, got {value!r} again at {place}")
+        seen.add(value)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """A category as JSON knows it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise TypeError(f"categories must be strings, whole or finite numbers, got {value!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryIndex:
+    """The place of each category, for looking up columns.
+
+    ``ranked`` are the categories in order and ``order`` their places, if all are whole numbers or all
+    are strings: then arrays of their kind are looked up without a loop."""
+
+    known: dict[Any, int]
+    ranked: npt.NDArray[Any] | None
+    order: Places
+    consecutive: bool
+
+    @classmethod
+    def of(cls, categories: Sequence[Any]) -> CategoryIndex:
+        known = {category: place for place, category in enumerate(categories)}
+        whole = all(isinstance(c, int) and abs(c) < _EXACT for c in categories)
+        if not whole and not all(isinstance(c, str) for c in categories):
+            return cls(known, None, np.zeros(0, dtype=np.int64), False)
+        array = np.array(categories, dtype=np.int64 if whole else np.str_)
+        order = np.argsort(array, kind="stable").astype(np.int64)
+        ranked = array[order]
+        gapless = whole and int(ranked[-1]) - int(ranked[0]) + 1 == len(ranked)
+        return cls(known, ranked, order, gapless and bool((array == ranked).all()))
+
+    def places(self, column: Any, other: int | None = None) -> Any:
+        """The place of each value; ``other`` for what is missing or not there, else a DomainError."""
+        array = as_column(column)
+        if self.consecutive and array.dtype.kind in "iu" and array.size and self._spans(array):
+            assert self.ranked is not None
+            first = int(self.ranked[0])
+            return array.astype(np.int64) - first if first else array
+        places = self._look_up(array)
+        wrong = places < 0
+        if other is not None:
+            return np.where(wrong, other, places)
+        if wrong.any():
+            missing = missing_in(array).reshape(-1)
+            refuse(array, missing, wrong.reshape(-1) & ~missing)
+        return places
+
+    def _spans(self, array: npt.NDArray[Any]) -> bool:
+        """Whether all values of an array are categories, which are consecutive numbers."""
+        assert self.ranked is not None
+        return bool(
+            int(self.ranked[0]) <= int(array.min()) <= int(array.max()) <= int(self.ranked[-1])
+        )
+
+    def _look_up(self, array: npt.NDArray[Any]) -> Places:
+        """Places, -1 for what is not there."""
+        if self.ranked is not None and array.dtype.kind in _COMPARABLE[self.ranked.dtype.kind]:
+            # Beyond 2^53 integers are compared as floats, but no category lies there.
+            at = np.minimum(np.searchsorted(self.ranked, array), len(self.ranked) - 1)
+            return np.where(self.ranked[at] == array, self.order[at], -1)
+        values = array.reshape(-1).tolist()
+        try:
+            found = list(map(self.known.get, values, repeat(-1)))
+        except TypeError:  # lists and the like
+            found = [self.known.get(v, -1) if isinstance(v, Hashable) else -1 for v in values]
+        return np.array(found, dtype=np.int64).reshape(array.shape)
+
+
+def as_column(column: Any) -> npt.NDArray[Any]:
+    """One value (no dimension) or a one-dimensional array; masked entries become None."""
+    array: npt.NDArray[Any]
+    if isinstance(column, np.ma.MaskedArray):
+        array = np.array(column.data, dtype=object)
+        array[np.ma.getmaskarray(column)] = None
+    elif isinstance(column, (list, tuple)):
+        array = _as_typed(column)
+    else:
+        array = np.asarray(column)
+    if array.ndim > 1:
+        raise ValueError(f"column must be one value or one-dimensional, got shape {array.shape}")
+    return array
+
+
+def _as_typed(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """An array that keeps every value: NumPy would turn [1, "a"] into strings."""
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        array[place] = value
+    return array
+
+
+def missing_in(array: npt.NDArray[Any]) -> Mask:
+    """Where nothing was given."""
+    if array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array))
+    if array.dtype.kind != "O":
+        return np.zeros(array.shape, dtype=np.bool_)
+    found = [_is_missing(value) for value in array.reshape(-1)]
+    return np.array(found, dtype=np.bool_).reshape(array.shape)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # nan, not-a-time
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor different
+        return True

@@ -1,0 +1,167 @@
+"""What every protocol is: clients encode and randomize, somebody shuffles, an analyst counts and debiases.
+
+A protocol is a frozen value. Its parameters are public, travel as JSON (``to_dict``) and are the same
+for clients, shuffler and analyst; private data and generators are arguments of its methods.
+
+    column --encode--> inputs --randomizer--> reports --(shuffle)--> count --> tally --analyze--> result
+
+Tallies of different pieces of the reports add up, so an engine needs only ``randomize`` and ``count``
+on batches, a sum, and one ``analyze(tally=..., n=...)`` at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp import _validate
+from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.randomizers._categories import Counts
+
+FORMAT_VERSION = 1
+"""Of ``to_dict``. A reader refuses what it does not know."""
+MOST_USERS = 2**40
+
+
+class Protocol(ABC):
+    """One randomizer with the encoding before it and the analysis after it.
+
+    Attributes:
+        name: "histogram", "sum" or "mean".
+        randomizer: what a client runs on encoded values.
+        n: the planned number of honest reports in one shuffle.
+        epsilon, delta: the target that ``rounds`` collections on the same people meet together.
+    """
+
+    name: ClassVar[str]
+    randomizer: Any
+    n: int
+    epsilon: float
+    delta: float
+    rounds: int
+
+    @abstractmethod
+    def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+        """The randomizer's inputs for raw values (an array, a list, or one value).
+
+        DomainError for missing values and values outside the domain. ``rng`` is used only where the
+        encoding is itself random (rounding of numbers)."""
+
+    def randomize(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+        """What the clients send: one report per value, or one report for one value.
+
+        Secure and exact; ``rng`` makes it repeatable, for simulations only."""
+        return self.randomizer.randomize(self.encode(column, rng=rng), rng=rng)
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """The type of a report's numbers."""
+        return self._no_reports.dtype
+
+    @property
+    def report_shape(self) -> tuple[int, ...]:
+        """The shape of one report: () for a number, (width,) for a row of numbers."""
+        return self._no_reports.shape[1:]
+
+    @property
+    def _no_reports(self) -> npt.NDArray[Any]:
+        return np.asarray(self.randomizer.randomize(np.zeros(0, dtype=np.int64)))
+
+    def count(self, reports: Any) -> Counts:
+        """The tally: all that the analysis needs of (shuffled) reports. Checks every report.
+
+        Tallies of pieces add up to the tally of the whole."""
+        return np.asarray(self.randomizer.support(reports))
+
+    @property
+    def tally_size(self) -> int:
+        """The length of a tally."""
+        return len(self.count(self._no_reports))
+
+    @abstractmethod
+    def analyze(
+        self, reports: Any = None, *, tally: Any = None, n: int | None = None, **assumptions: Any
+    ) -> Any:
+        """The result, from shuffled reports or from their tally and number.
+
+        ``assumptions`` (see ``collecting.statement.state_privacy``): honest_fraction, minimum_honest,
+        rounds, ledger, reservation."""
+
+    def mechanism(self, *, honest: int | None = None, rounds: int | None = None) -> Mechanism:
+        """What the accountant sees: ``rounds`` shuffles of ``honest`` reports (default: as planned)."""
+        users = self.n if honest is None else honest
+        return Shuffled(self.randomizer, n=users) * (self.rounds if rounds is None else rounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All parameters, ready for JSON; ``protocol_from_dict`` gives the same protocol back."""
+        return {"protocol": self.name, "version": FORMAT_VERSION, **self._parameters()}
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """What ``_restore`` needs, ready for JSON."""
+
+    @classmethod
+    @abstractmethod
+    def _restore(cls, parameters: dict[str, Any]) -> Self:
+        """The protocol of ``_parameters``; nothing is calibrated again."""
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> Self:
+        """The protocol that ``to_dict`` described."""
+        checked_description(description, cls.name)
+        try:
+            return cls._restore(description)
+        except KeyError as missing:
+            raise ValueError(f"the description of the protocol has no {missing}") from None
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that differ for protocols whose reports must not be mixed."""
+        return hashlib.sha256(canonical_json(self.to_dict()).encode()).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """One text for equal values: sorted keys, no spaces, plain ASCII, no nan."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def checked_description(description: Any, *names: str) -> str:
+    """The protocol's name in a description of a known version."""
+    if not isinstance(description, dict):
+        raise TypeError(f"the description of a protocol must be a dict, got {description!r}")
+    name, version = description.get("protocol"), description.get("version")
+    if name not in names:
+        raise ValueError(f"protocol must be {' or '.join(map(repr, names))}, got {name!r}")
+    if version != FORMAT_VERSION:
+        raise ValueError(f"version must be {FORMAT_VERSION} for this release, got {version!r}")
+    return str(name)
+
+
+def checked_tally(
+    protocol: Protocol, reports: Any, tally: Any, n: int | None
+) -> tuple[Counts, int]:
+    """(tally, n) from reports or from a tally: exactly one of them is given."""
+    if (reports is None) == (tally is None):
+        raise ValueError("give either reports or tally (with n)")
+    if reports is not None:
+        if n is not None:
+            raise ValueError(f"n is the number of reports when reports are given, got {n=}")
+        counted, rows = protocol.count(reports), np.asarray(reports)
+        n = 1 if rows.ndim == len(protocol.report_shape) else len(rows)
+        return counted, _validate.count("n", n)
+    if n is None:
+        raise ValueError("tally needs n, the number of reports it counts")
+    users = _validate.count("n", n, most=MOST_USERS)
+    counts = np.atleast_1d(_validate.integers("tally", tally)).astype(np.int64)
+    if counts.shape != (protocol.tally_size,):
+        raise ValueError(f"tally must have shape ({protocol.tally_size},), got {counts.shape}")
+    if counts.min() < 0 or counts.max() > users:
+        raise ValueError(
+            f"tally must be in [0, n] = [0, {users}], got {counts.min()} .. {counts.max()}"
+        )
+    return counts, users

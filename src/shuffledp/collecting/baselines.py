@@ -1,0 +1,141 @@
+"""The same question without a shuffler, and with a trusted curator: what does the shuffler buy?
+
+* Local: nobody is trusted. The same kinds of randomizers with epsilon0 = epsilon, the best one for that
+  (all rounds together: epsilon0 = epsilon / rounds).
+* Central: a curator sees all data and adds Gaussian noise, calibrated exactly to (epsilon, delta)
+  (``collecting._gaussian``; rounds together: noise larger by their square root, which is exact for
+  Gaussian noise).
+
+Both give the expected squared error exactly, and can be simulated. They are yardsticks: the simulated
+curator's noise is ordinary floating-point noise, not fit for release.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shuffledp._certified.rounding import Floats
+from shuffledp.collecting._fixed_point import FixedPointDecoder
+from shuffledp.collecting._gaussian import analytic_gaussian_sigma
+from shuffledp.collecting._histogram_choice import best_local, mean_variance
+from shuffledp.collecting._number_choice import relative_variance
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.collecting.number import NumberProtocol
+from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+
+
+class Baseline(ABC):
+    """Another way to answer a protocol's question at the same (epsilon, delta)."""
+
+    @property
+    @abstractmethod
+    def standard_error(self) -> float:
+        """Root of the expected squared error: of a count (mean over categories), or of the sum or mean.
+
+        For sums and means it is the largest over all data."""
+
+    @abstractmethod
+    def simulate(self, column: Any, rng: np.random.Generator) -> Any:
+        """One random answer for raw values: counts per category, or a number."""
+
+
+@dataclass(frozen=True)
+class LocalHistogram(Baseline):
+    """Randomized reports that need no shuffler."""
+
+    protocol: HistogramProtocol
+    randomizer: FrequencyRandomizer
+
+    @property
+    def standard_error(self) -> float:
+        return math.sqrt(self.protocol.n * mean_variance(self.randomizer))
+
+    def simulate(self, column: Any, rng: np.random.Generator) -> Floats:
+        values = np.atleast_1d(self.protocol.encode(column))
+        support = self.randomizer.support(self.randomizer.randomize(values, rng=rng))
+        return self.randomizer.estimate(support, values.size)
+
+
+@dataclass(frozen=True)
+class CentralHistogram(Baseline):
+    """True counts plus Gaussian noise; a substitution moves them by sqrt(2)."""
+
+    protocol: HistogramProtocol
+    sigma: float
+
+    @property
+    def standard_error(self) -> float:
+        return self.sigma
+
+    def simulate(self, column: Any, rng: np.random.Generator) -> Floats:
+        values = np.atleast_1d(self.protocol.encode(column))
+        counts = np.bincount(values, minlength=self.protocol.k)
+        return np.asarray(counts + self.sigma * rng.standard_normal(self.protocol.k))
+
+
+@dataclass(frozen=True)
+class LocalNumber(Baseline):
+    """Randomized rounding and k-ary randomized response with the best number of levels."""
+
+    protocol: NumberProtocol
+    randomizer: KaryRandomizedResponse
+
+    @property
+    def standard_error(self) -> float:
+        worst = FixedPointDecoder.of(self.randomizer).worst_variance
+        n = self.protocol.n
+        return self._width * math.sqrt(n * worst) * self.protocol._scale(n)
+
+    @property
+    def _width(self) -> float:
+        return (self.protocol.high - self.protocol.low) / (self.randomizer.k - 1)
+
+    def simulate(self, column: Any, rng: np.random.Generator) -> float:
+        numbers = np.atleast_1d(self.protocol._checked(column))
+        place = (numbers - self.protocol.low) / self._width
+        below = np.floor(place)
+        values = (below + (rng.random(numbers.size) < place - below)).astype(np.int64)
+        tally = self.randomizer.support(self.randomizer.randomize(values, rng=rng))
+        total = FixedPointDecoder.of(self.randomizer).total(tally)
+        n = numbers.size
+        return (n * self.protocol.low + self._width * total) * self.protocol._scale(n)
+
+
+@dataclass(frozen=True)
+class CentralNumber(Baseline):
+    """The true sum or mean plus Gaussian noise; a substitution moves the sum by high - low."""
+
+    protocol: NumberProtocol
+    sigma: float
+
+    @property
+    def standard_error(self) -> float:
+        return self.sigma * self.protocol._scale(self.protocol.n)
+
+    def simulate(self, column: Any, rng: np.random.Generator) -> float:
+        numbers = np.atleast_1d(self.protocol._checked(column))
+        noisy = float(numbers.sum()) + self.sigma * float(rng.standard_normal())
+        return noisy * self.protocol._scale(numbers.size)
+
+
+def local_baseline(protocol: HistogramProtocol | NumberProtocol) -> Baseline:
+    """The best local protocol for the same question: pure epsilon-DP, so it also meets (epsilon, delta)."""
+    epsilon0 = protocol.epsilon / protocol.rounds
+    if isinstance(protocol, HistogramProtocol):
+        return LocalHistogram(protocol, best_local(protocol.k, epsilon0))
+    responses = [KaryRandomizedResponse(k=k, epsilon0=epsilon0) for k in range(2, 18)]
+    return LocalNumber(protocol, min(responses, key=relative_variance))
+
+
+def central_baseline(protocol: HistogramProtocol | NumberProtocol) -> Baseline:
+    """The Gaussian mechanism of a trusted curator for the same question."""
+    sigma = analytic_gaussian_sigma(protocol.epsilon, protocol.delta) * math.sqrt(protocol.rounds)
+    if isinstance(protocol, HistogramProtocol):
+        return CentralHistogram(protocol, sigma * math.sqrt(2.0))
+    return CentralNumber(protocol, sigma * (protocol.high - protocol.low))

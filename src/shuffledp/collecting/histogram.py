@@ -1,0 +1,156 @@
+"""Histograms: how many people hold each of a public list of categories.
+
+The randomizer is chosen by calibration to the certified (epsilon, delta) (see ``histogram_choice``), or
+given. Estimates are unbiased, with the randomizer's exact variance.
+
+>>> survey = HistogramProtocol(["cat", "dog", "fish"], epsilon=1.0, delta=1e-6, n=10_000)
+>>> reports = survey.randomize(["cat"] * 6_000 + ["dog"] * 4_000)
+>>> result = survey.analyze(reports)
+>>> bool(abs(result.counts[0] - 6_000) < 10 * result.standard_errors[0])
+True
+>>> result.privacy.epsilon <= 1.0
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp.collecting._domain import CategoryIndex, checked_categories
+from shuffledp.collecting._histogram_choice import best_calibrated
+from shuffledp.collecting._plan import checked_plan, require_target
+from shuffledp.collecting._protocol import Protocol, checked_tally
+from shuffledp.collecting._randomizer_codec import canonical, describe, restore
+from shuffledp.collecting.histogram_result import HistogramResult
+from shuffledp.collecting.statement import state_privacy
+from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.subset import SubsetSelection
+
+
+@dataclass(frozen=True, init=False)
+class HistogramProtocol(Protocol):
+    """Count people by category, in ``rounds`` collections that meet (epsilon, delta) together.
+
+    ``other`` names the category of whatever is missing or not in the list; it is added to the list if
+    it is not there. Without it such values are an error."""
+
+    name: ClassVar[str] = "histogram"
+    categories: tuple[Any, ...]
+    epsilon: float
+    delta: float
+    n: int
+    randomizer: FrequencyRandomizer
+    rounds: int
+    other: Any
+
+    def __init__(
+        self,
+        categories: Any,
+        epsilon: float,
+        delta: float,
+        n: int,
+        randomizer: FrequencyRandomizer | None = None,
+        rounds: int = 1,
+        other: Any = None,
+    ) -> None:
+        listed = _with_other(checked_categories(categories), other)
+        plan = checked_plan(epsilon, delta, n, rounds)
+        k = len(listed)
+        chosen = best_calibrated(k, **plan) if randomizer is None else randomizer
+        self._assign(listed, other, _suitable(canonical(chosen), k), plan)
+        require_target(self)
+
+    def _assign(
+        self, categories: tuple[Any, ...], other: Any, randomizer: Any, plan: dict[str, Any]
+    ) -> None:
+        fields = {"categories": categories, "other": other, "randomizer": randomizer, **plan}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return len(self.categories)
+
+    def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+        """The place of each value in ``categories``."""
+        return self._index.places(column, None if self.other is None else self._other_place)
+
+    @cached_property
+    def _index(self) -> CategoryIndex:
+        return CategoryIndex.of(self.categories)
+
+    @cached_property
+    def _other_place(self) -> int:
+        return self.categories.index(self.other)
+
+    def analyze(
+        self,
+        reports: Any = None,
+        *,
+        tally: Any = None,
+        n: int | None = None,
+        confidence: float = 0.95,
+        **assumptions: Any,
+    ) -> HistogramResult:
+        """Unbiased counts with error bars, from shuffled reports or from their tally and number."""
+        support, received = checked_tally(self, reports, tally, n)
+        _check_sum(self.randomizer, int(support.sum()), received)
+        privacy = state_privacy(self, received, **assumptions)
+        return HistogramResult(
+            self.categories, support, received, self.randomizer, privacy, confidence
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "categories": list(self.categories),
+            "other": self.other,
+            "randomizer": describe(self.randomizer),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n": self.n,
+            "rounds": self.rounds,
+        }
+
+    @classmethod
+    def _restore(cls, parameters: dict[str, Any]) -> Self:
+        plan = checked_plan(*(parameters[name] for name in ("epsilon", "delta", "n", "rounds")))
+        listed = checked_categories(parameters["categories"])
+        other = parameters["other"]
+        if other is not None and other not in listed:
+            raise ValueError(f"other must be one of the categories, got {other!r}")
+        self = cls.__new__(cls)
+        self._assign(listed, other, _suitable(restore(parameters["randomizer"]), len(listed)), plan)
+        return self
+
+
+def _with_other(categories: tuple[Any, ...], other: Any) -> tuple[Any, ...]:
+    if other is None or other in categories:
+        return categories
+    return checked_categories((*categories, other))
+
+
+def _check_sum(randomizer: FrequencyRandomizer, total: int, n: int) -> None:
+    """Where every report supports equally many categories, the tally's sum is known."""
+    each = 1 if isinstance(randomizer, KaryRandomizedResponse) else None
+    each = randomizer.size if isinstance(randomizer, SubsetSelection) else each
+    if each is not None and total != each * n:
+        raise ValueError(f"tally must sum to n = {n} times {each}, got {total}")
+
+
+def _suitable(randomizer: Any, k: int) -> FrequencyRandomizer:
+    if not isinstance(randomizer, FrequencyRandomizer):
+        raise TypeError(f"randomizer must be one of categories, got {randomizer!r}")
+    if randomizer.k != k:
+        raise ValueError(f"randomizer must have k = {k} categories, got {randomizer!r}")
+    p, q = randomizer.support_probability
+    if not p > q:
+        raise ValueError(f"randomizer must depend on its input, got {randomizer!r}")
+    _validate.sampled_epsilon0(randomizer.epsilon0)
+    return randomizer

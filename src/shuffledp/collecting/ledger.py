@@ -1,0 +1,312 @@
+"""What has been collected from whom, and how much privacy is left.
+
+A ledger is one append-only file (see ``chained_log``). Before a collection its cost is reserved: the
+accountant composes it with everything collected from the same population (adaptively: each collection
+may depend on the results before it), and refuses it if the certified total would exceed the budget.
+Afterwards it is committed with the honest reports that really came, or released if it never ran. A
+reservation that is neither (a crash) goes on counting as planned; analyze the reports again to commit
+what really came. A file of reports may be analyzed again after that as well: it is not counted twice.
+
+A population is a set of people, named by the caller; people must not be in two populations. Fewer
+honest reports than reserved may cost more than the budget: that has happened then, so it is recorded,
+warned about, and nothing more can be reserved.
+
+>>> import tempfile
+>>> from shuffledp import KaryRandomizedResponse
+>>> from shuffledp.collecting.histogram import HistogramProtocol
+>>> survey = HistogramProtocol(["no", "yes"], epsilon=0.5, delta=1e-8, n=10_000)
+>>> with tempfile.TemporaryDirectory() as folder:
+...     ledger = Ledger(folder + "/ledger.jsonl", budget=(1.0, 1e-6))
+...     ticket = ledger.reserve(survey, population="readers")
+...     result = survey.analyze(
+...         survey.randomize(["yes"] * 10_000), ledger=ledger, reservation=ticket
+...     )
+...     result.privacy.total_epsilon < 0.5
+True
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shuffledp import _validate
+from shuffledp._digits import rounded_up
+from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
+from shuffledp.collecting._certificate import certified_epsilon
+from shuffledp.collecting._log import LogCorruptError, OpenLog, Record, locked
+from shuffledp.collecting._protocol import Protocol
+from shuffledp.collecting._randomizer_codec import describe, restore
+
+_VERSION = 1
+
+
+class BudgetExceededError(RuntimeError):
+    """The collection would cost more than is left. It must not be run.
+
+    Attributes:
+        epsilon: the certified total with the collection.
+        budget: (epsilon, delta).
+    """
+
+    def __init__(self, population: str, epsilon: float, budget: tuple[float, float]) -> None:
+        self.population, self.epsilon, self.budget = population, epsilon, budget
+        super().__init__(
+            f"all collections on {population!r} together would be certified for epsilon = "
+            f"{rounded_up(epsilon, 6)} at delta = {budget[1]:g}; the budget is {budget[0]:.6g}"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.population, self.epsilon, self.budget)
+
+
+class OverspentWarning(UserWarning):
+    """A collection had so few honest reports that it cost more than the budget."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """One collection of the ledger: ``status`` is "reserved", "committed" or "released".
+
+    ``batch`` names the reports that were committed, if they came from a file."""
+
+    id: str
+    population: str
+    fingerprint: str
+    randomizer: dict[str, Any]
+    honest: int
+    status: str
+    note: str
+    batch: str | None = None
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What it costs."""
+        return Shuffled(restore(self.randomizer), n=self.honest)
+
+
+@dataclass(frozen=True, init=False)
+class Ledger:
+    """The ledger in the file ``path``, made on first use with a ``budget`` of (epsilon, delta).
+
+    The budget holds for every population on its own, and can not be changed later."""
+
+    path: Path
+    budget: tuple[float, float]
+
+    def __init__(self, path: str | os.PathLike[str], budget: tuple[float, float]) -> None:
+        epsilon, delta = _checked_budget(budget)
+        object.__setattr__(self, "path", Path(path))
+        object.__setattr__(self, "budget", (epsilon, delta))
+        with locked(self.path) as log:
+            if not log.records:
+                first = {"ledger": _VERSION, "epsilon": epsilon, "delta": delta}
+                log.append(first | {"time": _now()})
+        with self._open() as log:
+            _collections(log.records, self.path)
+
+    @contextmanager
+    def _open(self) -> Iterator[OpenLog]:
+        """The file, locked, after a check that it is this ledger."""
+        with locked(self.path) as log:
+            content = log.records[0].content if log.records else {}
+            if content.get("ledger") != _VERSION:
+                raise LogCorruptError(f"{self.path}: not a ledger of version {_VERSION}")
+            known = (content.get("epsilon"), content.get("delta"))
+            if known != self.budget:
+                raise ValueError(f"budget must be {known} as in {self.path}, got {self.budget}")
+            yield log
+
+    @property
+    def delta(self) -> float:
+        """The budget's delta."""
+        return self.budget[1]
+
+    @property
+    def head(self) -> str:
+        """The hash of the last line: kept elsewhere, it shows that no line was removed since."""
+        with self._open() as log:
+            return log.records[-1].hash
+
+    @property
+    def collections(self) -> tuple[Collection, ...]:
+        """All collections, in the order of their reservation."""
+        with self._open() as log:
+            return tuple(_collections(log.records, self.path).values())
+
+    def spent(self, population: str) -> Mechanism:
+        """Everything that counts for a population: a composition that the accountant can be asked."""
+        with self._open() as log:
+            return self._spent(log, population)
+
+    def epsilon(self, population: str) -> float:
+        """The certified epsilon of ``spent`` at the budget's delta."""
+        return self._epsilon(self.spent(population))
+
+    def epsilon_with(
+        self, protocol: Protocol, *, population: str, rounds: int | None = None
+    ) -> float:
+        """What ``epsilon`` would become with ``rounds`` more collections as planned (default: all)."""
+        return self._epsilon(self.spent(population) + protocol.mechanism(rounds=rounds))
+
+    def reserve(
+        self,
+        protocol: Protocol,
+        *,
+        population: str,
+        honest: int | None = None,
+        note: str = "",
+    ) -> str:
+        """Set the cost of one collection (one round) aside, before it is run; gives its id.
+
+        ``honest``: the honest reports to count on (default: as planned). BudgetExceededError if the
+        total would exceed the budget: then nothing is recorded."""
+        name = _checked_text("population", population, least=1)
+        users = _validate.count("honest", protocol.n if honest is None else honest, most=protocol.n)
+        asked = Collection(
+            uuid.uuid4().hex,
+            name,
+            protocol.fingerprint,
+            describe(protocol.randomizer),
+            users,
+            "reserved",
+            _checked_text("note", note),
+        )
+        with self._open() as log:
+            total = self._epsilon(self._spent(log, name) + asked.mechanism)
+            if total > self.budget[0]:
+                raise BudgetExceededError(name, total, self.budget)
+            log.append(_reservation(asked))
+        return asked.id
+
+    def commit(
+        self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None
+    ) -> str:
+        """Record that a reserved collection was run with ``honest`` reports; gives its population.
+
+        ``batch`` names the reports. To analyze the same ones again (after a crash, say) costs nothing:
+        a commitment with the name and number of an earlier one is not recorded again."""
+        users = _validate.count("honest", honest)
+        with self._open() as log:
+            found = self._known(log, reservation)
+            if found.fingerprint != protocol.fingerprint:
+                raise ValueError(f"reservation {reservation!r} was made for another protocol")
+            if batch is not None and (found.status, found.batch) == ("committed", batch):
+                return _unchanged(found, users).population
+            _require_reserved(found)
+            log.append({"commit": reservation, "honest": users, "batch": batch, "time": _now()})
+            if users >= found.honest:
+                return found.population
+            total = self._epsilon(self._spent(log, found.population))
+        if total > self.budget[0]:
+            warnings.warn(
+                f"{users} honest reports instead of {found.honest}: {found.population!r} is at "
+                f"epsilon = {rounded_up(total, 6)}, beyond the budget of {self.budget[0]:.6g}",
+                OverspentWarning,
+                stacklevel=2,
+            )
+        return found.population
+
+    def release(self, reservation: str) -> None:
+        """Give a reservation back. Only if no report of the collection has left a client."""
+        with self._open() as log:
+            _require_reserved(self._known(log, reservation))
+            log.append({"release": reservation, "time": _now()})
+
+    def _known(self, log: OpenLog, reservation: str) -> Collection:
+        found = _collections(log.records, self.path).get(reservation)
+        if found is None:
+            raise ValueError(f"reservation must be one of {self.path}, got {reservation!r}")
+        return found
+
+    def _spent(self, log: OpenLog, population: str) -> Mechanism:
+        total: Mechanism = Composition(())
+        for found in _collections(log.records, self.path).values():
+            if found.population == population and found.status != "released":
+                total = total + found.mechanism
+        return total
+
+    def _epsilon(self, mechanism: Mechanism) -> float:
+        return certified_epsilon(mechanism, self.delta) if mechanism.parts else 0.0
+
+
+def _require_reserved(collection: Collection) -> None:
+    if collection.status != "reserved":
+        raise ValueError(f"reservation {collection.id!r} is {collection.status} already")
+
+
+def _unchanged(collection: Collection, honest: int) -> Collection:
+    """Itself, if it was committed with as many honest reports."""
+    if collection.honest != honest:
+        raise ValueError(
+            f"reservation {collection.id!r} is committed already, with {collection.honest} honest "
+            f"reports; got {honest}"
+        )
+    return collection
+
+
+def _checked_budget(budget: Any) -> tuple[float, float]:
+    try:
+        epsilon, delta = budget
+    except (TypeError, ValueError):
+        raise TypeError(f"budget must be (epsilon, delta), got {budget!r}") from None
+    level = _validate.probability("budget[1] (delta)", delta, positive=True)
+    return _validate.positive("budget[0] (epsilon)", epsilon), level
+
+
+def _checked_text(name: str, value: Any, least: int = 0) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r}")
+    if not least <= len(value) <= 1000:
+        raise ValueError(f"{name} must have {least} to 1000 characters, got {len(value)}")
+    return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _reservation(collection: Collection) -> dict[str, Any]:
+    names = ("population", "fingerprint", "randomizer", "honest", "note")
+    fields = {name: getattr(collection, name) for name in names}
+    return {"reserve": collection.id, **fields, "time": _now()}
+
+
+def _collections(records: list[Record], path: Path) -> dict[str, Collection]:
+    """The state after all records."""
+    state: dict[str, Collection] = {}
+    for record in records[1:]:
+        try:
+            _apply(state, record.content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise LogCorruptError(
+                f"{path}: line {record.number + 1} means nothing ({error})"
+            ) from None
+    return state
+
+
+def _apply(state: dict[str, Collection], content: dict[str, Any]) -> None:
+    fields = dict(content)
+    fields.pop("time")
+    if "reserve" in fields:
+        collection = Collection(id=fields.pop("reserve"), status="reserved", **fields)
+        state[collection.id] = collection
+    elif "commit" in fields:
+        found = state[fields["commit"]]
+        changes = {"honest": fields["honest"], "batch": fields.get("batch")}
+        state[found.id] = _changed(found, "committed", **changes)
+    else:
+        found = state[fields["release"]]
+        state[found.id] = _changed(found, "released")
+
+
+def _changed(collection: Collection, status: str, **changes: Any) -> Collection:
+    _require_reserved(collection)
+    return replace(collection, status=status, **changes)

@@ -1,0 +1,169 @@
+"""What may be said about the privacy of one finished collection, and what it rests on.
+
+The number is the accountant's: rounds * Shuffled(randomizer, n=honest reports). Only honest reports
+hide anybody, so ``honest_fraction`` (a share of what was received) or ``minimum_honest`` (a number)
+lowers n; reports that never came lower it as well. Either is said in the statement and warned about.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from shuffledp import _validate
+from shuffledp._digits import rounded_up, written
+from shuffledp.collecting._certificate import certified_epsilon
+
+if TYPE_CHECKING:
+    from shuffledp.collecting._protocol import Protocol
+    from shuffledp.collecting.ledger import Ledger
+
+ADVERSARY = (
+    "sees the shuffled reports and every result computed from them, knows the data of all other "
+    "people, and does not learn who sent which report"
+)
+NEIGHBOURS = "substitution: one person's value is replaced by any other value of the domain"
+
+
+class WeakerPrivacyWarning(UserWarning):
+    """Fewer honest reports than planned: the statement is weaker than the plan."""
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """The certified guarantee of the rounds so far, and its assumptions.
+
+    ``epsilon`` is certified for ``delta``, for ``rounds`` shuffles of ``n_honest`` honest reports each.
+    ``total_epsilon`` (with a ledger) also counts the population's other collections, at the delta of
+    the ledger's budget."""
+
+    protocol: str
+    randomizer: str
+    epsilon0: float
+    epsilon: float
+    delta: float
+    n_received: int
+    n_planned: int
+    n_honest: int
+    rounds: int
+    rounds_planned: int
+    epsilon_planned: float
+    population: str | None = None
+    total_epsilon: float | None = None
+    total_delta: float | None = None
+    adversary: str = ADVERSARY
+    neighbours: str = NEIGHBOURS
+
+    @property
+    def weakened(self) -> bool:
+        """Fewer honest reports than planned."""
+        return self.n_honest < self.n_planned
+
+    @property
+    def assumption(self) -> str:
+        """What is assumed of the reports."""
+        each = "" if self.rounds == 1 else f" in each of the {self.rounds} rounds"
+        return (
+            f"at least {self.n_honest} of the {self.n_received} received reports{each} come from "
+            "clients who randomized as prescribed and keep their randomness to themselves"
+        )
+
+    @property
+    def text(self) -> str:
+        """The statement in words, one fact per line."""
+        lines = [
+            f"({rounded_up(self.epsilon, 6)}, {written(self.delta)})-differential privacy, certified",
+            f"protocol    {self.protocol}, {self.randomizer}",
+            f"rounds      {self.rounds} so far, {self.rounds_planned} planned",
+            f"reports     {self.n_received} received, {self.n_planned} planned",
+            f"neighbours  {self.neighbours}",
+            f"adversary   {self.adversary}",
+            f"assumption  {self.assumption}",
+            f"one report  alone (no shuffler) is {rounded_up(self.epsilon0, 6)}-differentially private",
+        ]
+        if self.weakened:
+            lines.insert(1, f"WEAKER THAN PLANNED  {_weaker(self)}")
+        if self.total_epsilon is not None:
+            lines.append(
+                f"ledger      all collections on {self.population!r} together: "
+                f"({rounded_up(self.total_epsilon, 6)}, {self.total_delta:g})"
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, the assumption and whether the plan was missed, ready for JSON."""
+        return asdict(self) | {"assumption": self.assumption, "weakened": self.weakened}
+
+    def to_json(self) -> str:
+        """``to_dict`` as text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def _weaker(statement: PrivacyStatement) -> str:
+    return (
+        f"{statement.n_honest} honest reports instead of {statement.n_planned}: epsilon is "
+        f"{rounded_up(statement.epsilon, 6)}; {written(statement.epsilon_planned)} was the target for "
+        f"{statement.rounds_planned} round{'s' * (statement.rounds_planned > 1)}"
+    )
+
+
+def honest_reports(received: int, honest_fraction: float, minimum_honest: int | None) -> int:
+    """How many of the received reports hide somebody (the person in question is one of them)."""
+    share = _validate.probability("honest_fraction", honest_fraction, positive=True)
+    if minimum_honest is None:
+        return max(1, math.floor(Fraction(share) * received))
+    if share != 1.0:
+        raise ValueError(f"give one of {honest_fraction=} and {minimum_honest=}")
+    return _validate.count("minimum_honest", minimum_honest, most=received)
+
+
+def state_privacy(
+    protocol: Protocol,
+    received: int,
+    *,
+    honest_fraction: float = 1.0,
+    minimum_honest: int | None = None,
+    rounds: int = 1,
+    ledger: Ledger | None = None,
+    reservation: str | None = None,
+    batch: str | None = None,
+) -> PrivacyStatement:
+    """The statement for the last of ``rounds`` collections, with ``received`` reports.
+
+    Earlier rounds are taken to have had as many honest reports; a ledger knows better. With one, the
+    ``reservation`` made there before the collection becomes a commitment of what really came in;
+    ``batch`` names the reports, so that the same ones can be analyzed again."""
+    honest = honest_reports(received, honest_fraction, minimum_honest)
+    so_far = _validate.count("rounds", rounds, most=protocol.rounds)
+    if (ledger is None) != (reservation is None):
+        raise ValueError("a ledger needs a reservation and the other way round")
+    population: str | None = None
+    total: tuple[float | None, float | None] = (None, None)
+    if ledger is not None and reservation is not None:
+        population = ledger.commit(reservation, protocol, honest=honest, batch=batch)
+        total = (ledger.epsilon(population), ledger.delta)
+    statement = PrivacyStatement(
+        protocol.name,
+        repr(protocol.randomizer),
+        float(protocol.randomizer.epsilon0),
+        certified_epsilon(protocol.mechanism(honest=honest, rounds=so_far), protocol.delta),
+        protocol.delta,
+        received,
+        protocol.n,
+        honest,
+        so_far,
+        protocol.rounds,
+        protocol.epsilon,
+        population,
+        *total,
+    )
+    if statement.weakened:
+        warnings.warn(_weaker(statement), WeakerPrivacyWarning, stacklevel=3)
+    return statement

@@ -1,1 +1,0 @@
-"""Every bound that applies to a mechanism, side by side: value, theorem, soundness, time."""

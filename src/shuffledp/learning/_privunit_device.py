@@ -1,0 +1,112 @@
+"""PrivUnit reports simulated on the device that holds the gradients. **For simulations only.**
+
+The draws are repeatable and in the gradients' precision: whoever knows the seed knows the noise, and
+the last bits of a report depend on the gradient. What a person sends comes from
+``randomizers.privunit``, whose law this follows. A report about the unit vector u is composed of its
+height s = <V, u>, drawn from the cap or from the rest, and a uniform direction orthogonal to u:
+
+    V = s u + sqrt(1 - s^2) (g - <g, u> u) / |g - <g, u> u|,   g standard normal.
+
+Heights have the density (1 - s^2)^((d - 3)/2). A table gives the height beyond which, away from the
+threshold, only a share e^-t of the cap (or of the rest) lies, at equal steps of t; t is drawn from the
+exponential law. The height is smooth in t far into the tail, so that straight lines between the nodes
+leave the mean within a few millionths. Only the sum of the reports is needed, so no report is
+written down.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shuffledp._randomness.uniform import WORD
+from shuffledp.randomizers.privunit import PrivUnit
+
+_NODES = 1 << 16
+DEEPEST = 37.0
+"""A draw of 53 bits is never deeper: 2^-53 = e^-36.7."""
+_FEW = 100
+_TINY = 1e-30
+
+
+def report_sum(randomizer: PrivUnit, rows: Tensor, generator: torch.Generator) -> Tensor:
+    """The sum of the de-biased reports of the rows, each first clipped to the radius."""
+    axis = _sphere_points(rows, randomizer.radius, generator)
+    height = _heights(randomizer, axis, generator)
+    normal = torch.randn(axis.shape, generator=generator, device=axis.device, dtype=axis.dtype)
+    along = torch.einsum("ij,ij->i", normal, axis)
+    if randomizer.dimension < _FEW:
+        # Otherwise |g|^2 - <g, u>^2 cancels where g happens to be nearly parallel to u.
+        normal = normal - along[:, None] * axis
+        along = torch.zeros_like(along)
+    across = torch.linalg.vector_norm(normal, dim=1).square() - along.square()
+    weight = ((1.0 - height.square()) / across.clamp_min(_TINY)).sqrt()
+    total: Tensor = weight @ normal + (height - weight * along) @ axis
+    return total * (randomizer.radius / randomizer.mean_length)
+
+
+def _sphere_points(rows: Tensor, radius: float, generator: torch.Generator) -> Tensor:
+    """+-row/|row|, the sign so that the mean is the clipped row; zero goes to the first axis."""
+    norm = torch.linalg.vector_norm(rows, dim=1)
+    share = (norm / radius).clamp_max(1.0)
+    sign = torch.where(2.0 * _uniform(norm, generator) - 1.0 < share, 1.0, -1.0)
+    nonzero = norm > _TINY
+    scale = torch.where(nonzero, sign / norm.clamp_min(_TINY), 0.0)
+    points: Tensor = rows * scale[:, None]
+    points[:, 0] = torch.where(nonzero, points[:, 0], sign)
+    return points
+
+
+def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+
+
+def _heights(randomizer: PrivUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
+    inside, rest = _on_device(randomizer, axis.device, axis.dtype)
+    depth = -torch.log1p(-_uniform(axis[:, 0], generator))
+    capped = _uniform(axis[:, 0], generator) < randomizer.weight / WORD
+    place = depth * ((_NODES - 1) / DEEPEST)
+    low = place.long().clamp_max(_NODES - 2)
+    table = torch.where(capped[:, None], _pair(inside, low), _pair(rest, low))
+    return torch.lerp(table[:, 0], table[:, 1], (place - low).clamp_max(1.0))
+
+
+@lru_cache(maxsize=16)
+def _on_device(
+    randomizer: PrivUnit, device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    inside, rest = height_tables(randomizer)
+    return torch.from_numpy(inside).to(device, dtype), torch.from_numpy(rest).to(device, dtype)
+
+
+def _pair(table: Tensor, low: Tensor) -> Tensor:
+    return torch.stack([table[low], table[low + 1]], dim=1)
+
+
+@lru_cache(maxsize=16)
+def height_tables(randomizer: PrivUnit) -> tuple[np.ndarray, np.ndarray]:
+    """Heights at equal steps of t in [0, DEEPEST]: from the threshold up into the cap, and down."""
+    threshold, dimension = randomizer.cap.threshold, randomizer.dimension
+    # Beyond 12 standard deviations the density is below e^-70 of its peak.
+    reach = min(1.0, 12.0 / np.sqrt(dimension) + abs(threshold))
+    return (
+        _heights_at_depths(threshold, reach, dimension),
+        _heights_at_depths(threshold, -reach, dimension),
+    )
+
+
+def _heights_at_depths(start: float, end: float, dimension: int) -> np.ndarray:
+    # s = sin(angle): the density becomes cos(angle)^(d - 2), finite at the poles for every d >= 2.
+    angle = np.linspace(np.arcsin(start), np.arcsin(end), 1 << 18)
+    cosine = np.maximum(np.cos(angle), 1e-300)
+    log_density = (dimension - 2) * np.log(cosine)
+    density = np.exp(log_density - log_density.max())
+    # Summed from the far end, so that the small masses there keep their digits.
+    beyond = np.cumsum(0.5 * (density[1:] + density[:-1])[::-1])[::-1]
+    known = np.count_nonzero(beyond > 1e-30 * beyond[0])
+    depth = -np.log(beyond[:known] / beyond[0])
+    nodes = np.linspace(0.0, DEEPEST, _NODES)
+    return np.asarray(np.sin(np.interp(nodes, depth, angle[:known])))

@@ -1,0 +1,328 @@
+"""Shuffled, subsampled, locally private SGD, simulated end to end with the accountant attached.
+
+Girgis et al. 2021, Algorithm 1. Per round, with cohort n of a population and g_i the gradient of
+client i at the current model:
+
+    report_i = randomizer(clip(g_i)),   estimate = mean of the de-biased reports,   step, project.
+
+A round releases the new model and nothing else, and the model is computed from the shuffled reports
+(``learning.cohort``) and earlier models: momentum, schedules, projection and averages of iterates cost
+no privacy. The certified epsilon holds even for somebody who sees all the shuffled reports.
+
+Three things it does not cover. ``evaluate`` must look at data that may be looked at: the clients' losses
+and accuracies are not private, and none are recorded. The settings (step, clipping, network) are free
+only if they were chosen without the clients' data. A run that stops because of some client's data (a
+gradient that is not finite) says something about it.
+
+>>> import torch
+>>> from shuffledp.randomizers.privunit import PrivUnit
+>>> people = torch.utils.data.TensorDataset(torch.randn(500, 3), torch.randint(2, (500,)))
+>>> model = torch.nn.Linear(3, 2)
+>>> trainer = ShuffledTrainer(
+...     model, people, torch.nn.functional.cross_entropy,
+...     randomizer=PrivUnit(dimension=8, epsilon0=1.0), cohort=200,
+...     optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+...     budget=Budget(epsilon=1.0, delta=1e-5),
+... )
+>>> trainer.run(2).ledger.spent, float(trainer.epsilon(delta=1e-5)) < 1.0
+(2, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from shuffledp import _validate
+from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.bound import Bound
+from shuffledp.learning import _checkpoint as checkpoints
+from shuffledp.learning._budget import Budget, Ledger, epsilon0_for, rounds_for
+from shuffledp.learning._cohort import ClientData, draw_cohort
+from shuffledp.learning._gradients import Loss, PerExampleGradients, shaped_like, trainable
+from shuffledp.learning._history import History
+from shuffledp.learning._interrupt import Interruptible
+from shuffledp.learning._progress import ProgressBar, Silent
+from shuffledp.learning._reports import parameter_count, refuse_non_finite, simulated_sum
+from shuffledp.randomizers.vectors import VectorRandomizer
+
+Evaluate = Callable[[nn.Module], Mapping[str, float]]
+
+_CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 32}
+
+
+class ShuffledTrainer:
+    """Trains ``model`` on the clients of ``dataset``, one example each, a round at a time.
+
+    * ``randomizer`` acts on gradients: its dimension is the number of parameters, its radius (in l2,
+      l-infinity or l1, as it is) is where gradients are clipped.
+    * ``cohort`` clients are drawn afresh in every round. ``optimizer`` and ``scheduler`` are any of
+      PyTorch's, and act once a round. ``projection`` keeps the parameters within this l2 norm.
+    * ``budget``: a round that would exceed it raises BudgetExceededError before anything is sent.
+    * ``seed`` or ``generator`` make the run repeatable, for simulations only: whoever knows the seed
+      can undo the noise. Otherwise the clients' randomness and the cohorts are secure.
+    * ``chunk`` clients' gradients are in memory at a time."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        dataset: Any,
+        loss: Loss,
+        *,
+        randomizer: VectorRandomizer,
+        cohort: int,
+        optimizer: torch.optim.Optimizer,
+        scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+        budget: Budget | None = None,
+        projection: float | None = None,
+        seed: int | None = None,
+        generator: torch.Generator | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        self.model, self.optimizer, self.scheduler = model, optimizer, scheduler
+        self._parameters = trainable(model)
+        device = self._parameters[0].device
+        self._gradients = PerExampleGradients(model, loss)
+        self._data = ClientData(dataset, device)
+        size = _validate.count("cohort", cohort)
+        if size > self._data.population:
+            raise ValueError(
+                f"cohort must be in [1, {self._data.population}], the population, got {cohort!r}"
+            )
+        if randomizer.dimension != parameter_count(model):
+            raise ValueError(
+                f"randomizer.dimension must be {parameter_count(model)}, the number of "
+                f"parameters that are learned, got {randomizer.dimension}"
+            )
+        _refuse_other_parameters(optimizer, self._parameters)
+        one = Shuffled(randomizer, n=size).sampled_from(self._data.population)
+        self.ledger = Ledger(one, budget=budget)
+        self.history = self._history([])
+        self.projection = (
+            None if projection is None else _validate.positive("projection", projection)
+        )
+        self.generator = _generator(seed, generator, device)
+        self._chunk = _chunk(chunk, randomizer.dimension, device)
+        self.rounds = 0
+        self._resumed: Path | None = None
+
+    def _history(self, rows: list[dict[str, float]]) -> History:
+        budget = self.ledger.budget
+        return History(rows, delta=None if budget is None else budget.delta)
+
+    @property
+    def randomizer(self) -> VectorRandomizer:
+        found: VectorRandomizer = self.ledger.round.randomizer
+        return found
+
+    @property
+    def cohort(self) -> int:
+        return self.ledger.round.n
+
+    def epsilon(self, *, delta: float) -> Bound:
+        """The certified epsilon of all rounds so far."""
+        return self.ledger.epsilon(delta=delta)
+
+    def rounds_for(self, *, epsilon: float, delta: float) -> int:
+        """The most rounds, from the first one on, that are (epsilon, delta)-DP."""
+        return rounds_for(self.ledger.round, epsilon=epsilon, delta=delta)
+
+    def epsilon0_for(self, *, epsilon: float, delta: float, rounds: int) -> float:
+        """The largest epsilon0 of a randomizer like this one for which so many rounds are."""
+        others = {
+            field.name: getattr(self.randomizer, field.name)
+            for field in fields(self.randomizer)
+            if field.name != "epsilon0"
+        }
+        return epsilon0_for(
+            type(self.randomizer),
+            epsilon=epsilon,
+            delta=delta,
+            rounds=rounds,
+            cohort=self.cohort,
+            population=self._data.population,
+            **others,
+        )
+
+    def step(self) -> None:
+        """One round. Nothing is sent if the budget does not allow it."""
+        after = self.ledger.spend()
+        total = self._reports(draw_cohort(self._data.population, self.cohort, self.generator))
+        # From here on reports have been sent: the ledger counts the round whatever happens next.
+        self.ledger = after
+        self._update(total / self.cohort)
+        self.rounds += 1
+
+    def _reports(self, cohort: Tensor) -> Tensor:
+        """The sum of the cohort's de-biased reports, a chunk of clients at a time."""
+        like = self._parameters[0]
+        total = torch.zeros(self.randomizer.dimension, device=like.device, dtype=like.dtype)
+        for start in range(0, self.cohort, self._chunk):
+            inputs, targets = self._data.take(cohort[start : start + self._chunk])
+            rows = self._gradients(inputs, targets)
+            refuse_non_finite(rows)
+            total += simulated_sum(self.randomizer, rows, self.generator)
+        return total
+
+    def _update(self, estimate: Tensor) -> None:
+        for parameter, part in zip(
+            self._parameters, shaped_like(estimate, self._parameters), strict=True
+        ):
+            parameter.grad = part
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.scheduler is not None:
+            self.scheduler.step()
+        if self.projection is not None:
+            project(self._parameters, self.projection)
+
+    def run(
+        self,
+        rounds: int,
+        *,
+        evaluate: Evaluate | None = None,
+        every: int = 100,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 1000,
+        progress: bool = False,
+    ) -> Self:
+        """So many more rounds. Ctrl-C ends them after the current one, with a checkpoint.
+
+        ``evaluate(model)`` gives numbers (on data that may be looked at) for the history, every so
+        many rounds and at the end; epsilon is recorded at the budget's delta. A secure run that was
+        loaded from a checkpoint goes on writing there unless another is named."""
+        todo = _validate.count("rounds", rounds, least=0)
+        self.ledger.spend(todo)  # refuse at once what the budget will not allow
+        _validate.count("every", every)
+        _validate.count("checkpoint_every", checkpoint_every)
+        last = self.rounds + todo
+        bar = ProgressBar(todo) if progress else Silent(todo)
+        checkpoint = self._resumed if checkpoint is None else checkpoint
+        if checkpoint is not None:
+            # Before anything is sent: a crash must not forget the rounds that follow.
+            self.save(checkpoint, in_flight=min(todo, _until(self.rounds, checkpoint_every)))
+        with Interruptible() as interrupt, closing(bar):
+            for done in range(1, todo + 1):
+                self.step()
+                if self.rounds % every == 0 or self.rounds == last:
+                    self._record(evaluate)
+                bar.show(done, self.history.last)
+                if interrupt.asked:
+                    break
+                if checkpoint is not None and self.rounds % checkpoint_every == 0:
+                    self.save(checkpoint, in_flight=min(checkpoint_every, last - self.rounds))
+        if checkpoint is not None:
+            self.save(checkpoint)
+        if interrupt.asked:
+            raise KeyboardInterrupt
+        return self
+
+    def _record(self, evaluate: Evaluate | None) -> None:
+        row: dict[str, float] = {"round": self.rounds}
+        if self.ledger.budget is not None:
+            row["epsilon"] = self.ledger.upper_epsilon(delta=self.ledger.budget.delta)
+        measured = {} if evaluate is None else evaluate(self.model)
+        self.history.add({**row, **measured, **row})  # round and epsilon are ours to say
+
+    def save(self, path: str | Path, *, in_flight: int = 0) -> None:
+        """A checkpoint. ``in_flight``: rounds that may follow before the next one."""
+        scheduler = None if self.scheduler is None else self.scheduler.state_dict()
+        state = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": scheduler,
+            "random": checkpoints.random_state(self.generator),
+            "settings": self._settings(),
+            "rounds": self.rounds,
+            "spent": self.ledger.spent,
+            "in_flight": in_flight,
+            "history": self.history.rows,
+        }
+        checkpoints.write(path, state)
+
+    def load(self, path: str | Path) -> Self:
+        """Go on from a checkpoint of a trainer built with the same arguments.
+
+        A seeded run goes on exactly as it would have. A secure one is charged for the rounds that may
+        have been lost in a crash, and for those that this trainer has run (see
+        ``learning.checkpoint``)."""
+        state = checkpoints.read(path)
+        checkpoints.refuse_other_randomness(state["random"], self.generator)
+        if state["settings"] != self._settings():
+            raise ValueError(
+                f"the checkpoint is of {state['settings']}, the trainer of {self._settings()}"
+            )
+        checkpoints.restore_random_state(state["random"], self.generator)
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        secure = self.generator is None
+        # Going back takes no report back: what this trainer sent before stays spent.
+        more = state["in_flight"] + self.ledger.spent if secure else 0
+        self.ledger = replace(self.ledger, spent=state["spent"] + more)
+        self.rounds, self.history = state["rounds"], self._history(state["history"])
+        self._resumed = Path(path) if secure else None
+        return self
+
+    def _settings(self) -> str:
+        """What must be the same for a checkpoint to fit."""
+        chunk = "" if self.generator is None else f", chunk={self._chunk}"
+        return f"{self.ledger.round!r}, projection={self.projection!r}{chunk}"
+
+
+def _until(rounds: int, every: int) -> int:
+    """Rounds until the next multiple of ``every``, which is not this one."""
+    return every - rounds % every
+
+
+def project(parameters: list[nn.Parameter], radius: float) -> None:
+    """Onto the l2 ball of this radius about zero."""
+    with torch.no_grad():
+        norm = torch.linalg.vector_norm(
+            torch.stack([torch.linalg.vector_norm(value) for value in parameters])
+        )
+        for value in parameters:
+            value.mul_((radius / norm.clamp_min(radius)).to(value.dtype))
+
+
+def _generator(
+    seed: int | None, generator: torch.Generator | None, device: torch.device
+) -> torch.Generator | None:
+    """The one that was given, on the model's device, or one with this seed, or none: secure."""
+    if seed is not None and generator is not None:
+        raise ValueError("give one of seed and generator, got both")
+    if seed is not None:
+        whole = _validate.count("seed", seed, least=0, most=2**63 - 1)
+        return torch.Generator(device).manual_seed(whole)
+    if generator is not None and generator.device.type != device.type:
+        raise ValueError(
+            f"generator must be on the model's device {device.type!r}, got {generator.device.type!r}"
+        )
+    return generator
+
+
+def _refuse_other_parameters(
+    optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]
+) -> None:
+    """Parameters that nobody steps would be asked about, and paid for, in vain."""
+    held = {id(value) for group in optimizer.param_groups for value in group["params"]}
+    missing = sum(id(value) not in held for value in parameters)
+    if missing:
+        raise ValueError(
+            f"optimizer must hold all {len(parameters)} parameters of the model that require a "
+            f"gradient, got one without {missing} of them"
+        )
+
+
+def _chunk(chunk: int | None, dimension: int, device: torch.device) -> int:
+    """Clients at a time: by default what fits a fixed amount of memory."""
+    if chunk is not None:
+        return _validate.count("chunk", chunk)
+    return max(1, _CHUNK_BYTES.get(device.type, 1 << 27) // (4 * dimension))

@@ -1,0 +1,1 @@
+"""Theorems of the literature as functions, and the comparison of them all."""

@@ -1,0 +1,241 @@
+"""Closed forms of the literature for one shuffled round of n users, each with its stated range.
+
+Upper bounds for substitution neighbours; the adversary knows everybody else's data and sees the
+shuffled reports. With E = e^epsilon0, a = e^epsilon, s = E - 1/E:
+
+| name               | theorem                             | range                                     |
+|--------------------|-------------------------------------|-------------------------------------------|
+| erlingsson_2019    | Erlingsson et al. 2019, as stated in| epsilon0 < 1/2, n >= 1000, delta < 1/100  |
+|                    | Balle et al. 2019, Theorem 5.1      |                                           |
+| balle_2019_krr     | Balle et al. 2019, Theorem 3.1      | epsilon <= 1, n >= 2; k-ary randomized    |
+|                    |                                     | response only                             |
+| balle_2019_generic | Balle et al. 2019, Theorem 5.3      | epsilon > 0                               |
+| feldman_2021       | Feldman, McMillan, Talwar 2021      | epsilon0 <= log(n/(16 log(2/delta)))      |
+| feldman_2022       | Feldman, McMillan, Talwar 2022      | epsilon0 <= log(n/(8 log(2/delta)) - 1)   |
+
+    erlingsson_2019:     epsilon = 12 epsilon0 sqrt(log(1/delta)/n)
+    balle_2019_krr:      gamma >= max(14 k log(2/delta)/((n-1) epsilon^2), 27 k/((n-1) epsilon)) implies DP
+    balle_2019_generic:  delta = (a+1)^2 s^2/(4 n (a-1)) exp(-(1 - e^-2) n min(1/E, (a-1)^2/((a+1)^2 s^2)))
+    feldman_2021:        epsilon = log(1 + (E-1)/(E+1) (8 sqrt(E log(4/delta)/n) + 8 E/n))
+    feldman_2022:        epsilon = log(1 + (E-1) (4 sqrt(2 log(4/delta)/((E+1) n)) + 4/n))
+
+Outside its range a bound raises OutsideRangeError, which says the condition that fails;
+``usable(bound)`` answers epsilon0 there, which always holds.
+
+>>> round(feldman_2022_epsilon(epsilon0=2.0, n=10**6, delta=1e-10), 6)
+0.059852
+>>> usable(feldman_2022_epsilon)(epsilon0=2.0, n=50, delta=1e-10)
+2.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from shuffledp import _validate
+from shuffledp.literature._solve import smallest_below
+
+_UP = 1.0 + 1e-12
+"""Rounding up: each form is a dozen operations and elementary functions of positive numbers."""
+
+_C = -math.expm1(-2.0)
+
+
+class OutsideRangeError(ValueError):
+    """The theorem says nothing about these parameters."""
+
+
+def _require(holds: bool, condition: str, values: str) -> None:
+    if not holds:
+        raise OutsideRangeError(f"the bound needs {condition}, got {values}")
+
+
+def usable(bound: Callable[..., float]) -> Callable[..., float]:
+    """The same epsilon(..., epsilon0=...), but never above epsilon0, and epsilon0 outside the range.
+
+    Every shuffled epsilon0-LDP randomizer is (epsilon0, 0)-DP by post-processing."""
+
+    def answer(*, epsilon0: float, **parameters: Any) -> float:
+        try:
+            return min(epsilon0, bound(epsilon0=epsilon0, **parameters))
+        except OutsideRangeError:
+            return epsilon0
+
+    return answer
+
+
+def erlingsson_2019_epsilon(epsilon0: float, n: int, delta: float) -> float:
+    """epsilon at delta. Needs epsilon0 < 1/2, n >= 1000, delta < 1/100."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    level = _validate.probability("delta", delta, positive=True)
+    _require(local < 0.5, "epsilon0 < 1/2", f"{epsilon0=}")
+    _require(users >= 1000, "n >= 1000", f"{n=}")
+    _require(level < 0.01, "delta < 1/100", f"{delta=}")
+    return 12.0 * local * math.sqrt(-math.log(level) / users) * _UP
+
+
+def erlingsson_2019_delta(epsilon0: float, n: int, epsilon: float) -> float:
+    """delta at epsilon: exp(-n (epsilon/(12 epsilon0))^2).
+
+    Needs epsilon0 < 1/2, n >= 1000, and the result below 1/100."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    ratio = _validate.positive("epsilon", epsilon)
+    _require(local < 0.5, "epsilon0 < 1/2", f"{epsilon0=}")
+    _require(users >= 1000, "n >= 1000", f"{n=}")
+    if local == 0.0:
+        return 0.0
+    delta = _decay(users * (ratio / (12.0 * local)) ** 2)
+    _require(delta < 0.01, "delta = exp(-n (epsilon/(12 epsilon0))^2) < 1/100", f"{delta=}")
+    return delta
+
+
+def balle_2019_krr_gamma(k: int, n: int, epsilon: float, delta: float) -> float:
+    """The blanket mass gamma at which k-ary randomized response is (epsilon, delta)-DP. Needs it below 1."""
+    symbols, users = _validate.count("k", k, least=2), _validate.count("n", n, least=2)
+    level = _validate.probability("delta", delta, positive=True)
+    e = _validate.positive("epsilon", epsilon)
+    _require(e <= 1.0, "epsilon <= 1", f"{epsilon=}")
+    share = symbols / (users - 1)
+    gamma = max(14.0 * share * math.log(2.0 / level) / e**2, 27.0 * share / e) * _UP
+    _require(gamma < 1.0, "gamma < 1", f"{gamma=} for {k=}, {n=}, {epsilon=}, {delta=}")
+    return gamma
+
+
+def _krr_gamma(k: int, epsilon0: float) -> float:
+    decay = math.exp(-epsilon0)
+    return k * decay / (1.0 + (k - 1) * decay) * (1.0 - 1e-15 * (4.0 + epsilon0))
+
+
+def balle_2019_krr_epsilon(epsilon0: float, k: int, n: int, delta: float) -> float:
+    """epsilon of k-ary randomized response at delta. Needs it at most 1, n >= 2."""
+    symbols, users = _validate.count("k", k, least=2), _validate.count("n", n, least=2)
+    level = _validate.probability("delta", delta, positive=True)
+    share = symbols / ((users - 1) * _krr_gamma(symbols, _validate.epsilon0(epsilon0)))
+    epsilon = max(math.sqrt(14.0 * share * math.log(2.0 / level)), 27.0 * share) * _UP
+    _require(epsilon <= 1.0, "epsilon <= 1", f"{epsilon=} for {epsilon0=}, {k=}, {n=}, {delta=}")
+    return epsilon
+
+
+def balle_2019_krr_delta(epsilon0: float, k: int, n: int, epsilon: float) -> float:
+    """delta of k-ary randomized response at epsilon: 2 exp(-gamma (n-1) epsilon^2/(14 k)), at most 1.
+
+    Needs 27 k/((n-1) gamma) <= epsilon <= 1, n >= 2."""
+    symbols, users = _validate.count("k", k, least=2), _validate.count("n", n, least=2)
+    e = _validate.positive("epsilon", epsilon)
+    share = symbols / ((users - 1) * _krr_gamma(symbols, _validate.epsilon0(epsilon0)))
+    _require(e <= 1.0, "epsilon <= 1", f"{epsilon=}")
+    least = 27.0 * share * _UP
+    _require(e >= least, f"epsilon >= 27 k/((n-1) gamma) = {least!r}", f"{epsilon=}")
+    return min(1.0, 2.0 * _decay(e * e / (14.0 * share)))
+
+
+def balle_2019_generic_delta(epsilon0: float, n: int, epsilon: float) -> float:
+    """delta at epsilon > 0 of Theorem 5.3, at most 1."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    return _generic_delta(local, users, _validate.positive("epsilon", epsilon))
+
+
+def _generic_delta(epsilon0: float, n: int, epsilon: float) -> float:
+    if epsilon0 == 0.0:
+        return 0.0
+    # (a+1)/(a-1) = 1/tanh(epsilon/2) and E - 1/E = 2 sinh(epsilon0): no cancellation.
+    ratio = math.tanh(0.5 * epsilon) / (2.0 * math.sinh(epsilon0))
+    rate = _C * n * min(math.exp(-epsilon0), ratio * ratio)
+    growth = math.expm1(min(epsilon, 700.0))
+    log_front = math.log(growth) - math.log(4.0 * n) - 2.0 * math.log(ratio)
+    # Logarithms of up to 700 each cancel: 1e-12 covers their roundings.
+    return math.exp(max(min(0.0, log_front - rate * (1.0 - 1e-13) + 1e-12), -700.0))
+
+
+def balle_2019_generic_epsilon(epsilon0: float, n: int, delta: float) -> float:
+    """epsilon at delta of Theorem 5.3, solved for numerically. Needs a solution below epsilon0."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    level = _validate.probability("delta", delta, positive=True)
+    if local == 0.0:
+        return 0.0
+    found = smallest_below(lambda e: _generic_delta(local, users, e), level, local)
+    _require(
+        math.isfinite(found),
+        "some epsilon <= epsilon0 that solves it",
+        f"{epsilon0=}, {n=}, {delta=}",
+    )
+    return found
+
+
+def feldman_2021_epsilon(epsilon0: float, n: int, delta: float) -> float:
+    """epsilon at delta. Needs epsilon0 <= log(n/(16 log(2/delta)))."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    level = _validate.probability("delta", delta, positive=True)
+    _require_2021(local, users, level)
+    growth = math.exp(local)
+    root = 8.0 * math.sqrt(growth * math.log(4.0 / level) / users)
+    return math.log1p(math.tanh(0.5 * local) * (root + 8.0 * growth / users)) * _UP
+
+
+def feldman_2021_delta(epsilon0: float, n: int, epsilon: float) -> float:
+    """delta at epsilon, the same formula solved for delta. Needs the range of the epsilon form."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    e = _validate.positive("epsilon", epsilon)
+    if local == 0.0:
+        return 0.0
+    growth = math.exp(local)
+    root = math.expm1(min(e, 700.0)) / math.tanh(0.5 * local) - 8.0 * growth / users
+    delta = _solved(root, 64.0 * growth / users)
+    _require_2021(local, users, delta)
+    return delta
+
+
+def feldman_2022_epsilon(epsilon0: float, n: int, delta: float) -> float:
+    """epsilon at delta. Needs epsilon0 <= log(n/(8 log(2/delta)) - 1)."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    level = _validate.probability("delta", delta, positive=True)
+    _require_2022(local, users, level)
+    root = 4.0 * math.sqrt(2.0 * math.log(4.0 / level) / ((math.exp(local) + 1.0) * users))
+    return math.log1p(math.expm1(local) * (root + 4.0 / users)) * _UP
+
+
+def feldman_2022_delta(epsilon0: float, n: int, epsilon: float) -> float:
+    """delta at epsilon, the same formula solved for delta. Needs the range of the epsilon form."""
+    local, users = _validate.epsilon0(epsilon0), _validate.count("n", n)
+    e = _validate.positive("epsilon", epsilon)
+    if local == 0.0:
+        return 0.0
+    root = math.expm1(min(e, 700.0)) / math.expm1(local) - 4.0 / users
+    delta = _solved(root, 32.0 / ((math.exp(local) + 1.0) * users))
+    _require_2022(local, users, delta)
+    return delta
+
+
+def _require_2021(epsilon0: float, n: int, delta: float) -> None:
+    _require(
+        16.0 * math.log(2.0 / delta) * math.exp(epsilon0) <= n,
+        "epsilon0 <= log(n/(16 log(2/delta)))",
+        f"{epsilon0=}, {n=}, {delta=}",
+    )
+
+
+def _require_2022(epsilon0: float, n: int, delta: float) -> None:
+    _require(
+        8.0 * math.log(2.0 / delta) * (math.exp(epsilon0) + 1.0) <= n,
+        "epsilon0 <= log(n/(8 log(2/delta)) - 1)",
+        f"{epsilon0=}, {n=}, {delta=}",
+    )
+
+
+def _solved(root: float, scale: float) -> float:
+    """4 exp(-root^2/scale), the delta whose epsilon has sqrt(scale log(4/delta)) = root, at most 1."""
+    if root <= 0.0:
+        raise OutsideRangeError(
+            "the bound needs a larger epsilon: no delta in (0, 1] gives this one"
+        )
+    # The subtraction inside root cancels: step back by a few units of what was subtracted.
+    delta = 4.0 * _decay((root * (1.0 - 1e-12) - 1e-15) ** 2 / scale)
+    _require(delta <= 1.0, "a larger epsilon: its delta is above 1", f"{delta=}")
+    return delta
+
+
+def _decay(rate: float) -> float:
+    """exp(-rate), rounded up and never zero: the theorems give a positive delta."""
+    return math.exp(max(-rate * (1.0 - 1e-13), -700.0)) * _UP

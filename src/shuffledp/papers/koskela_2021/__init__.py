@@ -1,0 +1,1 @@
+"""One of the five papers: what it states as published, and its figures."""

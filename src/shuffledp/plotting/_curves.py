@@ -1,0 +1,152 @@
+"""Certified curves: the upper end as a line, and the band between both ends, where the truth lies.
+
+import shuffledp as sdp
+from shuffledp import plotting
+
+daily = sdp.Shuffled(sdp.KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
+ax = plotting.privacy_curve({"a day": daily, "a month": 30 * daily})
+plotting.save(ax, "curve.pdf")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp._certified.rounding import Floats
+from shuffledp._digits import written
+from shuffledp.bound import Bound
+from shuffledp.plotting._style import COLORS, GREY, LABELS, LINES, shown_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from shuffledp.accounting.mechanism import Mechanism
+
+Series = Mapping[str, tuple[Floats, Bound]]
+"""By name: where, and what is certified there."""
+
+LOGARITHMIC = ("n", "rounds")
+WIDE = 30.0
+"""Values that span more than this factor are drawn on a logarithmic axis."""
+SMALLEST_DELTA = 1e-12
+_LARGEST_EPSILON = 20.0
+
+
+def privacy_curve(
+    mechanisms: Mechanism | Mapping[str, Mechanism],
+    *,
+    epsilon: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """delta against epsilon of one mechanism, or of several by name.
+
+    ``epsilon`` is the grid; by default each curve reaches to where its delta falls below 1e-12."""
+    grid = None if epsilon is None else _validate.non_negative("epsilon", epsilon)
+    series = {}
+    for name, mechanism in _named(mechanisms).items():
+        x = epsilon_grid(mechanism) if grid is None else grid
+        series[name] = (x, mechanism.delta(epsilon=x))
+    return _privacy_curve(series, ax)
+
+
+def epsilon_grid(mechanism: Mechanism, points: int = 101) -> Floats:
+    """From 0 to where delta has fallen to 1e-12 (to 20 at most)."""
+    end = mechanism.upper_epsilon(delta=SMALLEST_DELTA, tolerance=0.01)
+    return np.linspace(0.0, min(end, _LARGEST_EPSILON) or 1.0, points)
+
+
+def delta_against_epsilon(
+    epsilon: Any, bounds: Bound | Mapping[str, Bound], *, ax: Axes | None = None
+) -> Axes:
+    """The privacy curve from values: ``bounds`` hold delta at each ``epsilon``."""
+    return _privacy_curve(_at(_validate.non_negative("epsilon", epsilon), bounds), ax)
+
+
+def epsilon_against(
+    parameter: str,
+    values: Any,
+    bounds: Bound | Mapping[str, Bound],
+    *,
+    delta: float,
+    ax: Axes | None = None,
+) -> Axes:
+    """epsilon at ``delta`` against "n", "rounds" or "epsilon0", from values."""
+    _validate.one_of("parameter", parameter, ("n", "rounds", "epsilon0"))
+    series = _at(_validate.non_negative("values", values), bounds)
+    low, high = _range(series)
+    ax = shown_axes() if ax is None else ax
+    if parameter in LOGARITHMIC:
+        ax.set_xscale("log")
+    if high > WIDE * low:
+        _logarithmic(ax, low, high)
+    else:
+        ax.set_ylim(0.0, 1.05 * high)
+    _draw(ax, series)
+    ax.set_xlabel(LABELS[parameter])
+    ax.set_ylabel(f"{LABELS['epsilon']} at δ = {written(delta)}")
+    return ax
+
+
+def _named(given: Any) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) else {"": given}
+
+
+def _at(x: Floats, bounds: Bound | Mapping[str, Bound]) -> Series:
+    """Every series at the same places."""
+    series = {name: (x, bound) for name, bound in _named(bounds).items()}
+    for name, (_, bound) in series.items():
+        if np.shape(bound.upper) != x.shape:
+            raise ValueError(
+                f"bounds must have a value at each of {x.shape} places, "
+                f"got {np.shape(bound.upper)} in {name or 'them'!r}"
+            )
+    return series
+
+
+def _privacy_curve(series: Series, ax: Axes | None) -> Axes:
+    ax = shown_axes() if ax is None else ax
+    _logarithmic(ax, *_range(series, SMALLEST_DELTA))
+    _draw(ax, series)
+    ax.set_xlabel(LABELS["epsilon"])
+    ax.set_ylabel(LABELS["delta"])
+    return ax
+
+
+def _draw(ax: Axes, series: Series) -> None:
+    """The line and the band of each series, and the legend. A logarithmic line ends before zero."""
+    hidden = 0.0 if ax.get_yscale() == "log" else -1.0
+    for index, (name, (x, bound)) in enumerate(series.items()):
+        color, line = COLORS[index % len(COLORS)], LINES[index % len(LINES)]
+        ax.fill_between(x, bound.lower, bound.upper, color=color, alpha=0.25, linewidth=0)
+        upper = np.where(bound.upper > hidden, bound.upper, np.nan)
+        ax.plot(x, upper, color=color, linestyle=line, label=name or "certified upper bound")
+    band = COLORS[0] if len(series) == 1 else GREY
+    ax.fill_between([], [], [], color=band, alpha=0.25, label="the truth lies in this band")
+    ax.legend()
+
+
+def _range(series: Series, enough: float = 0.0) -> tuple[float, float]:
+    """Smallest and largest positive upper end; below ``enough``, no deeper than the shallowest series.
+
+    Lower ends may be zero, which must not stretch the axis: the band leaves at the bottom."""
+    shown = [_positive(bound.upper) for _, bound in series.values()]
+    lows = [float(each.min()) for each in shown if each.size] or [1.0]
+    highs = [float(each.max()) for each in shown if each.size] or [1.0]
+    return max(min(lows), min(max(lows), enough)), max(highs)
+
+
+def _positive(values: Any) -> Floats:
+    """Those that a logarithmic axis can show."""
+    flat = np.ravel(np.asarray(values, dtype=np.float64))
+    return np.asarray(flat[(flat > 0.0) & np.isfinite(flat)])
+
+
+def _logarithmic(ax: Axes, low: float, high: float) -> None:
+    """A logarithmic axis with some room; lower ends of zero fall to its bottom."""
+    room = max(1.3, (high / low) ** 0.05)
+    ax.set_yscale("log", nonpositive="clip")
+    ax.set_ylim(low / room, high * room)

@@ -1,1 +1,0 @@
-"""Private collections from end to end: encode, randomize, (shuffle), count, analyze, account."""

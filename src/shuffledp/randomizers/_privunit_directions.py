@@ -1,0 +1,131 @@
+"""Random directions inside and outside a cap of at most half the sphere, for PrivUnit.
+
+``rejected`` draws directions from a law that does not depend on the axis and keeps the first on the
+right side. Since the cap and its antipode are disjoint and the law of directions is symmetric, a
+direction in the antipodal cap, turned round, is as good as one in the cap: half as many draws.
+
+**The side is one function of the two vectors**: products and sums of doubles in an order that depends
+on nothing but the dimension. (If it depended on the place in a batch, as that of ``einsum`` does for
+more than 8192 terms, a direction next to the edge might be inside at one place and outside at another:
+its density would be neither of the two that are analysed.) It is also exactly symmetric: -g has the
+negative height.
+
+**Lemma.** Let g be the ideal normal vector of a drawn one (``_randomness.normals``), a the axis as
+doubles, t = |cap.threshold|. The side of the drawn vector is that of g for the exact direction of a,
+unless | <g, a>/(|g| |a|) - t | <= height_error(d). *Proof*, in units of u = 2^-53, L = ceil(log2 d):
+
+- 32 for the direction of g: |drawn - g| <= 32 u |g|, so the angle between them has at most this sine;
+- L + 1 for the height: each term is rounded once as a product and at most L times in the sums, so the
+  error is at most L + 1 units of sum |g_k a_k| <= |g| |a| (Cauchy and Schwarz);
+- (L + 1)/2 + 2 for the limit: the sum of squares, its root, the product with t <= 1;
+- (L + 3)/2 + 4 for |a|, which should be 1: squares of rounded quotients (3) in a sum (L) under a root;
+  the root, the product with the largest entry, the reciprocal, the product with the row.
+
+Together 2 L + 41; ``height_error`` is more than twice that, which covers products of errors. Underflow,
+and the least limit (it keeps a cap of exactly half the sphere apart from its antipode), move the
+threshold by less than 2^-800: drawn vectors are never shorter than 2^-128.
+
+``direct`` composes directions of the cap from the height s = <v, axis> and a direction orthogonal
+to the axis. With w = (1 - s)/2, w_t its value at the threshold and y = log(w_t / w) >= 0, the density
+of y is proportional to w^a (1 - w)^b, a = (d - 1)/2, b = (d - 3)/2: for d >= 3 log-concave, hence below
+its exponential tangent at y = 0 (rate a - b w_t/(1 - w_t)), from which y is drawn by rejection; for
+d = 2 the second factor is largest at y = 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.caps import SphericalCap
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.normals import normals
+from shuffledp._randomness.words import Words
+from shuffledp.randomizers._vectors_sampling import Bools, open_uniforms
+
+Singles = npt.NDArray[np.float32]
+
+_AT_ONCE = 1 << 18
+_LEAST_LIMIT = float(np.finfo(np.float64).tiny)
+
+
+def height_error(dimension: int) -> float:
+    """By how much the computed height of a drawn direction may miss the threshold (see module)."""
+    return (96.0 + 4.0 * (dimension - 1).bit_length()) * 2.0**-53
+
+
+def sum_by_halves(terms: Floats) -> Floats:
+    """Sums over the last axis, in ceil(log2 width) steps, whatever the other axes; overwrites terms."""
+    width = terms.shape[-1]
+    while width > 1:
+        half = (width + 1) // 2
+        terms[..., : width - half] += terms[..., half:width]
+        width = half
+    return terms[..., 0]
+
+
+def heights_and_limits(drawn: Floats, axis: Floats, threshold: float) -> tuple[Floats, Floats]:
+    """Per drawn vector g and axis a: <g, a>, and threshold |g|. Inside the cap: height >= limit."""
+    height = sum_by_halves(drawn * axis)
+    return height, np.maximum(threshold * _lengths(drawn), _LEAST_LIMIT)
+
+
+def _lengths(drawn: Floats) -> Floats:
+    return np.asarray(np.sqrt(sum_by_halves(drawn * drawn)))
+
+
+def rejected(axis: Floats, inside: Bools, cap: SphericalCap, words: Words) -> Singles:
+    """Per row a uniform direction of the cap about it, or of the rest; threshold = |cap.threshold|."""
+    count, dimension = axis.shape
+    found = np.empty((count, dimension), np.float32)
+    left = np.arange(count)
+    while left.size:
+        tries = _tries(left.size * dimension, cap)
+        drawn = normals(left.size * tries, dimension, words).reshape(-1, tries, dimension)
+        height, limit = heights_and_limits(drawn, axis[left, None], abs(cap.threshold))
+        hit = np.where(inside[left, None], np.abs(height) >= limit, height < limit)
+        first = hit.argmax(axis=1)
+        row = np.flatnonzero(hit.any(axis=1))
+        pick = (row, first[row])
+        turn = inside[left[row]] & (height[pick] < 0.0)
+        kept = drawn[pick]
+        found[left[row]] = kept * (np.where(turn, -1.0, 1.0) / _lengths(kept))[:, None]
+        left = np.delete(left, row)
+    return found
+
+
+def _tries(size: int, cap: SphericalCap) -> int:
+    """How many directions to draw at once per row: enough for most, within bounded memory."""
+    return int(max(1, min(_AT_ONCE // size, np.ceil(1.0 / cap.small))))
+
+
+def direct(axis: Floats, inside: Bools, cap: SphericalCap, words: Words) -> Singles:
+    """The same law; rows inside the cap are composed, not searched for."""
+    found = np.empty(axis.shape, np.float32)
+    found[~inside] = rejected(axis[~inside], inside[~inside], cap, words)
+    chosen = axis[inside]
+    w = _cap_depths(chosen.shape[0], cap, words)
+    across = normals(chosen.shape[0], cap.dimension, words)
+    across -= np.einsum("ij,ij->i", across, chosen)[:, None] * chosen
+    across *= (2.0 * np.sqrt(w * (1.0 - w)) / np.linalg.norm(across, axis=1))[:, None]
+    found[inside] = (1.0 - 2.0 * w)[:, None] * chosen + across
+    return found
+
+
+def _cap_depths(count: int, cap: SphericalCap, words: Words) -> Floats:
+    """(1 - height)/2 of uniform directions of the cap, by rejection from an exponential of log w."""
+    edge = 0.5 * (1.0 - abs(cap.threshold))
+    power = 0.5 * (cap.dimension - 3)
+    slope = max(power, 0.0) * edge / (1.0 - edge)
+    rate = 0.5 * (cap.dimension - 1) - slope
+    depth = np.empty(count)
+    left = np.arange(count)
+    while left.size:
+        y = -np.log(open_uniforms(left.size, words)) / rate
+        w = edge * np.exp(-y)
+        # (1 - w)/(1 - edge) = 1 + (edge - w)/(1 - edge), without cancellation.
+        excess = power * np.log1p(-edge * np.expm1(-y) / (1.0 - edge)) - slope * y
+        kept = np.log(open_uniforms(left.size, words)) <= excess
+        depth[left[kept]] = w[kept]
+        left = left[~kept]
+    return depth

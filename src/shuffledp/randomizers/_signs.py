@@ -1,0 +1,126 @@
+"""One noisy sign of one random row: what the l-infinity and the l1 randomizer share.
+
+A matrix of ``size`` rows maps the ball of radius 1 into the cube [-1, 1]^size. The user draws a row j
+uniformly, rounds y_j, the j-th entry of the image, to a sign whose mean is y_j, and sends (j, sign)
+through binary randomized response. With E = e^epsilon0 the report (j, s) has probability
+
+    (1/size) (1 + s y_j (E - 1)/(E + 1)) / 2,   between 1/(size (E + 1)) and E/(size (E + 1)).
+
+*Law* (substitution neighbours; the adversary knows everybody else's vector). Every report is hidden by
+clones of probability 1/(size (E + 1)), the smallest any input gives it. For inputs with images y, y' the
+amplification variable is, for every j, on (j, +) and (j, -),
+
+    X = (E + 1)/2 * (1 - a + s (y_j - a y'_j) (E - 1)/(E + 1)),   both within [1 - a E, E - a].
+
+Their sum, (E + 1)(1 - a), does not depend on the inputs. Two equal masses with a given sum are
+largest in the convex order when they are farthest apart, at E - a and 1 - a E: that is where they are
+for all j at once if y is a corner of the cube and y' the opposite one. E[(sum of n)_+] increases in
+the convex order, so opposite corners are the worst pair, at every a, and their law, merged by value,
+is that of binary randomized response: own = (E, 1)/(E + 1), other = (1, E)/(E + 1),
+clone = (1, 1)/(E + 1). A realised epsilon0 below the asked one only adds noise to the reports.
+
+*Exactness.* Everything is drawn in whole numbers. The row is exactly uniform; the sign is kept for
+``weight`` of the 2^64 words; the rounding is an exact comparison with the double that was computed for
+y_j, so the mean of the sign differs from y_j by 2^-52 and by the rounding of y_j itself. The set of
+possible reports is the same for all inputs and their ratios never exceed E.
+
+A report is one unsigned integer, 2 j + (1 if the sign is plus).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp import _validate
+from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.uniform import WORD, uniform
+from shuffledp._randomness.words import Uint64s, Words
+from shuffledp.facts import AmplificationLaw
+from shuffledp.randomizers._vectors_sampling import happens, log_odds, rounded_up, truth_weight
+from shuffledp.randomizers.vectors import VectorRandomizer
+
+_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True)
+class SignRandomizer(VectorRandomizer):
+    """Report one randomized sign of one random row of ``size`` (see module)."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many rows there are to choose from."""
+
+    @cached_property
+    def weight(self) -> int:
+        """The sign is kept with probability weight / 2^64, flipped otherwise."""
+        return truth_weight(self.epsilon0)
+
+    @property
+    def realised_epsilon0(self) -> float:
+        return min(self.epsilon0, log_odds(self.weight))
+
+    @property
+    def gain(self) -> float:
+        """What undoes randomized response, 1 / (2 weight/2^64 - 1) = (E + 1)/(E - 1)."""
+        return WORD / (2 * self.weight - WORD)
+
+    @property
+    def total_variation(self) -> float:
+        return math.tanh(0.5 * self.epsilon0)
+
+    def law(self) -> AmplificationLaw:
+        """The law of binary randomized response, that of opposite corners (see module)."""
+        decay = math.exp(-self.epsilon0)
+        high, low = 1.0 / (1.0 + decay), decay / (1.0 + decay)
+        gap = self.total_variation
+        return AmplificationLaw((high, low), (low, high), clone=(low, low), gap=(gap, -gap))
+
+    def unpack(self, reports: Any) -> tuple[Uint64s, npt.NDArray[np.int8]]:
+        """(row, sign) of every report, signs -1 and +1."""
+        checked = self._checked_reports(reports)[0].astype(np.uint64)
+        sign = np.where((checked & np.uint64(1)) != 0, 1, -1).astype(np.int8)
+        return checked >> np.uint64(1), sign
+
+    def balance(self, reports: Any) -> npt.NDArray[np.int64]:
+        """Pluses less minuses of every row (size,): all that the mean needs, and additive."""
+        checked, _ = self._checked_reports(reports)
+        total = np.zeros(2 * self.size, np.int64)
+        step = max(_AT_ONCE, total.size)
+        for first in range(0, checked.size, step):
+            part = checked[first : first + step].astype(np.int64)
+            total += np.bincount(part, minlength=total.size)
+        return total[1::2] - total[::2]
+
+    @abstractmethod
+    def _entry(self, rows: Floats, chosen: Uint64s) -> Floats:
+        """One entry of the image of every row."""
+
+    def _empty(self, count: int) -> npt.NDArray[Any]:
+        return np.empty(count, np.min_scalar_type(2 * self.size - 1))
+
+    def _report(self, rows: Floats, share: Floats, words: Words) -> npt.NDArray[Any]:
+        chosen = uniform(words, self.size, rows.shape[0])
+        # Beyond the cube only by the rounding of a norm, see ROUNDING.
+        entry = np.clip(self._entry(rows, chosen), -1.0, 1.0)
+        plus = rounded_up(entry, words) == happens(self.weight, chosen.size, words)
+        return np.asarray((chosen << np.uint64(1)) + plus.astype(np.uint64))
+
+    def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
+        array = _validate.integers("reports", reports)
+        flat = _validate.below("reports", array.reshape(-1), 2 * self.size)
+        return flat, array.ndim == 0
+
+    def _averaged(self, reports: Any) -> Floats:
+        """The balance of every row, per report."""
+        count = np.asarray(reports).size
+        if count == 0:
+            raise ValueError("reports must not be empty: there is no mean of no reports")
+        return self.balance(reports) / count

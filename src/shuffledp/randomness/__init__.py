@@ -1,1 +1,0 @@
-"""Secure random words, and the exact integer laws and normal variables drawn with them. Knows no privacy."""

@@ -1,0 +1,59 @@
+"""Tails of sums on a lattice against plain enumeration and convolution."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, tail_sum
+
+
+def brute_tail(z: list[int], w: list[float], count: int, own: dict[int, float], k0: int) -> float:
+    total = 0.0
+    for atoms in itertools.product(range(len(z)), repeat=count):
+        weight = math.prod(w[i] for i in atoms)
+        total += sum(c * weight for at, c in own.items() if sum(z[i] for i in atoms) + at >= k0)
+    return total
+
+
+@pytest.mark.parametrize("theta", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("k0", [-3, 0, 2, 6])
+def test_tails_of_lattice_sums_are_enclosed(theta: float, k0: int) -> None:
+    z, w = [-2, 0, 1, 3], [0.2, 0.4, 0.3, 0.1]
+    own = {0: 0.7, 2: -0.4}
+    exact = brute_tail(z, w, 5, own, k0)
+    group = Group(np.array([z], float), np.array([w]), np.array([5.0]))
+    measure = Own(np.array([[0.0, 2.0]]), np.array([[[0.7], [-0.4]]]))
+    result = tail_sum([group], measure, np.array([float(k0)]), np.array([theta]))
+    scale = math.exp(result.log_scale[0])
+    assert abs(scale * result.value[0, 0] - exact) <= scale * result.error[0, 0] + 1e-15
+    assert result.error[0, 0] <= 1e-11  # relative to the tilted total
+
+
+def test_shifted_thresholds_are_those_thresholds() -> None:
+    z, w = [0, 1, 5], [0.5, 0.3, 0.2]
+    group = Group(np.array([z], float), np.array([w]), np.array([4.0]))
+    measure = Own(np.zeros((1, 1)), np.ones((1, 1, 1)))
+    result = tail_sum([group], measure, np.array([6.0]), np.array([0.2]), shifts=(-2, 0, 3))
+    exact = [brute_tail(z, w, 4, {0: 1.0}, k) for k in (4, 6, 9)]
+    assert math.exp(result.log_scale[0]) * result.value[0] == pytest.approx(exact, rel=1e-10)
+
+
+def test_the_hockey_stick_payoff_of_wide_laws_by_transform() -> None:
+    """More than 24 atoms: the Fourier transform is used; against plain convolution."""
+    rng = np.random.default_rng(7)
+    w = rng.random(41)
+    w /= w.sum()
+    law = np.convolve(np.convolve(w, w), w)
+    index = np.arange(law.size) - 60
+    h, epsilon = 0.01, 0.123
+    exact = float((law * np.maximum(-np.expm1(epsilon - h * index), 0.0)).sum())
+    k0 = math.ceil(epsilon / h)
+    group = Group((np.arange(41.0) - 20.0)[None, :], w[None, :], np.array([3.0]))
+    payoff = HockeyStick(np.array([-math.expm1(epsilon - h * k0)]), np.array([h]))
+    measure = Own(np.zeros((1, 1)), np.ones((1, 1, 1)))
+    result = tail_sum([group], measure, np.array([float(k0)]), np.array([0.1]), payoff)
+    scale = math.exp(result.log_scale[0])
+    assert abs(scale * result.value[0, 0] - exact) <= scale * result.error[0, 0] + 1e-15
+    assert scale * result.error[0, 0] <= 1e-10

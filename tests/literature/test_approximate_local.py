@@ -1,0 +1,158 @@
+"""(epsilon0, delta0)-LDP randomizers: every dataset of a few users, and each step of the argument."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise, permutations
+from random import Random
+
+import numpy as np
+import pytest
+
+from oracles.brute import Matrix, shuffled_pairs, stochastic, worst
+from oracles.hockey import Atoms, hockey_stick
+from shuffledp.accounting._curves.clones import clones_2021, strong_clones
+from shuffledp.literature.approximate_local import (
+    approximate_local_delta,
+    approximate_local_epsilon,
+)
+
+ALPHAS = (Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(3), Fraction(12))
+
+
+def leak(matrix: Matrix, E: Fraction) -> Fraction:
+    """The smallest delta0 for which the randomizer is (log E, delta0)-LDP."""
+    return max(
+        sum(max(p - E * q, Fraction(0)) for p, q in zip(x, y, strict=True))
+        for x, y in permutations(matrix, 2)
+    )
+
+
+def leaky_matrices(count: int, seed: int) -> list[Matrix]:
+    """Mostly balanced rows with a few rare outputs that other rows lack."""
+    rng = Random(seed)
+    found = []
+    for _ in range(count):
+        rows, columns = rng.choice([2, 3]), rng.choice([3, 4])
+        weights = [[rng.choice([400, 600, 900, 1500]) for _ in range(columns)] for _ in range(rows)]
+        for row in weights:
+            row[rng.randrange(columns)] = rng.choice([0, 1, 2, 120])
+        found.append(stochastic(weights))
+    return found
+
+
+@pytest.mark.parametrize("E", [Fraction(3, 2), Fraction(3), Fraction(9)])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_every_dataset_of_a_few_users_is_covered(E: Fraction, n: int) -> None:
+    tight = 0
+    for matrix in leaky_matrices(16, seed=n):
+        delta0 = leak(matrix, E)
+        pairs = shuffled_pairs(matrix, n)
+        for alpha in ALPHAS:
+            truth = float(worst(pairs, alpha))
+            found = approximate_local_delta(
+                math.log(E), min(1.0, float(delta0) * (1 + 1e-15)), n, math.log(alpha)
+            )
+            assert found >= truth * (1 - 1e-12)
+            tight += 0.2 * found < truth < found < 1.0
+    assert tight > 0  # some are not far from being attained
+
+
+def repaired(p: list[Fraction], q: list[Fraction], E: Fraction) -> tuple[list, list]:
+    """Step 1 of the argument, for laws with equal excess both ways: the ratio capped, P + Q kept."""
+    new_p, new_q = [], []
+    for x, y in zip(p, q, strict=True):
+        if x > E * y:
+            x, y = E * (x + y) / (E + 1), (x + y) / (E + 1)
+        elif y > E * x:
+            x, y = (x + y) / (E + 1), E * (x + y) / (E + 1)
+        new_p.append(x)
+        new_q.append(y)
+    return new_p, new_q
+
+
+def test_a_leaking_pair_is_near_a_pure_one_with_the_same_sum() -> None:
+    """delta0/(E + 1) in total variation; checked on the pair that all others are post-processings of."""
+    for E in (Fraction(3, 2), Fraction(7)):
+        for delta0 in (Fraction(1, 3), Fraction(1, 10**6)):
+            p = [delta0, (1 - delta0) * E / (E + 1), (1 - delta0) / (E + 1), Fraction(0)]
+            q = p[::-1]
+            new_p, new_q = repaired(p, q, E)
+            assert sum(new_p) == sum(new_q) == 1
+            assert all(x <= E * y and y <= E * x for x, y in zip(new_p, new_q, strict=True))
+            assert [x + y for x, y in zip(new_p, new_q, strict=True)] == [
+                x + y for x, y in zip(p, q, strict=True)
+            ]
+            moved = sum(abs(x - y) for x, y in zip(p, new_p, strict=True)) / 2
+            assert moved == delta0 / (E + 1)
+
+
+def test_other_users_lack_at_most_the_mass_that_is_charged() -> None:
+    for matrix in leaky_matrices(60, seed=9):
+        for E in (Fraction(3, 2), Fraction(4)):
+            delta0 = leak(matrix, E)
+            for p, q in permutations(matrix, 2):
+                for other in matrix:
+                    clone = [(x + y) / (2 * E) for x, y in zip(p, q, strict=True)]
+                    lacking = sum(
+                        max(w - r, Fraction(0)) for w, r in zip(clone, other, strict=True)
+                    )
+                    assert lacking <= delta0 / E
+
+
+def test_without_leak_it_is_the_smaller_clones_bound() -> None:
+    for epsilon0, n in ((1.0, 100), (4.0, 10**5)):
+        for epsilon in (0.05, 0.5):
+            at = np.array([epsilon])
+            expected = min(
+                float(clones(epsilon0, n).upper(at, 1e-4)[0])
+                for clones in (strong_clones, clones_2021)
+            )
+            found = approximate_local_delta(epsilon0, 0.0, n, epsilon)
+            assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_blow_up_is_that_of_the_module_docstring() -> None:
+    """With n delta0 so large that the 2021 clones win: delta0 (1 + a) ((n - 1)/E + 1/(E + 1))."""
+    epsilon0, delta0, n, epsilon = 1.0, 1e-6, 1000, 0.6
+    at = np.array([epsilon])
+    E, a = math.exp(epsilon0), math.exp(epsilon)
+    clones = float(clones_2021(epsilon0, n).upper(at, 1e-4)[0])
+    expected = clones + (1 + a) * delta0 * ((n - 1) / E + 1 / (E + 1))
+    assert approximate_local_delta(epsilon0, delta0, n, epsilon) <= expected * (1 + 1e-9)
+    alone = (1 + 1.0) * delta0 * ((n - 1) / E)
+    assert approximate_local_delta(epsilon0, delta0, n, epsilon) >= alone
+
+
+@pytest.mark.parametrize("top", [2.0, 900.0])
+def test_delta_never_increases_with_epsilon(top: float) -> None:
+    values = [approximate_local_delta(2.0, 1e-9, 1000, e) for e in np.linspace(0.0, top, 20)]
+    assert all(after <= before * (1 + 1e-4) for before, after in pairwise(values))
+
+
+def test_the_epsilon_found_has_the_delta_asked_for() -> None:
+    for epsilon0, delta0, n, delta in ((1.0, 1e-10, 1000, 1e-5), (3.0, 1e-14, 10**5, 1e-8)):
+        epsilon = approximate_local_epsilon(epsilon0, delta0, n, delta)
+        assert 0.0 < epsilon < epsilon0
+        assert approximate_local_delta(epsilon0, delta0, n, epsilon) <= delta
+        assert approximate_local_delta(epsilon0, delta0, n, epsilon * 0.999) > delta
+
+
+def test_no_epsilon_helps_against_too_large_a_leak() -> None:
+    assert approximate_local_epsilon(1.0, 1e-6, 1000, 1e-6) == math.inf
+    assert approximate_local_epsilon(0.0, 1e-6, 1000, 1e-6) == math.inf
+    assert approximate_local_epsilon(0.0, 0.0, 1000, 1e-6) == 0.0
+
+
+def test_total_leak_is_no_privacy() -> None:
+    pair: Atoms = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))
+    assert hockey_stick(pair, 5) == 1
+    assert approximate_local_delta(1.0, 1.0, 3, 2.0) == 1.0
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="delta0 must be in"):
+        approximate_local_delta(1.0, -1e-9, 10, 0.5)
+    with pytest.raises(ValueError, match="delta must be in"):
+        approximate_local_epsilon(1.0, 1e-9, 10, 0.0)
+    with pytest.raises(ValueError, match="epsilon must be in"):
+        approximate_local_delta(1.0, 1e-9, 10, -0.5)

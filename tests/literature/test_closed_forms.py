@@ -1,0 +1,192 @@
+"""Closed forms: the printed values, their ranges, and that they lie above the numerical clones."""
+
+import math
+from random import Random
+
+import numpy as np
+import pytest
+
+from oracles.golden import Golden, entries
+from shuffledp.accounting._curves.blanket import krr_blanket
+from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.literature import closed_forms as forms
+from shuffledp.literature.closed_forms import OutsideRangeError, usable
+
+EPSILON_FORMS = {
+    "efmrtt_eps": forms.erlingsson_2019_epsilon,
+    "closed_fmt21_eps": forms.feldman_2021_epsilon,
+    "closed_fmt22_eps": forms.feldman_2022_epsilon,
+}
+DELTA_FORMS = {
+    "efmrtt_delta": forms.erlingsson_2019_delta,
+    "p2_thm53_generic": forms.balle_2019_generic_delta,
+}
+
+
+def lower(profile: PrivacyProfile, epsilon: float) -> float:
+    """A certified lower bound of the curve."""
+    return float(profile.support(np.array([epsilon]), 1e-3).value[0])
+
+
+@pytest.mark.parametrize("golden", entries(*EPSILON_FORMS), ids=str)
+def test_epsilon_is_the_printed_formula_rounded_up(golden: Golden) -> None:
+    found = EPSILON_FORMS[golden.name](
+        golden.number("eps0"), golden.params["n"], golden.number("delta")
+    )
+    assert golden.delta <= found <= golden.delta * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("golden", entries(*DELTA_FORMS), ids=str)
+def test_delta_is_the_printed_formula_rounded_up(golden: Golden) -> None:
+    found = DELTA_FORMS[golden.name](
+        golden.number("eps0"), golden.params["n"], golden.number("eps")
+    )
+    assert golden.delta <= found <= golden.delta * (1 + 1e-9)
+
+
+def test_blanket_mass_of_theorem_31_is_the_larger_of_its_two_terms() -> None:
+    # 14 * 4 * log(2e6) / (9999 * 0.25) and 27 * 4 / (9999 * 0.5).
+    assert forms.balle_2019_krr_gamma(4, 10_000, 0.5, 1e-6) == pytest.approx(0.3250, abs=1e-4)
+    # At delta = 1 the second term is the larger one.
+    assert forms.balle_2019_krr_gamma(2, 1001, 0.9, 1.0) == pytest.approx(0.06, rel=1e-9)
+
+
+def test_theorem_31_solved_for_epsilon_and_for_delta_agrees_with_its_gamma() -> None:
+    gamma = forms.balle_2019_krr_gamma(4, 10_000, 0.5, 1e-6)
+    epsilon0 = math.log(4 * (1 - gamma) / gamma + 1)
+    assert forms.balle_2019_krr_epsilon(epsilon0, 4, 10_000, 1e-6) == pytest.approx(0.5, rel=1e-9)
+    assert forms.balle_2019_krr_delta(epsilon0, 4, 10_000, 0.5) == pytest.approx(1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon_form", "delta_form", "epsilon0", "n"),
+    [
+        (forms.erlingsson_2019_epsilon, forms.erlingsson_2019_delta, 0.4, 5000),
+        (forms.balle_2019_generic_epsilon, forms.balle_2019_generic_delta, 1.0, 10**6),
+        (forms.feldman_2021_epsilon, forms.feldman_2021_delta, 3.0, 10**6),
+        (forms.feldman_2022_epsilon, forms.feldman_2022_delta, 3.0, 10**6),
+    ],
+)
+def test_the_two_forms_of_a_bound_are_inverse(epsilon_form, delta_form, epsilon0, n) -> None:
+    for delta in (1e-3, 1e-6, 1e-12):
+        epsilon = epsilon_form(epsilon0, n, delta)
+        assert delta_form(epsilon0, n, epsilon) == pytest.approx(delta, rel=1e-6)
+
+
+def test_closed_forms_lie_above_the_numerical_clones() -> None:
+    rng = Random(20)
+    for _ in range(60):
+        n = int(10 ** rng.uniform(3, 7))
+        delta = 10 ** rng.uniform(-12, -2)
+        room = n / (16 * math.log(2 / delta))
+        if room > 1.01:
+            epsilon0 = rng.uniform(0.0, 1.0) * math.log(room)
+            epsilon = forms.feldman_2021_epsilon(epsilon0, n, delta)
+            assert lower(clones_2021(epsilon0, n), epsilon) <= delta
+            epsilon = forms.feldman_2022_epsilon(epsilon0, n, delta)
+            assert lower(strong_clones(epsilon0, n), epsilon) <= delta
+            epsilon = usable(forms.balle_2019_generic_epsilon)(epsilon0=epsilon0, n=n, delta=delta)
+            assert lower(strong_clones(epsilon0, n), epsilon) <= delta
+        if delta < 0.01:
+            epsilon0 = rng.uniform(0.0, 0.5)
+            epsilon = forms.erlingsson_2019_epsilon(epsilon0, n, delta)
+            assert lower(strong_clones(epsilon0, n), epsilon) <= delta
+
+
+def test_theorem_31_lies_above_the_strong_adversary_it_is_proved_for() -> None:
+    for k, n, epsilon, delta in [
+        (4, 10_000, 0.5, 1e-6),
+        (2, 1000, 1.0, 1e-3),
+        (16, 10**5, 0.3, 1e-4),
+    ]:
+        gamma = forms.balle_2019_krr_gamma(k, n, epsilon, delta)
+        assert lower(strong_adversary(k, gamma, 1 - gamma, n), epsilon) <= delta
+        epsilon0 = math.log(k * (1 - gamma) / gamma + 1)
+        assert lower(krr_blanket(k, epsilon0, n), epsilon) <= delta
+
+
+def test_theorem_31_is_very_loose() -> None:
+    """At n = 10^4, k = 4, epsilon = 1/2, delta = 10^-6 the strong adversary has 1.4e-25."""
+    gamma = forms.balle_2019_krr_gamma(4, 10_000, 0.5, 1e-6)
+    found = float(strong_adversary(4, gamma, 1 - gamma, 10_000).upper(np.array([0.5]), 1e-4)[0])
+    assert found == pytest.approx(1.4e-25, rel=0.05)
+
+
+def test_erlingsson_is_extremely_loose() -> None:
+    epsilon = forms.erlingsson_2019_epsilon(0.3, 10_000, 1e-6)
+    assert float(strong_clones(0.3, 10_000).upper(np.array([epsilon]), 1e-3)[0]) < 1e-130
+
+
+@pytest.mark.parametrize(
+    ("bound", "arguments", "condition"),
+    [
+        (forms.erlingsson_2019_epsilon, (0.5, 1000, 1e-3), "epsilon0 < 1/2"),
+        (forms.erlingsson_2019_epsilon, (0.4, 999, 1e-3), "n >= 1000"),
+        (forms.erlingsson_2019_epsilon, (0.4, 1000, 0.01), "delta < 1/100"),
+        (forms.erlingsson_2019_delta, (0.4, 1000, 0.1), "1/100"),
+        (forms.balle_2019_krr_gamma, (4, 10_000, 1.1, 1e-6), "epsilon <= 1"),
+        (forms.balle_2019_krr_gamma, (4, 100, 0.5, 1e-6), "gamma < 1"),
+        (forms.balle_2019_krr_epsilon, (3.0, 4, 100, 1e-6), "epsilon <= 1"),
+        (forms.balle_2019_krr_delta, (3.0, 4, 100, 0.5), "27 k"),
+        (forms.balle_2019_generic_epsilon, (5.0, 100, 1e-6), "epsilon <= epsilon0"),
+        (forms.feldman_2021_epsilon, (4.0, 1000, 1e-6), "16 log"),
+        (forms.feldman_2021_delta, (4.0, 10**5, 1e-4), "larger epsilon"),
+        (forms.feldman_2022_epsilon, (4.0, 1000, 1e-6), "8 log"),
+        (forms.feldman_2022_delta, (2.0, 1000, 1.5), "8 log"),
+    ],
+)
+def test_outside_its_range_a_bound_says_which_condition_fails(bound, arguments, condition) -> None:
+    with pytest.raises(OutsideRangeError, match="the bound needs") as error:
+        bound(*arguments)
+    assert condition in str(error.value)
+
+
+def test_a_usable_bound_is_epsilon0_outside_the_range_and_never_above_it() -> None:
+    assert usable(forms.feldman_2022_epsilon)(epsilon0=4.0, n=1000, delta=1e-6) == 4.0
+    assert usable(forms.erlingsson_2019_epsilon)(epsilon0=0.2, n=1000, delta=1e-9) == 0.2
+    inside = usable(forms.feldman_2022_epsilon)(epsilon0=2.0, n=10**6, delta=1e-6)
+    assert inside == forms.feldman_2022_epsilon(2.0, 10**6, 1e-6)
+
+
+def test_ranges_end_where_the_papers_say() -> None:
+    n, delta = 10**5, 1e-6
+    edge = math.log(n / (16 * math.log(2 / delta)))
+    forms.feldman_2021_epsilon(edge - 1e-9, n, delta)
+    with pytest.raises(OutsideRangeError):
+        forms.feldman_2021_epsilon(edge + 1e-9, n, delta)
+    edge = math.log(n / (8 * math.log(2 / delta)) - 1)
+    forms.feldman_2022_epsilon(edge - 1e-9, n, delta)
+    with pytest.raises(OutsideRangeError):
+        forms.feldman_2022_epsilon(edge + 1e-9, n, delta)
+
+
+def test_nothing_happens_at_epsilon0_zero() -> None:
+    for bound in (forms.erlingsson_2019_epsilon, forms.feldman_2021_epsilon):
+        assert bound(0.0, 10**5, 1e-6) == 0.0
+    for bound in (
+        forms.feldman_2021_delta,
+        forms.feldman_2022_delta,
+        forms.balle_2019_generic_delta,
+    ):
+        assert bound(0.0, 10**5, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, 0.0])
+def test_bad_epsilon_is_named(bad: float) -> None:
+    with pytest.raises(ValueError, match="epsilon must be in"):
+        forms.balle_2019_generic_delta(1.0, 1000, bad)
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, 301.0])
+def test_bad_epsilon0_is_named(bad: float) -> None:
+    for bound in EPSILON_FORMS.values():
+        with pytest.raises(ValueError, match="epsilon0 must be in"):
+            bound(bad, 1000, 1e-6)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.5, math.nan])
+def test_bad_delta_is_named(bad: float) -> None:
+    for bound in EPSILON_FORMS.values():
+        with pytest.raises(ValueError, match="delta must be in"):
+            bound(0.3, 1000, bad)
