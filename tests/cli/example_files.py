@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffledp.collecting._protocol import canonical_json
+from shuffledp._json import canonical
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.shuffling.roles import randomize_file, shuffle_files
 
@@ -40,7 +40,7 @@ def ages(folder: Path) -> None:
 
 
 def protocol(folder: Path) -> None:
-    (folder / "survey.json").write_text(canonical_json(survey().to_dict()))
+    (folder / "survey.json").write_text(canonical(survey().to_dict()))
 
 
 def reports(folder: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from click.testing import Result
 
 import shuffledp as sdp
-from shuffledp.collecting._protocol import canonical_json
+from shuffledp._json import canonical
 from shuffledp.collecting._registry import protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
@@ -52,7 +52,7 @@ def survey() -> HistogramProtocol:
 
 
 def write(protocol: HistogramProtocol, path: str = "survey.json") -> None:
-    Path(path).write_text(canonical_json(protocol.to_dict()))
+    Path(path).write_text(canonical(protocol.to_dict()))
 
 
 def answer(result: Result) -> Any:
@@ -222,7 +222,7 @@ def test_three_roles_agree_on_one_protocol(shuffledp: Run, folder: Path) -> None
 
 def test_a_number_is_randomized_as_a_value(shuffledp: Run, folder: Path) -> None:
     ages = MeanProtocol(0, 100, epsilon=8.0, delta=1e-6, n=50, levels=2)
-    Path("ages.json").write_text(canonical_json(ages.to_dict()))
+    Path("ages.json").write_text(canonical(ages.to_dict()))
     found = answer(shuffledp("randomize --value 7.5 --protocol ages.json -o a.parquet --json"))
     assert (found["reports"], found["epsilon0"]) == (1, ages.randomizer.epsilon0)
     refused(shuffledp("randomize --value old --protocol ages.json -o b.parquet"), 2, "'old'")

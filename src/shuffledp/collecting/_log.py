@@ -13,7 +13,6 @@ A lock on the file (released by the operating system when its process dies) keep
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -25,7 +24,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from shuffledp.collecting._protocol import canonical_json
+from shuffledp import _json
 
 if sys.platform == "win32":
     import msvcrt
@@ -134,13 +133,13 @@ def _synchronise_directory(directory: Path) -> None:
 
 
 def _record(number: int, content: dict[str, Any], previous: str) -> Record:
-    text = canonical_json({"number": number, "content": content, "previous": previous})
-    return Record(number, content, hashlib.sha256(text.encode()).hexdigest())
+    fields = {"number": number, "content": content, "previous": previous}
+    return Record(number, content, _json.fingerprint(fields))
 
 
 def _line(record: Record, previous: str) -> bytes:
     fields = {"number": record.number, "content": record.content}
-    return canonical_json(fields | {"previous": previous, "hash": record.hash}).encode() + b"\n"
+    return _json.canonical(fields | {"previous": previous, "hash": record.hash}).encode() + b"\n"
 
 
 def _read(path: Path, file: FileIO) -> tuple[list[Record], int]:

@@ -11,15 +11,13 @@ on batches, a sum, and one ``analyze(tally=..., n=...)`` at the end.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp import _validate
+from shuffledp import _json, _validate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.randomizers._categories import Counts
 
@@ -122,12 +120,7 @@ class Protocol(ABC):
     @property
     def fingerprint(self) -> str:
         """64 hexadecimal digits that differ for protocols whose reports must not be mixed."""
-        return hashlib.sha256(canonical_json(self.to_dict()).encode()).hexdigest()
-
-
-def canonical_json(value: Any) -> str:
-    """One text for equal values: sorted keys, no spaces, plain ASCII, no nan."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _json.fingerprint(self.to_dict())
 
 
 def checked_description(description: Any, *names: str) -> str:

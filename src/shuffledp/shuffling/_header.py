@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from shuffledp import _json
+
 VERSION = 1
 FORMAT = "shuffledp reports"
 STAGES = ("randomized", "shuffled")
@@ -61,12 +63,12 @@ class Header:
         cls, stage: str, protocol: dict[str, Any], dtype: np.dtype[Any], shape: tuple[int, ...]
     ) -> Self:
         """A header for a new batch."""
-        as_read = json.loads(_canonical(protocol))  # tuples become lists, as they do in files
+        as_read = json.loads(_json.canonical(protocol))  # tuples become lists, as they do in files
         return cls(stage, as_read, dtype.newbyteorder("<"), shape, secrets.token_hex(16))
 
     def to_json(self) -> str:
         """One text for equal headers."""
-        return _canonical(
+        return _json.canonical(
             {
                 "format": FORMAT,
                 "version": VERSION,
@@ -115,7 +117,7 @@ class Header:
         """Whether the reports of both are of the same protocol with the same parameters."""
         same = (self.dtype, self.shape) == (other.dtype, other.shape)
         # As texts: Python takes True for 1, and 1 for 1.0.
-        return same and _canonical(self.protocol) == _canonical(other.protocol)
+        return same and _json.canonical(self.protocol) == _json.canonical(other.protocol)
 
 
 def differences(first: dict[str, Any], second: dict[str, Any]) -> str:
@@ -124,7 +126,7 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> str:
     >>> differences({"n": 1, "epsilon": 1.0}, {"n": 2, "epsilon": 1.0})
     'n is 1 and 2'
     """
-    texts = [{key: _canonical(value) for key, value in d.items()} for d in (first, second)]
+    texts = [{key: _json.canonical(value) for key, value in d.items()} for d in (first, second)]
     names = [key for key in first | second if texts[0].get(key) != texts[1].get(key)]
     told = [f"{k} is {_short(first.get(k))} and {_short(second.get(k))}" for k in names[:3]]
     return "; ".join(told) or "the type of their reports"
@@ -133,7 +135,3 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
