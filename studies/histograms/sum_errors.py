@@ -57,6 +57,8 @@ def paper_response(n: int, epsilon: float) -> KaryRandomizedResponse | None:
 def row(n: int, epsilon: float) -> Row:
     """One line of the table."""
     ours = SumProtocol(0.0, 1.0, epsilon, DELTA, n)
+    response = ours.randomizer
+    assert isinstance(response, KaryRandomizedResponse)  # what a sum chooses by itself
     printed = paper_response(n, epsilon)
     error = same = None
     if printed is not None:
@@ -71,7 +73,7 @@ def row(n: int, epsilon: float) -> Row:
         error,
         same,
         ours.levels,
-        ours.randomizer.gamma,
+        response.gamma,
         ours.worst_standard_error,
         central_baseline(ours).standard_error,
         local_baseline(ours).standard_error,

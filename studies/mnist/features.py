@@ -32,7 +32,8 @@ def _morlet(size: int, scale: int, theta: float, orientations: int) -> Tensor:
     sigma, xi, slant = 0.8 * 2.0**scale, 0.75 * math.pi / 2.0**scale, 4.0 / orientations
     wave = _gabor(size, sigma, theta, xi, slant)
     bump = _gabor(size, sigma, theta, 0.0, slant)
-    return torch.fft.fft2(wave - wave.sum() / bump.sum() * bump)
+    spectrum: Tensor = torch.fft.fft2(wave - wave.sum() / bump.sum() * bump)
+    return spectrum
 
 
 class Scattering:
@@ -51,7 +52,7 @@ class Scattering:
         ]
 
     def _pooled(self, spectrum: Tensor) -> Tensor:
-        smooth = torch.fft.ifft2(spectrum * self.blur).real
+        smooth: Tensor = torch.fft.ifft2(spectrum * self.blur).real
         return smooth[..., :: self.stride, :: self.stride]
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -69,7 +70,7 @@ class Scattering:
 def normalised(coefficients: Tensor, group: int) -> Tensor:
     """Order 0, then every ``group`` channels: mean zero and variance one within each image; flat."""
     channels = coefficients.shape[1]
-    parts = coefficients.split([1] + [group] * ((channels - 1) // group), dim=1)
+    parts = torch.split(coefficients, [1] + [group] * ((channels - 1) // group), dim=1)
     return torch.cat([_standard(part) for part in parts], dim=1).flatten(1)
 
 
@@ -103,7 +104,9 @@ class Representation:
         self.variance, self.axes = variance.flip(0).clamp_min(1e-12).float(), axes.flip(1).float()
 
     def _raw(self, images: Tensor) -> Tensor:
-        blocks = [normalised(self.scattering(x), self.orientations) for x in images.split(1000)]
+        blocks = [
+            normalised(self.scattering(x), self.orientations) for x in torch.split(images, 1000)
+        ]
         return torch.nn.functional.normalize(torch.cat(blocks))
 
     def __call__(self, images: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,8 +35,10 @@ from shuffledp.learning import (
 from shuffledp.randomizers.privunit import PrivUnit
 
 HERE = Path(__file__).parent
-RESULTS = ("run", "epsilon_target", "epsilon_certified", "epsilon0", "cap", "cohort", "rounds")
-RESULTS += ("step", "clip", "decay", "parameters", "seed", "test_accuracy", "seconds")
+RESULTS = (
+    *("run", "epsilon_target", "epsilon_certified", "epsilon0", "cap", "cohort", "rounds"),
+    *("step", "clip", "decay", "parameters", "seed", "test_accuracy", "seconds"),
+)
 CURVES = ("run", "epsilon_target", "seed", "round", "test_accuracy")
 
 
@@ -127,6 +129,11 @@ def paper_runs(train: TensorDataset, test: TensorDataset, seeds: int, size: Size
         yield Run("paper", 5.8, seed, trainer, rounds, 75, test, (12.0, 0.005, 0.0))
 
 
+def falling(decay: float, rounds: int, last: int) -> Callable[[int], float]:
+    """The factor of the step in round t: it falls by ``decay`` in ``rounds`` rounds, up to ``last``."""
+    return lambda t: 1.0 - decay * min(t, last) / rounds
+
+
 def network_runs(
     train: TensorDataset, test: TensorDataset, seeds: int, size: Size
 ) -> Iterator[Run]:
@@ -141,9 +148,7 @@ def network_runs(
         one = Shuffled(randomizer, n=cohort).sampled_from(len(train))
         rounds = size.rounds or rounds_for(one, epsilon=3.0, delta=DELTA)
         optimizer = torch.optim.SGD(model.parameters(), lr=10.0)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda t, total=rounds: 1.0 - 0.9 * min(t, total) / total
-        )
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, falling(0.9, rounds, rounds))
         trainer = ShuffledTrainer(
             model,
             train,
@@ -171,9 +176,8 @@ def best_runs(
         rounds = plan.rounds(parameter_count(model), size)
         # The step of the search is per unit vector; reports have length ``clip``.
         optimizer = torch.optim.SGD(model.parameters(), lr=choice.step / choice.clip)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda t, total=rounds: 1.0 - choice.decay * min(t, total - 1) / total
-        )
+        falls = falling(choice.decay, rounds, rounds - 1)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, falls)
         trainer = ShuffledTrainer(
             model,
             clients,

@@ -42,6 +42,10 @@ FEATURES = [
 STEPS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 CLIPS = (1e-3, 1e-2, 0.1, 0.3)
 DECAYS = (0.0, 1.0)
+COLUMNS = (
+    *("scales", "orientations", "kept", "power", "epsilon", "rounds"),
+    *("step", "clip", "decay", "validation"),
+)
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,7 @@ def main(arguments: list[str] | None = None) -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     device = "cuda" if torch.cuda.is_available() else "cpu"
     images, labels = (part[: size.clients].to(device) for part in load_mnist(asked.data).tensors)
-    rows = [("scales", "orientations", "kept", "power", "epsilon", "rounds", "step", "clip")]
-    rows[0] += ("decay", "validation")
+    rows: list[tuple[object, ...]] = [COLUMNS]
     start = time.monotonic()
     for index, setting in enumerate(FEATURES):
         if asked.quick and index != asked.chosen:
