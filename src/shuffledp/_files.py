@@ -25,16 +25,19 @@ SUFFIX = ".partial"
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A file to write, which becomes ``path`` when the block ends without an error.
 
-    FileExistsError where ``path`` exists: reports are never replaced silently."""
-    _refuse_existing(path)
+    FileExistsError where ``path`` exists, unless it may be replaced: reports never are, silently."""
+    if replace and path.exists() and not path.is_file():
+        yield path  # a pipe or a device is written to, not replaced
+        return
+    _check_place(path, replace)
     partial = _partial(path)
     try:
         yield partial
         _force_to_disk(partial)
-        _refuse_existing(path)
+        _check_place(path, replace)
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -58,8 +61,8 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.{secrets.token_hex(8)}{SUFFIX}")
 
 
-def _refuse_existing(path: Path) -> None:
-    if path.exists():
+def _check_place(path: Path, replace: bool) -> None:
+    if path.exists() and not replace:
         raise FileExistsError(f"output must not exist yet, got {str(path)!r}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"output must be in an existing folder, got {str(path)!r}")

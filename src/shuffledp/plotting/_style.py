@@ -10,6 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shuffledp._files import atomic_file
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -85,13 +87,16 @@ def shown_axes(height: float = HEIGHT) -> Axes:
 
 
 def save(ax: Axes, path: str | Path) -> None:
-    """Write the figure of ``ax``; the format is the file's suffix."""
+    """Write the figure of ``ax``, whole or not at all; the format is the file's suffix."""
     kind = file_format(path)
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     figure = ax.get_figure(root=True)
     assert figure is not None
-    with require_matplotlib().rc_context(SETTINGS):
-        figure.savefig(path, format=kind, metadata=dates[kind])
+    with (
+        require_matplotlib().rc_context(SETTINGS),
+        atomic_file(Path(path), replace=True) as partial,
+    ):
+        figure.savefig(partial, format=kind, metadata=dates[kind])
 
 
 def file_format(path: str | Path) -> str:
