@@ -41,6 +41,9 @@ class Bound:
             np.array_equal(self.lower, other.lower) and np.array_equal(self.upper, other.upper)
         )
 
+    def __hash__(self) -> int:
+        return hash((self.lower, self.upper))
+
     @classmethod
     def of(cls, lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], like: Any) -> Bound:
         """Shaped like the question: floats for a number, arrays for an array."""

@@ -1,41 +1,69 @@
-"""The law of a randomizer's amplification variable, for its worst pair of inputs.
+"""Facts: all that may be known of a local randomizer, as a value. The accountant asks for nothing else.
 
-For two inputs x and x', reports are sorted into types. Per type t,
+A randomizer hands over its ``Facts``; how it samples, and of which class it is, the accountant never
+asks. So anybody can bring one: state what is true of it, and prove it, for every field says what must
+be proved. What can be seen to be wrong is refused, but a false statement that cannot be seen makes
+every number that follows from it false.
 
-    own[t]    the probability of the type under x,
-    other[t]  the probability of the type under x',
-    clone[t]  the mass that *every* input puts there: the sum over the reports y of the type of the
-              smallest probability of y under any input (the privacy blanket).
-
-Then (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, rewritten) among n users, for substitution
-neighbours and an adversary who knows everybody else's data,
-
-    H_alpha <= (1/n) E[(X_1 + ... + X_n)_+],   X = (own[t] - alpha other[t]) / clone[t] w.p. clone[t],
-
-and X = 0 with the remaining probability. Reports of equal ratios own : other : clone are one type.
-
->>> third = Fraction(1, 3)
->>> AmplificationLaw.merged([(third, third, third), (2 * third, 2 * third, 2 * third)])
-AmplificationLaw(own=(1.0,), other=(1.0,), clone=(1.0,), gap=(0.0,))
+>>> coin = Facts.of_matrix([[0.75, 0.25], [0.25, 0.75]])
+>>> round(coin.epsilon0.upper, 6)
+1.098612
+>>> Facts(epsilon0=1.0, total_variation=0.4).total_variation
+0.4
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp import _validate
+from shuffledp.bound import Bound
+
+_SLACK = 1e-6
+"""Relative, of masses and ratios: what a check lets pass. A check finds mistakes; it proves nothing."""
 
 
 @dataclass(frozen=True)
 class AmplificationLaw:
-    """Probabilities per report type (see module). ``gap`` is own - other, accurate if they are close.
+    """The law of the amplification variable X of two inputs x and x', per type of report.
 
-    Where ``gap`` is not given it is the difference of the floats."""
+    Reports are sorted into types; of equal ratios own : other : clone they are one type. Per type t,
+
+        own[t]    the probability of the type under x,
+        other[t]  the probability of the type under x',
+        clone[t]  the mass of one other user's report that hides it (see below),
+        gap[t]    own[t] - other[t], given apart so that it is accurate where the two are close.
+
+    Among n users, for substitution neighbours and an adversary who knows everybody else's data,
+
+        H_alpha <= (1/n) E[(X_1 + ... + X_n)_+],   X = (own[t] - alpha other[t]) / clone[t] w.p. clone[t],
+
+    and X = 0 with the remaining probability (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, rewritten),
+    if ``clone`` is the mass that *every* input puts on the type: the sum over its reports y of the
+    smallest probability of y under any input, or less (the privacy blanket). With equality, if it is the
+    whole law of a report of everybody else (``Facts.concrete``).
+
+    ``error``: relative error of the masses of a law of ``Facts.concrete``, beyond rounding; the accountant
+    takes it off the lower end. A law of ``Facts.above`` must be on the safe side by itself.
+
+    >>> third = Fraction(1, 3)
+    >>> AmplificationLaw.merged([(third, third, third), (2 * third, 2 * third, 2 * third)])
+    AmplificationLaw(own=(1.0,), other=(1.0,), clone=(1.0,), gap=(0.0,))
+    """
 
     own: tuple[float, ...]
     other: tuple[float, ...]
     clone: tuple[float, ...]
     gap: tuple[float, ...] = ()
+    error: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         sizes = {len(self.own), len(self.other), len(self.clone), len(self.gap) or len(self.own)}
@@ -44,6 +72,25 @@ class AmplificationLaw:
         if not self.gap:
             gap = tuple(u - v for u, v in zip(self.own, self.other, strict=True))
             object.__setattr__(self, "gap", gap)
+        for name in ("own", "other", "clone"):
+            self._check_masses(name, getattr(self, name))
+        for t, (u, v, g) in enumerate(zip(self.own, self.other, self.gap, strict=True)):
+            if not abs(g - (u - v)) <= _SLACK * (u + v):
+                raise ValueError(f"gap must be own - other, got gap[{t}] = {g!r} for {u!r} - {v!r}")
+        if not 0.0 <= self.error < 0.1:
+            raise ValueError(f"error must be in [0, 0.1), got {self.error!r}")
+
+    @staticmethod
+    def _check_masses(name: str, masses: tuple[float, ...]) -> None:
+        if not all(0.0 <= mass < math.inf for mass in masses):
+            raise ValueError(f"{name} must hold probabilities, got {masses!r}")
+        total = math.fsum(masses)
+        if total > 1.0 + _SLACK:
+            raise ValueError(f"{name} must not exceed 1 in all, got a sum of {total!r}")
+        if name != "clone" and total < 1.0 - _SLACK:
+            raise ValueError(
+                f"{name} must sum to 1 over all types (the mean of X is 1 - alpha), got {total!r}"
+            )
 
     @classmethod
     def merged(cls, types: Iterable[tuple[Fraction, Fraction, Fraction]]) -> AmplificationLaw:
@@ -58,7 +105,267 @@ class AmplificationLaw:
         own_s, other_s, clone_s, gap_s = (tuple(column) for column in zip(*rows, strict=True))
         return cls(own_s, other_s, clone_s, gap_s)
 
+    def among(self, clone: tuple[float, ...]) -> AmplificationLaw:
+        """The same pair where everybody else's report has the types ``clone``."""
+        return AmplificationLaw(self.own, self.other, clone, self.gap, self.error)
+
     @property
     def gamma(self) -> float:
         """The blanket's mass: the probability that a user's report hides nothing of the user."""
         return min(1.0, sum(self.clone))
+
+    @property
+    def loss(self) -> float:
+        """The largest log-ratio of own to other or other to own, over all types."""
+        rows = zip(self.own, self.other, self.gap, strict=True)
+        ratios = [math.inf if 0.0 in (u, v) else abs(g) / min(u, v) for u, v, g in rows if g != 0.0]
+        return math.log1p(max(ratios, default=0.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matrix:
+    """Probabilities of finitely many reports: row x, column y is that of report y on input x.
+
+    A value: read-only, equal if all entries are equal."""
+
+    rows: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        checked = _validate.row_stochastic("matrix", self.rows)
+        checked.setflags(write=False)
+        object.__setattr__(self, "rows", checked)
+
+    @cached_property
+    def epsilon0(self) -> float:
+        """The tight local epsilon: the largest log-ratio in a column (inf if a zero meets a non-zero)."""
+        top, bottom = self.rows.max(axis=0), self.rows.min(axis=0)
+        if np.any((bottom == 0.0) & (top > 0.0)):
+            return math.inf
+        used = top > 0.0
+        excess = float(((top - bottom)[used] / bottom[used]).max())
+        # A few units up: the (normalised) matrix is taken as exact, the logarithm is not.
+        return math.log1p(excess) * (1.0 + 2.0**-50)
+
+    def __repr__(self) -> str:
+        return f"Matrix({' x '.join(map(str, self.rows.shape))})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Matrix):
+            return NotImplemented
+        return np.array_equal(self.rows, other.rows)
+
+    def __hash__(self) -> int:
+        return hash((self.rows.shape, self.rows.tobytes()))
+
+
+@dataclass(frozen=True)
+class Response:
+    """k-ary randomized response: with probability ``gamma`` a uniformly random one of k symbols, else the
+    truth. ``truth`` = 1 - gamma, given apart so that it is accurate where gamma is close to 1."""
+
+    k: int
+    gamma: float
+    truth: float
+
+    def __post_init__(self) -> None:
+        if not (self.gamma > 0.0 <= self.truth and abs(self.gamma + self.truth - 1.0) <= _SLACK):
+            raise ValueError(f"gamma and truth must be probabilities that sum to 1, got {self!r}")
+
+
+def enclosed(rounded_up: float, most: float | None = None) -> Bound:
+    """[attained, never exceeded] of a local epsilon known as a logarithm rounded up by less than 2^-44.
+
+    ``most``: what is never exceeded, if that was asked for and is larger."""
+    return Bound(rounded_up * (1.0 - 2.0**-44), rounded_up if most is None else most)
+
+
+def response_probabilities(k: int, epsilon0: float) -> tuple[float, float, float]:
+    """(p, E p, (E - 1) p) with p = 1/(E + k - 1), E = e^epsilon0, each to a few units, without overflow."""
+    decay = math.exp(-epsilon0)
+    total = 1.0 + (k - 1) * decay
+    return decay / total, 1.0 / total, -math.expm1(-epsilon0) / total
+
+
+def response_crowds(k: int, epsilon0: float) -> tuple[AmplificationLaw, ...]:
+    """k-ary randomized response where all others hold a third symbol (k >= 3), and where they hold x.
+
+    Others who hold x' are the latter, reversed."""
+    p, ep, gap = response_probabilities(k, epsilon0)
+    rest = (k - 2) * p
+    same = AmplificationLaw((ep, p, rest), (p, ep, rest), (ep, p, rest), (gap, -gap, 0.0))
+    if k == 2:
+        return (same,)
+    left = (k - 3) * p
+    own, other, clone = (ep, p, p, left), (p, ep, p, left), (p, p, ep, left)
+    return AmplificationLaw(own, other, clone, (gap, -gap, 0.0, 0.0)), same
+
+
+@dataclass(frozen=True, repr=False)
+class Facts:
+    """What is true of a randomizer. Whoever states it must have proved it (see the fields).
+
+    Everything but ``epsilon0`` may be left out: then bounds are wider, or an analysis does not apply."""
+
+    epsilon0: Bound
+    """[some loss is at least, no loss exceeds]: R(x)(S) <= e^upper R(x')(S) + delta0 for all inputs and sets
+    of reports. The lower end is the loss of some report of some two inputs; it is the answer at delta = 0. A
+    number stands for [0, number]: nothing is known to be attained."""
+
+    delta0: float = 0.0
+    """Approximate local privacy: what R(x)(S) may exceed e^epsilon0 R(x')(S) by."""
+
+    total_variation: float | None = None
+    """At least the total variation distance between the reports of any two inputs, for the universal bound."""
+
+    above: tuple[AmplificationLaw, ...] = ()
+    """Laws of which every ordered pair of inputs lies below one, in either direction: for every alpha >= 1
+    and n its (1/n) E[(X_1 + ... + X_n)_+] is at most that law's. Convex order of X is enough."""
+
+    concrete: tuple[AmplificationLaw, ...] = ()
+    """Laws that real neighbouring datasets reach: ``clone`` is the whole law of every other user's report (of
+    some input, or of inputs drawn at random). They give the lower end."""
+
+    matrix: Matrix | None = None
+    """All probabilities, of finitely many inputs and reports. Without ``above`` all pairs of inputs are
+    compared; the rows also give datasets for the lower end."""
+
+    response: Response | None = None
+    """The randomizer is k-ary randomized response: the strong adversary's analysis applies, and for k = 2 the
+    exact one."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon0, Bound):
+            object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
+        if not self.epsilon0.lower >= 0.0:
+            raise ValueError(f"epsilon0 must be in [0, inf], got {self.epsilon0!r}")
+        object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))
+        for name, value in (("above", self.above), ("concrete", self.concrete)):
+            object.__setattr__(self, name, tuple(value))
+        self._check_total_variation()
+        self._check_laws()
+        self._check_matrix()
+        self._check_response()
+
+    @classmethod
+    def of_response(
+        cls,
+        k: int,
+        epsilon0: float,
+        *,
+        gamma: float | None = None,
+        realised: float | None = None,
+    ) -> Facts:
+        """Of k-ary randomized response (Warner 1965 for k = 2). All pairs of inputs have one law.
+
+        ``gamma``: the blanket's mass, if that is what was asked for. ``realised``: the epsilon0 that is
+        really sampled, if smaller; lower ends are then those of it."""
+        p, ep, gap = response_probabilities(k, epsilon0)
+        rest = (k - 2) * p
+        law = AmplificationLaw((ep, p, rest), (p, ep, rest), (p, p, rest), (gap, -gap, 0.0))
+        attained = epsilon0 if realised is None else realised
+        return cls(
+            Bound(attained, epsilon0),
+            total_variation=gap,
+            above=(law,),
+            concrete=response_crowds(k, attained),
+            response=Response(k, min(1.0, k * p) if gamma is None else gamma, gap),
+        )
+
+    @classmethod
+    def of_law(cls, law: AmplificationLaw, epsilon0: float, *others: tuple[float, ...]) -> Facts:
+        """Of a randomizer whose worst pair of inputs has this law, at every alpha and n, both ways.
+
+        ``others``: the types of a report of users who hold some third input, for the lower end; x itself
+        is always tried."""
+        most = _validate.epsilon0(epsilon0)
+        concrete = tuple(law.among(clone) for clone in (*others, law.own))
+        return cls(
+            Bound(min(most, law.loss * (1.0 - _SLACK)), most), above=(law,), concrete=concrete
+        )
+
+    @classmethod
+    def of_matrix(cls, matrix: Any) -> Facts:
+        """Of a randomizer with finitely many inputs and reports (rows sum to one)."""
+        known = matrix if isinstance(matrix, Matrix) else Matrix(matrix)
+        return cls(enclosed(known.epsilon0), matrix=known)
+
+    def __repr__(self) -> str:
+        known = {
+            "delta0": self.delta0 or None,
+            "total_variation": self.total_variation,
+            "above": f"<{len(self.above)} laws>" if self.above else None,
+            "concrete": f"<{len(self.concrete)} laws>" if self.concrete else None,
+            "matrix": self.matrix,
+            "response": self.response,
+        }
+        stated = [f"{name}={value}" for name, value in known.items() if value is not None]
+        return f"Facts({', '.join([f'epsilon0={self.epsilon0!r}', *stated])})"
+
+    def _check_total_variation(self) -> None:
+        if self.total_variation is None:
+            return
+        known = _validate.probability("total_variation", self.total_variation)
+        decay = math.exp(-min(self.epsilon0.upper, 700.0))
+        most = (1.0 - decay + 2.0 * self.delta0 * decay) / (1.0 + decay)
+        if known > most * (1.0 + _SLACK):
+            raise ValueError(
+                f"total_variation must be in [0, {most!r}] for this epsilon0, got {known!r}"
+            )
+        for law in self.concrete:
+            apart = math.fsum(max(gap, 0.0) for gap in law.gap)
+            if apart > known * (1.0 + _SLACK) + _SLACK * law.error:
+                raise ValueError(
+                    f"total_variation must be at least that of the concrete laws, {apart!r}, got {known!r}"
+                )
+
+    def _check_laws(self) -> None:
+        for law in self.above:
+            for t, (u, v, c) in enumerate(zip(law.own, law.other, law.clone, strict=True)):
+                if c > min(u, v) * (1.0 + _SLACK):
+                    raise ValueError(
+                        "clone must not exceed own or other in a law of `above` (it is what every input "
+                        f"sends), got clone[{t}] = {c!r}, own[{t}] = {u!r}, other[{t}] = {v!r}"
+                    )
+        for law in self.concrete:
+            if not abs(math.fsum(law.clone) - 1.0) <= _SLACK:
+                raise ValueError(
+                    "clone must sum to 1 in a law of `concrete` (it is the whole law of a report), got "
+                    f"{math.fsum(law.clone)!r}"
+                )
+        for law in (*self.above, *self.concrete):
+            if self.delta0 == 0.0 and law.loss > self.epsilon0.upper * (1.0 + _SLACK) + _SLACK:
+                raise ValueError(
+                    f"epsilon0 must be at least the largest loss of its own laws, {law.loss!r}, got "
+                    f"{self.epsilon0.upper!r}"
+                )
+
+    def _check_matrix(self) -> None:
+        if self.matrix is None:
+            return
+        tight = self.matrix.epsilon0
+        if self.delta0 == 0.0 and not tight <= self.epsilon0.upper * (1.0 + _SLACK) + _SLACK:
+            raise ValueError(
+                f"epsilon0 must be at least that of the matrix, {tight!r}, got {self.epsilon0.upper!r}"
+            )
+        if self.epsilon0.lower > tight:
+            raise ValueError(
+                f"epsilon0.lower must be attained by the matrix, which has {tight!r}, got "
+                f"{self.epsilon0.lower!r}"
+            )
+
+    def _check_response(self) -> None:
+        if self.response is None:
+            return
+        local = math.log1p(self.response.k * self.response.truth / self.response.gamma)
+        if not abs(local - self.epsilon0.upper) <= _SLACK * (1.0 + local):
+            raise ValueError(
+                f"epsilon0 must be that of the response, {local!r}, got {self.epsilon0.upper!r}"
+            )
+
+
+class Randomizer(Protocol):
+    """What the accountant wants of a randomizer."""
+
+    def facts(self) -> Facts:
+        """Everything that may be known of it."""
+        ...

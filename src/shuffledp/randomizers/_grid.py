@@ -77,7 +77,7 @@ from shuffledp._randomness.exponential import log_rounded_up
 from shuffledp._randomness.tables import WeightTable
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Uint64s, Words, source
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts, Matrix, enclosed
 from shuffledp.randomizers._categories import (
     Integers,
     checked_symbols,
@@ -153,6 +153,16 @@ class GridRandomizer(ABC):
         rows = zip(first.tolist(), last.tolist(), least.tolist(), strict=True)
         return AmplificationLaw.merged(
             (Fraction(u, WORD), Fraction(v, WORD), Fraction(c, WORD)) for u, v, c in rows
+        )
+
+    def facts(self) -> Facts:
+        """The matrix; and where the theorem of the module applies, the law of the two ends."""
+        above = (self.law(),) if self.falls_off else ()
+        return Facts(
+            enclosed(self.epsilon0),
+            total_variation=self.total_variation,
+            above=above,
+            matrix=Matrix(self.matrix),
         )
 
     @property

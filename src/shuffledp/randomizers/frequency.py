@@ -20,7 +20,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers._categories import CategoricalRandomizer
 
 
@@ -36,6 +36,17 @@ class FrequencyRandomizer(CategoricalRandomizer):
     @abstractmethod
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         """(p, q) exactly."""
+
+    def facts(self) -> Facts:
+        """The law, and the datasets where all others hold a third category, or x."""
+        law, third = self.law(), self.third_law()
+        concrete = (law.among(law.own),) if third is None else (third, law.among(law.own))
+        return Facts(
+            enclosed(self.epsilon0),
+            total_variation=self.total_variation,
+            above=(law,),
+            concrete=concrete,
+        )
 
     @property
     def total_variation(self) -> float:

@@ -23,7 +23,7 @@ from shuffledp import _validate
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD, words_below
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts
 from shuffledp.randomizers._categories import (
     Counts,
     Integers,
@@ -117,6 +117,11 @@ class KaryRandomizedResponse(FrequencyRandomizer):
     def sampleable(self) -> bool:
         """Whether 2^64 words can realise it well: not for an epsilon0 beyond about 37."""
         return self.weights[1] >= _LEAST_WEIGHT
+
+    def facts(self) -> Facts:
+        """What was asked, from above; what is sampled, from below."""
+        realised = self.realised.epsilon0
+        return Facts.of_response(self.k, self.epsilon0, gamma=self.gamma, realised=realised)
 
     def law(self) -> AmplificationLaw:
         """All pairs have the same law: own value, other value, the k - 2 third ones."""

@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass
 
 from shuffledp import _validate
+from shuffledp.bound import Bound
+from shuffledp.facts import AmplificationLaw, Facts, response_crowds
+
+_MOST_SYMBOLS = 1e12  # of the member of the class that gives the lower end; speed
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,26 @@ class LocalRandomizer:
                     f"got {self.total_variation!r}"
                 )
             object.__setattr__(self, "total_variation", min(known, most))
+
+    def facts(self) -> Facts:
+        """epsilon0 and the total variation. The lower end is that of the worst member of the class known."""
+        return Facts(
+            Bound(self.epsilon0, self.epsilon0),
+            total_variation=self.total_variation,
+            concrete=self._member(),
+        )
+
+    def _member(self) -> tuple[AmplificationLaw, ...]:
+        """k-ary randomized response, k the least (from 3) that the facts allow.
+
+        All others hold a third symbol: among small k, that is the worst for all but tiny crowds."""
+        known = self.total_variation
+        if known is None:
+            return response_crowds(3, self.epsilon0)[:1]
+        if known == 0.0 or self.epsilon0 == 0.0:
+            return ()
+        # (E - 1)/(E + k - 1) <= total variation.
+        k = math.expm1(self.epsilon0) * (1.0 / known - 1.0) * (1.0 + 1e-12) + 1e-9
+        if k > _MOST_SYMBOLS:
+            return ()
+        return response_crowds(max(3, math.ceil(k)), self.epsilon0)[:1]

@@ -24,7 +24,7 @@ from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.tables import WeightTable, integer_weights
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts, Matrix
 from shuffledp.randomizers._categories import (
     CategoricalRandomizer,
     Counts,
@@ -46,14 +46,21 @@ class FiniteRandomizer(CategoricalRandomizer):
     array([4., 0.])
     """
 
-    matrix: npt.NDArray[np.float64]
+    table: Matrix
     k: int
 
     def __init__(self, matrix: Any) -> None:
-        checked = _validate.row_stochastic("matrix", matrix)
-        checked.setflags(write=False)
-        object.__setattr__(self, "matrix", checked)
-        object.__setattr__(self, "k", len(checked))
+        object.__setattr__(self, "table", Matrix(matrix))
+        object.__setattr__(self, "k", len(self.matrix))
+
+    @property
+    def matrix(self) -> Floats:
+        """The probabilities, rows of inputs and columns of reports; read-only."""
+        return self.table.rows
+
+    def facts(self) -> Facts:
+        """The matrix that is really sampled."""
+        return Facts.of_matrix(self.realised.table)
 
     def __repr__(self) -> str:
         rows, columns = self.matrix.shape
@@ -62,21 +69,15 @@ class FiniteRandomizer(CategoricalRandomizer):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FiniteRandomizer):
             return NotImplemented
-        return np.array_equal(self.matrix, other.matrix)
+        return self.table == other.table
 
     def __hash__(self) -> int:
-        return hash((self.matrix.shape, self.matrix.tobytes()))
+        return hash(self.table)
 
-    @cached_property
+    @property
     def epsilon0(self) -> float:
         """The tight local epsilon: the largest log-ratio in a column (inf if a zero meets a non-zero)."""
-        top, bottom = self.matrix.max(axis=0), self.matrix.min(axis=0)
-        if np.any((bottom == 0.0) & (top > 0.0)):
-            return math.inf
-        used = top > 0.0
-        excess = float(((top - bottom)[used] / bottom[used]).max())
-        # A few units up: the (normalised) matrix is taken as exact, the logarithm is not.
-        return math.log1p(excess) * (1.0 + 2.0**-50)
+        return self.table.epsilon0
 
     @cached_property
     def gamma(self) -> float:

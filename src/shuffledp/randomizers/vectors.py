@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.words import Words, source
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts, enclosed
 
 LEAST_EPSILON0, MOST_EPSILON0 = 1e-4, 32.0
 """Below, the decoded noise would exceed the signal ten thousandfold; above, 64-bit words are coarse."""
@@ -30,6 +30,7 @@ ROUNDING = 1e-12
 """A norm this much above the radius (relative) is rounding, and counts as the radius."""
 
 _AT_ONCE = 1 << 18
+_EXCHANGED = 1e-6  # soundness: of the reports of x and x', at least
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,27 @@ class VectorRandomizer(ABC):
     @abstractmethod
     def law(self) -> AmplificationLaw:
         """The law of the amplification variable of the worst pair of vectors."""
+
+    def facts(self) -> Facts:
+        """The law of the worst pair; from below, all others hold uniformly random directions, or x.
+
+        Others drawn at random are no worse than the worst dataset: the hockey stick is jointly convex.
+        Their reports are spread evenly, as the clones are. The law's own numbers are rounded up by the
+        margin: exchanging x and x' a little more often than that takes it back."""
+        law = self.law()
+        exchanged = max(_EXCHANGED, 8.0 * self.margin)
+        pairs = zip(law.own, law.other, strict=True)
+        own = tuple(u - exchanged * (u - v) for u, v in pairs)
+        other = tuple(u + v - w for u, v, w in zip(law.own, law.other, own, strict=True))
+        gap = tuple((1.0 - 2.0 * exchanged) * g for g in law.gap)
+        total = sum(law.clone)
+        even = tuple(c / total for c in law.clone)
+        return Facts(
+            enclosed(max(0.0, self.realised_epsilon0 - 8.0 * self.margin), self.epsilon0),
+            total_variation=self.total_variation,
+            above=(law,),
+            concrete=tuple(AmplificationLaw(own, other, clone, gap) for clone in (even, own)),
+        )
 
     @abstractmethod
     def mean(self, reports: Any) -> Floats:
