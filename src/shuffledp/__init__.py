@@ -12,19 +12,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shuffledp._certified.frequencies import NoCertificateError
     from shuffledp.accounting.calibration import Calibration, calibrate
     from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
     from shuffledp.bound import Bound
-    from shuffledp.collecting._domain import DomainError
-    from shuffledp.collecting._log import LogCorruptError, TornLineWarning
     from shuffledp.collecting._registry import protocol_from_dict
     from shuffledp.collecting.histogram import HistogramProtocol
-    from shuffledp.collecting.ledger import BudgetExceededError, Ledger, OverspentWarning
+    from shuffledp.collecting.ledger import Ledger
     from shuffledp.collecting.number import MeanProtocol, SumProtocol
-    from shuffledp.collecting.statement import PrivacyStatement, WeakerPrivacyWarning
+    from shuffledp.collecting.statement import PrivacyStatement
+    from shuffledp.errors import (
+        BudgetExceededError,
+        DamagedReportsError,
+        DomainError,
+        LogCorruptError,
+        MixedReportsError,
+        NoCertificateError,
+        OutsideRangeError,
+        OverspentWarning,
+        ReportFileError,
+        ShuffledpError,
+        ShuffledpWarning,
+        TooFewReportsError,
+        TornLineWarning,
+        UnknownVersionError,
+        WeakerPrivacyWarning,
+    )
     from shuffledp.facts import AmplificationLaw
-    from shuffledp.literature.closed_forms import OutsideRangeError
     from shuffledp.literature.compare import compare
     from shuffledp.literature.table import Comparison
     from shuffledp.randomizers.binary import BinaryRandomizedResponse
@@ -42,11 +55,10 @@ if TYPE_CHECKING:
     from shuffledp.randomizers.subset import SubsetSelection
     from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
     from shuffledp.randomizers.vectors import VectorRandomizer
-    from shuffledp.shuffling._header import ReportFileError
     from shuffledp.shuffling.embedded import EmbeddedEngine
     from shuffledp.shuffling.engine import Engine, collect
     from shuffledp.shuffling.files import open_reports
-    from shuffledp.shuffling.permutation import TooFewReportsError, shuffle
+    from shuffledp.shuffling.permutation import shuffle
     from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files, write_reports
     from shuffledp.shuffling.spark import SparkEngine
 
@@ -56,13 +68,14 @@ _HOMES = {
     "AmplificationLaw": "facts",
     "BinaryRandomizedResponse": "randomizers.binary",
     "Bound": "bound",
-    "BudgetExceededError": "collecting.ledger",
+    "BudgetExceededError": "errors",
     "Calibration": "accounting.calibration",
     "Comparison": "literature.table",
     "Composition": "accounting.mechanism",
+    "DamagedReportsError": "errors",
     "DiscreteGaussian": "randomizers.gaussian",
     "DiscreteLaplace": "randomizers.laplace",
-    "DomainError": "collecting._domain",
+    "DomainError": "errors",
     "EmbeddedEngine": "shuffling.embedded",
     "Engine": "shuffling.engine",
     "FiniteRandomizer": "randomizers.matrix",
@@ -75,26 +88,30 @@ _HOMES = {
     "LInfinityRandomizer": "randomizers.linf",
     "Ledger": "collecting.ledger",
     "LocalRandomizer": "randomizers.local",
-    "LogCorruptError": "collecting._log",
+    "LogCorruptError": "errors",
     "MeanProtocol": "collecting.number",
     "Mechanism": "accounting.mechanism",
-    "NoCertificateError": "_certified.frequencies",
+    "MixedReportsError": "errors",
+    "NoCertificateError": "errors",
     "OptimisedLocalHashing": "randomizers.hashing",
     "OptimisedUnaryEncoding": "randomizers.unary",
-    "OutsideRangeError": "literature.closed_forms",
-    "OverspentWarning": "collecting.ledger",
+    "OutsideRangeError": "errors",
+    "OverspentWarning": "errors",
     "PrivUnit": "randomizers.privunit",
     "PrivacyStatement": "collecting.statement",
-    "ReportFileError": "shuffling._header",
+    "ReportFileError": "errors",
     "Shuffled": "accounting.mechanism",
+    "ShuffledpError": "errors",
+    "ShuffledpWarning": "errors",
     "SparkEngine": "shuffling.spark",
     "SubsetSelection": "randomizers.subset",
     "SumProtocol": "collecting.number",
     "SymmetricUnaryEncoding": "randomizers.unary",
-    "TooFewReportsError": "shuffling.permutation",
-    "TornLineWarning": "collecting._log",
+    "TooFewReportsError": "errors",
+    "TornLineWarning": "errors",
+    "UnknownVersionError": "errors",
     "VectorRandomizer": "randomizers.vectors",
-    "WeakerPrivacyWarning": "collecting.statement",
+    "WeakerPrivacyWarning": "errors",
     "analyze_file": "shuffling.roles",
     "calibrate": "accounting.calibration",
     "collect": "shuffling.engine",
@@ -115,6 +132,7 @@ __all__ = [
     "Calibration",
     "Comparison",
     "Composition",
+    "DamagedReportsError",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DomainError",
@@ -133,6 +151,7 @@ __all__ = [
     "LogCorruptError",
     "MeanProtocol",
     "Mechanism",
+    "MixedReportsError",
     "NoCertificateError",
     "OptimisedLocalHashing",
     "OptimisedUnaryEncoding",
@@ -142,12 +161,15 @@ __all__ = [
     "PrivacyStatement",
     "ReportFileError",
     "Shuffled",
+    "ShuffledpError",
+    "ShuffledpWarning",
     "SparkEngine",
     "SubsetSelection",
     "SumProtocol",
     "SymmetricUnaryEncoding",
     "TooFewReportsError",
     "TornLineWarning",
+    "UnknownVersionError",
     "VectorRandomizer",
     "WeakerPrivacyWarning",
     "analyze_file",

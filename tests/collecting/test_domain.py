@@ -7,12 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from shuffledp.collecting._domain import (
-    MOST_CATEGORIES,
-    CategoryIndex,
-    DomainError,
-    checked_categories,
-)
+from shuffledp.collecting._domain import MOST_CATEGORIES, CategoryIndex, checked_categories
+from shuffledp.errors import DomainError
 
 MIXED = ["a", 1, 2.5]
 

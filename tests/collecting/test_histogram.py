@@ -11,7 +11,6 @@ import pytest
 
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting._domain import DomainError
 from shuffledp.collecting._histogram_choice import (
     best_calibrated,
     best_local,
@@ -21,6 +20,7 @@ from shuffledp.collecting._histogram_choice import (
 )
 from shuffledp.collecting._registry import protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.errors import DomainError
 from shuffledp.randomizers import KaryRandomizedResponse, LocalRandomizer
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding
 

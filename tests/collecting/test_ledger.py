@@ -12,11 +12,17 @@ from pathlib import Path
 import pytest
 
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting._log import LogCorruptError, TornLineWarning, locked
+from shuffledp.collecting._log import locked
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.collecting.ledger import BudgetExceededError, Ledger, OverspentWarning
+from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import SumProtocol
-from shuffledp.collecting.statement import WeakerPrivacyWarning
+from shuffledp.errors import (
+    BudgetExceededError,
+    LogCorruptError,
+    OverspentWarning,
+    TornLineWarning,
+    WeakerPrivacyWarning,
+)
 from shuffledp.randomizers import KaryRandomizedResponse
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -164,7 +170,8 @@ def test_impossible_budgets_are_refused(tmp_path: Path, budget: object) -> None:
 RESERVES = """
 import os, signal, sys
 from shuffledp.collecting import _log as chained_log
-from shuffledp.collecting.ledger import BudgetExceededError, Ledger
+from shuffledp.errors import BudgetExceededError
+from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.randomizers import KaryRandomizedResponse
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.collecting._log import LogCorruptError, TornLineWarning, locked
+from shuffledp.collecting._log import locked
+from shuffledp.errors import LogCorruptError, TornLineWarning
 
 SOURCE = Path(__file__).parents[2] / "src"
 

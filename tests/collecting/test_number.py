@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp.collecting._domain import DomainError
 from shuffledp.collecting._number_choice import best_levels, calibrated_response, relative_variance
 from shuffledp.collecting._registry import protocol_from_dict
 from shuffledp.collecting.number import MeanProtocol, NumberProtocol, SumProtocol
+from shuffledp.errors import DomainError
 from shuffledp.randomizers import KaryRandomizedResponse
 from shuffledp.randomizers.laplace import DiscreteLaplace
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding

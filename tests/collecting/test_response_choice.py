@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.collecting import _response_choice as response_choice
@@ -16,6 +15,7 @@ from shuffledp.collecting._histogram_choice import best_calibrated
 from shuffledp.collecting._response_choice import calibrated_response, largest_certified
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers import KaryRandomizedResponse
 
 PLANS = [

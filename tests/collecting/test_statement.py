@@ -10,7 +10,8 @@ import pytest
 
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.collecting.statement import WeakerPrivacyWarning, honest_reports, state_privacy
+from shuffledp.collecting.statement import honest_reports, state_privacy
+from shuffledp.errors import WeakerPrivacyWarning
 from shuffledp.randomizers import KaryRandomizedResponse
 
 

@@ -3,13 +3,8 @@
 import pytest
 
 from shuffledp import KaryRandomizedResponse, LocalRandomizer, Shuffled
-from shuffledp.learning._budget import (
-    Budget,
-    BudgetExceededError,
-    Ledger,
-    epsilon0_for,
-    rounds_for,
-)
+from shuffledp.errors import BudgetExceededError
+from shuffledp.learning._budget import Budget, Ledger, epsilon0_for, rounds_for
 from shuffledp.randomizers.privunit import PrivUnit
 
 ONE = Shuffled(LocalRandomizer(1.0), n=300).sampled_from(1000)

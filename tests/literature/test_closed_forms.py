@@ -10,8 +10,9 @@ from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.errors import OutsideRangeError
 from shuffledp.literature import closed_forms as forms
-from shuffledp.literature.closed_forms import OutsideRangeError, usable
+from shuffledp.literature.closed_forms import usable
 
 EPSILON_FORMS = {
     "efmrtt_eps": forms.erlingsson_2019_epsilon,

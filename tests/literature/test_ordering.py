@@ -17,8 +17,8 @@ from shuffledp.accounting._curves.clones import (
 )
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.errors import OutsideRangeError
 from shuffledp.literature.closed_forms import (
-    OutsideRangeError,
     balle_2019_generic_delta,
     balle_2019_krr_delta,
     erlingsson_2019_delta,

@@ -11,13 +11,12 @@ import pytest
 
 import shuffledp
 from shuffledp._progress import Progress, line
-from shuffledp.collecting._domain import DomainError
 from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.errors import DomainError, TooFewReportsError
 from shuffledp.shuffling import _contract as contract
 from shuffledp.shuffling._parallel import parallel_map
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
-from shuffledp.shuffling.permutation import TooFewReportsError
 
 THREE_PERCENT_CATS = np.array(["cat"] * 90 + ["dog"] * 2910)
 

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp.collecting._domain import DomainError
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol
+from shuffledp.errors import DomainError, TooFewReportsError
 from shuffledp.randomizers import KaryRandomizedResponse
 from shuffledp.shuffling._partial import Partial, Step, counted
 from shuffledp.shuffling.columns import open_column
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import Engine, collect, tallied
-from shuffledp.shuffling.permutation import TooFewReportsError
 
 
 class BackwardsEngine(Engine):

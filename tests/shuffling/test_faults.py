@@ -18,7 +18,7 @@ import pytest
 import shuffledp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
-from shuffledp.shuffling._header import ReportFileError
+from shuffledp.errors import ReportFileError
 from shuffledp.shuffling.files import open_reports
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
 

@@ -8,12 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shuffledp.shuffling._header import (
-    DamagedReportsError,
-    Header,
-    ReportFileError,
-    UnknownVersionError,
-)
+from shuffledp.errors import DamagedReportsError, ReportFileError, UnknownVersionError
+from shuffledp.shuffling._header import Header
 from shuffledp.shuffling.files import create_reports, open_reports
 
 PROTOCOL = {"protocol": "test", "epsilon": 0.1, "categories": ["ä", 2, True]}

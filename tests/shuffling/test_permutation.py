@@ -10,13 +10,8 @@ import pytest
 from scipy.stats import chi2
 
 from shuffledp._randomness.words import Uint64s, Words
-from shuffledp.shuffling.permutation import (
-    TooFewReportsError,
-    _tied,
-    in_random_order,
-    permuted,
-    shuffle,
-)
+from shuffledp.errors import TooFewReportsError
+from shuffledp.shuffling.permutation import _tied, in_random_order, permuted, shuffle
 
 FALSE_ALARM = 1e-6
 """Of each chi-square test, for a fresh seed."""

@@ -10,11 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import shuffledp as sdp
-from shuffledp.collecting._domain import DomainError
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.shuffling._header import DamagedReportsError, MixedReportsError, ReportFileError
+from shuffledp.errors import (
+    DamagedReportsError,
+    DomainError,
+    MixedReportsError,
+    ReportFileError,
+    TooFewReportsError,
+)
 from shuffledp.shuffling.files import open_reports
-from shuffledp.shuffling.permutation import TooFewReportsError
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files, write_reports
 
 TRUTH = ["cat"] * 1500 + ["dog"] * 1000 + ["fish"] * 500

@@ -17,11 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shuffledp as sdp
-from shuffledp.collecting._domain import DomainError
 from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.errors import DomainError, TooFewReportsError
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
-from shuffledp.shuffling.permutation import TooFewReportsError
 from shuffledp.shuffling.spark import SparkEngine, _local_session
 
 pytest.importorskip("pyspark")

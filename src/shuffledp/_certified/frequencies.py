@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.errors import NoCertificateError
 
 Ints = npt.NDArray[np.int64]
 Complexes = npt.NDArray[np.complex128]
@@ -33,10 +34,6 @@ _FEW_CELLS = 1 << 12
 _CELLS_AT_ONCE = 1 << 19
 _MAX_WORK = 1 << 30
 """Cells times atoms looked at together, at most: some ten seconds."""
-
-
-class NoCertificateError(ValueError):
-    """The certified evaluation would need more work or precision than is allowed."""
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ from shuffledp._certified.frequencies import (
     MAX_POINTS,
     Complexes,
     Ints,
-    NoCertificateError,
     Tilted,
     choose_frequencies,
     smooth_size,
 )
 from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.errors import NoCertificateError
 
 ERROR_UNITS = 64.0 * UNIT
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.frequencies import DEPTH, Complexes, NoCertificateError
+from shuffledp._certified.frequencies import DEPTH, Complexes
 from shuffledp._certified.lattice_sum import ERROR_UNITS, MAX_TERMS, Result, one_minus_exp
 from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.errors import NoCertificateError
 
 _CHERNOFF = (3.0, 6.0, 9.0, 13.0, 20.0)
 _SHARES = (0.3, 0.7, 1.0)

@@ -19,13 +19,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket, law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers._grid import GridRandomizer
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp import _validate
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
+from shuffledp.errors import NoCertificateError
 
 _LOCAL = ("epsilon0", "gamma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")

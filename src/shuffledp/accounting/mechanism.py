@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.rounding import UNIT
 from shuffledp.accounting._analyses import NAMES, BestProfile, analyses, profile_of
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
@@ -23,6 +22,7 @@ from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, 
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer
 

@@ -8,7 +8,7 @@ array([1, 0, 1])
 >>> CategoryIndex.of(["no", "yes"]).places(["yes", None, "maybe"])
 Traceback (most recent call last):
     ...
-shuffledp.collecting._domain.DomainError: 2 of 3 values are not in the domain: 1 missing, 1 outside it; \
+shuffledp.errors.DomainError: 2 of 3 values are not in the domain: 1 missing, 1 outside it; \
 first ones: [1] None, [2] 'maybe'
 """
 
@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp.errors import DomainError
+
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
@@ -33,40 +35,17 @@ _COMPARABLE = {"i": "biuf", "U": "U"}
 """Kinds of arrays that can be compared with categories of a kind."""
 
 
-class DomainError(ValueError):
-    """Values that are missing or outside the domain.
-
-    Attributes:
-        total: how many values there were.
-        missing, outside: how many of them were missing, or not in the domain.
-        examples: (index, value) of the first few.
-    """
-
-    def __init__(self, total: int, missing: int, outside: int, examples: list[tuple[int, Any]]):
-        self.total, self.missing, self.outside = total, missing, outside
-        self.examples = tuple(examples)
-        listed = ", ".join(f"[{index}] {_short(value)}" for index, value in self.examples)
-        super().__init__(
-            f"{missing + outside} of {total} values are not in the domain: {missing} missing, "
-            f"{outside} outside it; first ones: {listed}"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.total, self.missing, self.outside, list(self.examples))
-
-
-def _short(value: Any) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def refuse(column: npt.NDArray[Any], missing: Mask, outside: Mask) -> None:
     """DomainError unless both masks are empty."""
     wrong = np.flatnonzero(missing | outside)
     if wrong.size:
         flat = column.reshape(-1)
-        examples = [(int(i), flat[i]) for i in wrong[:_EXAMPLES]]
+        examples = [(int(i), _python(flat[i])) for i in wrong[:_EXAMPLES]]
         raise DomainError(flat.size, int(missing.sum()), int(outside.sum()), examples)
+
+
+def _python(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def checked_categories(categories: Any) -> tuple[Any, ...]:
@@ -90,7 +69,7 @@ def checked_categories(categories: Any) -> tuple[Any, ...]:
 
 def _plain(value: Any) -> Any:
     """A category as JSON knows it."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = _python(value)
     if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise TypeError(f"categories must be strings, whole or finite numbers, got {value!r}")

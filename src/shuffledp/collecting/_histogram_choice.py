@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting._response_choice import calibrated_response
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing

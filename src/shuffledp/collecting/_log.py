@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp import _json
+from shuffledp.errors import LogCorruptError, TornLineWarning
 
 if sys.platform == "win32":
     import msvcrt
@@ -34,14 +35,6 @@ else:
 _START = "0" * 64
 _FAR = 2**62
 """Where Windows locks a byte: beyond the end, so that reading is not hindered."""
-
-
-class LogCorruptError(RuntimeError):
-    """The file is not what was written: it must not be relied on."""
-
-
-class TornLineWarning(UserWarning):
-    """A crash cut the last line; what it would have said was never confirmed to anybody."""
 
 
 @dataclass(frozen=True)

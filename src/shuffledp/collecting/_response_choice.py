@@ -16,11 +16,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
 from shuffledp.collecting._certificate import certified_epsilon
 from shuffledp.collecting._randomizer_codec import canonical
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 _STEPS = 8

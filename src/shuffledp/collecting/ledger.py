@@ -41,34 +41,12 @@ from shuffledp import _validate
 from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
 from shuffledp.collecting._certificate import certified_epsilon
-from shuffledp.collecting._log import LogCorruptError, OpenLog, Record, locked
+from shuffledp.collecting._log import OpenLog, Record, locked
 from shuffledp.collecting._protocol import Protocol
 from shuffledp.collecting._randomizer_codec import describe, restore
+from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning
 
 _VERSION = 1
-
-
-class BudgetExceededError(RuntimeError):
-    """The collection would cost more than is left. It must not be run.
-
-    Attributes:
-        epsilon: the certified total with the collection.
-        budget: (epsilon, delta).
-    """
-
-    def __init__(self, population: str, epsilon: float, budget: tuple[float, float]) -> None:
-        self.population, self.epsilon, self.budget = population, epsilon, budget
-        super().__init__(
-            f"all collections on {population!r} together would be certified for epsilon = "
-            f"{rounded_up(epsilon, 6)} at delta = {budget[1]:g}; the budget is {budget[0]:.6g}"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.population, self.epsilon, self.budget)
-
-
-class OverspentWarning(UserWarning):
-    """A collection had so few honest reports that it cost more than the budget."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +160,14 @@ class Ledger:
         with self._open() as log:
             total = self._epsilon(self._spent(log, name) + asked.mechanism)
             if total > self.budget[0]:
-                raise BudgetExceededError(name, total, self.budget)
+                raise BudgetExceededError(
+                    f"all collections on {name!r} together would be certified for epsilon = "
+                    f"{rounded_up(total, 6)} at delta = {self.budget[1]:g}; "
+                    f"the budget is {self.budget[0]:.6g}",
+                    budget=self.budget,
+                    epsilon=total,
+                    population=name,
+                )
             log.append(_reservation(asked))
         return asked.id
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shuffledp import _validate
 from shuffledp._digits import rounded_up, written
 from shuffledp.collecting._certificate import certified_epsilon
+from shuffledp.errors import WeakerPrivacyWarning
 
 if TYPE_CHECKING:
     from shuffledp.collecting._protocol import Protocol
@@ -27,10 +28,6 @@ ADVERSARY = (
     "people, and does not learn who sent which report"
 )
 NEIGHBOURS = "substitution: one person's value is replaced by any other value of the domain"
-
-
-class WeakerPrivacyWarning(UserWarning):
-    """Fewer honest reports than planned: the statement is weaker than the plan."""
 
 
 @dataclass(frozen=True)

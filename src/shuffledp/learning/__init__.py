@@ -14,13 +14,8 @@ try:
 except ImportError as error:
     raise ImportError('shuffledp.learning needs PyTorch: pip install "shuffledp[learn]"') from error
 
-from shuffledp.learning._budget import (
-    Budget,
-    BudgetExceededError,
-    Ledger,
-    epsilon0_for,
-    rounds_for,
-)
+from shuffledp.errors import BudgetExceededError
+from shuffledp.learning._budget import Budget, Ledger, epsilon0_for, rounds_for
 from shuffledp.learning._history import History
 from shuffledp.learning._reports import aggregate, parameter_count, randomize_gradient
 from shuffledp.learning._trainer import ShuffledTrainer

@@ -21,10 +21,7 @@ from shuffledp import _validate
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.bound import Bound
-
-
-class BudgetExceededError(RuntimeError):
-    """Another round would cost more privacy than the budget allows."""
+from shuffledp.errors import BudgetExceededError
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,8 @@ class Ledger:
             raise BudgetExceededError(
                 f"{more} more round(s) after {self.spent} would exceed epsilon = "
                 f"{self.budget.epsilon:g} at delta = {self.budget.delta:g}: "
-                f"{self.rounds_left:g} left"
+                f"{self.rounds_left:g} left",
+                budget=(self.budget.epsilon, self.budget.delta),
             )
         return replace(self, spent=self.spent + more)
 

@@ -35,16 +35,13 @@ from collections.abc import Callable
 from typing import Any
 
 from shuffledp import _validate
+from shuffledp.errors import OutsideRangeError
 from shuffledp.literature._solve import smallest_below
 
 _UP = 1.0 + 1e-12
 """Rounding up: each form is a dozen operations and elementary functions of positive numbers."""
 
 _C = -math.expm1(-2.0)
-
-
-class OutsideRangeError(ValueError):
-    """The theorem says nothing about these parameters."""
 
 
 def _require(holds: bool, condition: str, values: str) -> None:

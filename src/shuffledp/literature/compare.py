@@ -16,15 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from shuffledp import _validate
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.errors import NoCertificateError, OutsideRangeError
 from shuffledp.literature import _as_published as as_published
 from shuffledp.literature import _many_rounds as many_rounds
 from shuffledp.literature import _single_round as single_round
 from shuffledp.literature._case import Case
 from shuffledp.literature._entry import OUTSIDE, SOUND, Entry
 from shuffledp.literature._numerical import THEOREMS, versions
-from shuffledp.literature.closed_forms import OutsideRangeError
 from shuffledp.literature.table import Comparison, Row
 
 ENTRIES = (*single_round.ENTRIES, *many_rounds.ENTRIES, *as_published.ENTRIES)

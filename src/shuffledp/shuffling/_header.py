@@ -18,27 +18,12 @@ from typing import Any, Self
 import numpy as np
 
 from shuffledp import _json
+from shuffledp.errors import DamagedReportsError, UnknownVersionError, short
 
 VERSION = 1
 FORMAT = "shuffledp reports"
 STAGES = ("randomized", "shuffled")
 _MOST_BYTES = 2**31 - 1
-
-
-class ReportFileError(ValueError):
-    """A file that cannot be used as reports."""
-
-
-class DamagedReportsError(ReportFileError):
-    """A file that is truncated, corrupted or changed."""
-
-
-class UnknownVersionError(ReportFileError):
-    """A file of a version that this release does not know."""
-
-
-class MixedReportsError(ReportFileError):
-    """Reports that do not belong together: of different protocols, or the same ones twice."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +113,5 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> str:
     """
     texts = [{key: _json.canonical(value) for key, value in d.items()} for d in (first, second)]
     names = [key for key in first | second if texts[0].get(key) != texts[1].get(key)]
-    told = [f"{k} is {_short(first.get(k))} and {_short(second.get(k))}" for k in names[:3]]
+    told = [f"{k} is {short(first.get(k))} and {short(second.get(k))}" for k in names[:3]]
     return "; ".join(told) or "the type of their reports"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

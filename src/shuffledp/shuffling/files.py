@@ -35,10 +35,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._files import atomic_file
+from shuffledp.errors import DamagedReportsError, ReportFileError
 from shuffledp.shuffling import _report_arrays as report_arrays
 from shuffledp.shuffling._contract import rows_per_batch
 from shuffledp.shuffling._extras import needed
-from shuffledp.shuffling._header import DamagedReportsError, Header, ReportFileError
+from shuffledp.shuffling._header import Header
 
 COLUMN = "report"
 _HEADER, _REPORTS, _CHECKSUM = "shuffledp.header", "shuffledp.reports", "shuffledp.checksum"

@@ -24,15 +24,12 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._randomness.words import Uint64s, Words, source
+from shuffledp.errors import TooFewReportsError
 
 Reports = npt.NDArray[Any]
 
 WORD_BITS = 64
 _MOST_PAYLOAD_BITS = 32
-
-
-class TooFewReportsError(ValueError):
-    """A batch is smaller than the shuffler's minimum: a small crowd hides nobody."""
 
 
 def shuffle(

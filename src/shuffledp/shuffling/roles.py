@@ -36,9 +36,10 @@ from shuffledp import _validate
 from shuffledp._files import partial_folder
 from shuffledp._progress import Progress
 from shuffledp._randomness.words import source
+from shuffledp.errors import MixedReportsError, ReportFileError
 from shuffledp.shuffling._contract import Collectable, reads_text, rows_per_batch
 from shuffledp.shuffling._external import shuffled_batches
-from shuffledp.shuffling._header import Header, MixedReportsError, ReportFileError, differences
+from shuffledp.shuffling._header import Header, differences
 from shuffledp.shuffling._parallel import available_cores, parallel_map
 from shuffledp.shuffling._rejected import Rejected, attempt
 from shuffledp.shuffling.columns import open_column

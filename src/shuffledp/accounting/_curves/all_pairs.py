@@ -30,7 +30,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.lattice_law import cut, positive_part
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
@@ -38,6 +37,7 @@ from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.stop_loss import LawOrder
 from shuffledp.accounting._hints.saddle import saddle
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.matrix import FiniteRandomizer
 
 _FEW = 2

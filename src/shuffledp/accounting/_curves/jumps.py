@@ -28,10 +28,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.lattice_sum import Group, Own, Result, log_transform, tail_sum
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._hints.jump_split import far_enough, typical
+from shuffledp.errors import NoCertificateError
 
 Bools = npt.NDArray[np.bool_]
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.jumps import Jumps
 from shuffledp.accounting._hints.jump_split import Split
 from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
+from shuffledp.errors import NoCertificateError
 
 _LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
 _HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])

@@ -22,11 +22,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.lattice_law import SpreadLaw, log_estimate
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.errors import NoCertificateError
 
 _AT_ONCE = 64
 _GUESSES = 3

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.errors import NoCertificateError
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import CLOSELY, crossing
@@ -25,6 +24,7 @@ from shuffledp.accounting._rounds.round import (
     is_single,
     lattice,
 )
+from shuffledp.errors import NoCertificateError
 
 Answer = TypeVar("Answer")
 

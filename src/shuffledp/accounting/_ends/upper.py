@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
@@ -28,6 +27,7 @@ from shuffledp.accounting._rounds.round import (
     is_single,
     lattice,
 )
+from shuffledp.errors import NoCertificateError
 
 _REFINEMENTS = 7
 _CANDIDATES = np.array([0.25, 0.5, 0.95])

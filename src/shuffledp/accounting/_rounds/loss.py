@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shuffledp._certified.frequencies import NoCertificateError
 from shuffledp._certified.hull import lower_hull
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.errors import NoCertificateError
 
 OUTWARD = 1e-12
 """Relative step outward that covers the rounding of slopes and masses (each below 1e-13)."""

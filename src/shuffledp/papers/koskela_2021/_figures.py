@@ -8,11 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.literature.closed_forms import (
-    OutsideRangeError,
-    balle_2019_krr_delta,
-    feldman_2021_delta,
-)
+from shuffledp.errors import OutsideRangeError
+from shuffledp.literature.closed_forms import balle_2019_krr_delta, feldman_2021_delta
 from shuffledp.papers._profiles import clones_of_2021_as_transcribed
 from shuffledp.papers._result import (
     Curve,

@@ -1,0 +1,134 @@
+"""Every error and warning of the package::
+
+    ShuffledpError
+      NoCertificateError      (ValueError)      no bound can be certified for these numbers
+      OutsideRangeError       (ValueError)      a theorem says nothing about these parameters
+      BudgetExceededError     (RuntimeError)    a collection, or a round of training, would cost too much
+      LogCorruptError         (RuntimeError)    the file of a ledger is not what was written
+      DomainError             (ValueError)      values that are missing or outside the domain
+      TooFewReportsError      (ValueError)      a small crowd hides nobody
+      ReportFileError         (ValueError)      a file that cannot be used as reports
+        DamagedReportsError                     it is truncated, corrupted or changed
+        UnknownVersionError                     this release does not know its version
+        MixedReportsError                       its reports do not belong together
+    ShuffledpWarning          (UserWarning)
+      WeakerPrivacyWarning                      fewer honest reports than planned
+      OverspentWarning                          a collection cost more than the budget
+      TornLineWarning                           a crash cut the last line of a ledger
+
+Each error is also the built-in one in brackets. Wrong arguments are plain ValueErrors and TypeErrors.
+
+>>> try:
+...     raise TooFewReportsError("at least 1000 reports are needed for a shuffle, got 3")
+... except ShuffledpError as error:
+...     isinstance(error, ValueError)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class ShuffledpError(Exception):
+    """The base of all errors that are this package's own."""
+
+
+class ShuffledpWarning(UserWarning):
+    """The base of all its warnings."""
+
+
+class NoCertificateError(ShuffledpError, ValueError):
+    """The certified evaluation would need more work or precision than is allowed."""
+
+
+class OutsideRangeError(ShuffledpError, ValueError):
+    """The theorem says nothing about these parameters."""
+
+
+class BudgetExceededError(ShuffledpError, RuntimeError):
+    """A collection or a round of training would cost more than is left. It must not be run.
+
+    Attributes:
+        budget: (epsilon, delta), the most that may be spent.
+        epsilon: the certified total with it; None where rounds are counted instead.
+        population: whose budget it is; None for that of a training run.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        budget: tuple[float, float] | None = None,
+        epsilon: float | None = None,
+        population: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.budget, self.epsilon, self.population = budget, epsilon, population
+
+
+class LogCorruptError(ShuffledpError, RuntimeError):
+    """The file is not what was written: it must not be relied on."""
+
+
+class DomainError(ShuffledpError, ValueError):
+    """Values that are missing or outside the domain.
+
+    Attributes:
+        total: how many values there were.
+        missing, outside: how many of them were missing, or not in the domain.
+        examples: (index, value) of the first few.
+    """
+
+    def __init__(
+        self, total: int, missing: int, outside: int, examples: Sequence[tuple[int, Any]]
+    ) -> None:
+        self.total, self.missing, self.outside = total, missing, outside
+        self.examples = tuple(examples)
+        listed = ", ".join(f"[{index}] {short(value)}" for index, value in self.examples)
+        super().__init__(
+            f"{missing + outside} of {total} values are not in the domain: {missing} missing, "
+            f"{outside} outside it; first ones: {listed}"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.total, self.missing, self.outside, self.examples)
+
+
+class TooFewReportsError(ShuffledpError, ValueError):
+    """A batch is smaller than the shuffler's minimum: a small crowd hides nobody."""
+
+
+class ReportFileError(ShuffledpError, ValueError):
+    """A file that cannot be used as reports."""
+
+
+class DamagedReportsError(ReportFileError):
+    """A file that is truncated, corrupted or changed."""
+
+
+class UnknownVersionError(ReportFileError):
+    """A file of a version that this release does not know."""
+
+
+class MixedReportsError(ReportFileError):
+    """Reports that do not belong together: of different protocols, or the same ones twice."""
+
+
+class WeakerPrivacyWarning(ShuffledpWarning):
+    """Fewer honest reports than planned: the statement is weaker than the plan."""
+
+
+class OverspentWarning(ShuffledpWarning):
+    """A collection had so few honest reports that it cost more than the budget."""
+
+
+class TornLineWarning(ShuffledpWarning):
+    """A crash cut the last line; what it would have said was never confirmed to anybody."""
+
+
+def short(value: Any) -> str:
+    """A value in a message: at most 60 characters of it."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
