@@ -1,4 +1,4 @@
-"""Nobody but the module of rounding knows how small is nothing, how large is too large, or how far is outward."""
+"""Only the module of rounding knows how small is nothing, how large is too large, how far is outward."""
 
 import ast
 from collections.abc import Iterator

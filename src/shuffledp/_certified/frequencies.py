@@ -46,13 +46,17 @@ class Tilted:
     roughness: Floats  # sum w (|z| e^{theta z} + min(|z|, 2/theta)) / phi(theta)
 
 
-def choose_frequencies(tilted: list[Tilted], points: Ints) -> tuple[Ints, Ints, list[Complexes]]:
+def choose_frequencies(
+    tilted: list[Tilted], points: Ints, whole: bool
+) -> tuple[Ints, Ints, list[Complexes]]:
     """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
 
-    A single problem of wide laws (or few terms) is transformed whole where that is cheap, or where
-    too many frequencies would remain (laws with few heavy atoms)."""
+    A single problem of wide laws (or few terms, or where asked: ``whole``) is transformed whole where
+    that is cheap, or where too many frequencies would remain (laws with few heavy atoms)."""
     wide = points.size == 1 and (
-        max(t.z.shape[1] for t in tilted) >= _WIDE or sum(t.count[0] for t in tilted) <= _FEW
+        whole
+        or max(t.z.shape[1] for t in tilted) >= _WIDE
+        or sum(t.count[0] for t in tilted) <= _FEW
     )
     if not (wide and points[0] <= _SMALL_FFT):
         try:

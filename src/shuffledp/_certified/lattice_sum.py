@@ -128,12 +128,15 @@ def tail_sum(
     payoff: HockeyStick | None = None,
     shifts: Sequence[int] = (0,),
     units: float = ERROR_UNITS,
+    whole: bool = False,
 ) -> Result:
     """Enclose V for a batch of I problems (rows), for each output of ``own``.
 
     With ``shifts`` (small whole numbers) and a single output, the columns of the result are the
     values at k0 + shift instead. ``units`` bounds the relative error of the given weights and of
-    the arithmetic together. Raises NoCertificateError where the work would exceed the limits."""
+    the arithmetic together. ``whole`` asks for one Fourier transform of a single problem also where its
+    laws have few values: that suits those with few heavy ones. Raises NoCertificateError where the work
+    would exceed the limits."""
     # Padding must not overflow under the tilt.
     groups = [Group(np.where(g.w > 0.0, g.z, 0.0), g.w, g.count) for g in groups]
     tilted, log_total = [], np.zeros_like(theta)
@@ -151,7 +154,7 @@ def tail_sum(
     largest = own_abs.max(axis=2)
     points = _window(groups, tilted, own, largest, k0, theta, log_total)
     points = smooth_size(points + 2 * int(np.abs(shifts).max()))
-    rows, r, tables = choose_frequencies(tilted, points)
+    rows, r, tables = choose_frequencies(tilted, points, whole)
     moves = np.asarray(shifts, dtype=np.float64)
     value, error = _sum(
         tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units, tables

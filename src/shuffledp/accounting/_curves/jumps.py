@@ -40,8 +40,6 @@ _TILTS = np.geomspace(0.05, 400.0, 90)[:, None]
 _SPACINGS = np.geomspace(2.0**-17, 0.02, 90)
 """From the finest lattice whose sums take seconds."""
 _FEW_TERMS = 300
-_WIDE = 24
-"""Laws of so many values may be transformed as a whole."""
 _ROUNDING = 1e-11
 """Relative error of the probabilities of K, which are products of a few exponentials."""
 
@@ -169,10 +167,9 @@ class _Spread:
         at = np.full(1, float(self.threshold))
         with suppress(NoCertificateError):
             return tail_sum(groups, own, at, theta)
-        wide = [_widened(groups[0]), *groups[1:]]
         with suppress(NoCertificateError):
-            return tail_sum(wide, own, at, 0.5 * theta)
-        return tail_sum(wide, own, at, theta)
+            return tail_sum(groups, own, at, 0.5 * theta, whole=True)
+        return tail_sum(groups, own, at, theta, whole=True)
 
 
 def _number(n: int, k: int, p: float) -> float:
@@ -207,12 +204,6 @@ def _with_jump(own: Own, jumps: Group) -> Own:
     z = own.z[0, :, None] + jumps.z
     c = own.c[0, :, None] * jumps.w[0, :, None]
     return Own(*_merged(z.ravel(), c.reshape(z.size, -1)))
-
-
-def _widened(group: Group) -> Group:
-    """With more values, of probability zero: then the law may be transformed as a whole."""
-    more = ((0, 0), (0, max(0, _WIDE - group.z.shape[1])))
-    return replace(group, z=np.pad(group.z, more), w=np.pad(group.w, more))
 
 
 def _tilt(bulk: Group, jumps: Group, many: int, few: int, threshold: int) -> Floats:
