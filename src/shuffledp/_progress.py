@@ -1,4 +1,8 @@
-"""A progress line on the terminal: how many rows, how fast, how long still. Silent anywhere else.
+"""A progress line on the terminal: how much, how fast, how long still. Silent anywhere else.
+
+    with Progress(total, what="rows") as progress:    counted work; total may be None
+        progress.advance(4)
+    with Progress.clock("calibrating"):               work that nobody can count
 
 >>> with Progress(total=10) as progress:
 ...     progress.advance(4)
@@ -9,35 +13,61 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
-from typing import Self, TextIO
+from typing import ClassVar, Self, TextIO
 
-_WIDTH = 24
+_BAR_CHARACTERS = 24
 _SECONDS_BETWEEN = 0.1
+_SECONDS_BEFORE_A_CLOCK = 0.5
 
 
 class Progress:
-    """Counts rows, and shows them on ``stream`` (standard error) where that is a terminal."""
+    """Counts, and shows the count on ``stream`` (standard error) where that is a terminal.
+
+    A thread of its own rewrites the line, so the clock goes on while a step takes long. The line ends
+    however the work ends, also with Ctrl-C. Inside another's work nothing is shown: one line is enough.
+    """
+
+    _shown_now: ClassVar[Progress | None] = None
 
     def __init__(
-        self, total: int | None = None, *, what: str = "rows", stream: TextIO | None = None
+        self,
+        total: int | None = None,
+        *,
+        what: str = "rows",
+        shown: bool = True,
+        stream: TextIO | None = None,
     ) -> None:
         self.total, self.what, self.done = total, what, 0
         self._stream = sys.stderr if stream is None else stream
-        self._shown = self._stream is not None and self._stream.isatty()
-        self._start = self._last = monotonic()
+        self._shown = shown and self._stream is not None and self._stream.isatty()
+        self._counted, self._wait = True, _SECONDS_BETWEEN
+        self._latest: Mapping[str, float] = {}
         self._longest = 0
 
-    def advance(self, rows: int) -> None:
-        """Some more rows are done."""
-        self.done += rows
-        now = monotonic()
-        if self._shown and now - self._last >= _SECONDS_BETWEEN:
-            self._last = now
-            self._show(now)
+    @classmethod
+    def clock(cls, what: str, *, stream: TextIO | None = None) -> Self:
+        """Only what is being done and for how long, gone at the end; nothing for short work."""
+        progress = cls(what=what, stream=stream)
+        progress._counted, progress._wait = False, _SECONDS_BEFORE_A_CLOCK
+        return progress
+
+    def advance(self, count: int = 1, latest: Mapping[str, float] | None = None) -> None:
+        """So much more is done; ``latest`` are the latest numbers, shown beside the count."""
+        self.done += count
+        self._latest = latest or {}
 
     def __enter__(self) -> Self:
+        self._start = monotonic()
+        self._shown = self._shown and Progress._shown_now is None
+        if self._shown:
+            Progress._shown_now = self
+            self._over = Event()
+            self._thread = Thread(target=self._tick, daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(
@@ -46,15 +76,33 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._shown:
-            self._show(monotonic())
-            self._stream.write("\n")
-            self._stream.flush()
+        if not self._shown:
+            return
+        Progress._shown_now = None
+        self._over.set()
+        self._thread.join()
+        if self._counted:
+            self._write(self._text() + "\n")
+        elif self._longest:
+            self._write("\r")
 
-    def _show(self, now: float) -> None:
-        text = line(self.done, self.total, now - self._start, self.what)
-        self._longest = max(self._longest, len(text))
-        self._stream.write("\r" + text.ljust(self._longest))
+    def _tick(self) -> None:
+        wait = self._wait
+        while not self._over.wait(wait):
+            self._write(self._text())
+            wait = _SECONDS_BETWEEN
+
+    def _text(self) -> str:
+        seconds = monotonic() - self._start
+        if not self._counted:
+            return f"{self.what}, {_clock(seconds)}"
+        latest = "".join(f", {name}={value:.4g}" for name, value in self._latest.items())
+        return line(self.done, self.total, seconds, self.what) + latest
+
+    def _write(self, text: str) -> None:
+        shown = text.rstrip("\r\n")
+        self._longest = max(self._longest, len(shown))
+        self._stream.write("\r" + shown.ljust(self._longest) + text[len(shown) :])
         self._stream.flush()
 
 
@@ -70,13 +118,19 @@ def line(done: int, total: int | None, seconds: float, what: str = "rows") -> st
     said = f"{done:,} {what}, {_per_second(rate)} {what}/s, "
     if not total or done > total:
         return said + _clock(seconds)
-    full = done * _WIDTH // total
-    bar = f"[{'#' * full}{' ' * (_WIDTH - full)}] {100 * done // total}% "
+    full = done * _BAR_CHARACTERS // total
+    bar = f"[{'#' * full}{' ' * (_BAR_CHARACTERS - full)}] {100 * done // total}% "
     return bar + said + (f"{_clock((total - done) / rate)} left" if rate else "? left")
 
 
 def _per_second(rate: float) -> str:
-    return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate:,.0f}"
+    """
+    >>> _per_second(2.5e6), _per_second(1366.0), _per_second(0.125)
+    ('2.50 M', '1,366', '0.12')
+    """
+    if rate >= 1e6:
+        return f"{rate / 1e6:.2f} M"
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def _clock(seconds: float) -> str:

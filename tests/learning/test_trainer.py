@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -312,7 +313,8 @@ def test_projection_keeps_the_parameters_in_the_ball():
     assert float(weights(run).norm()) == pytest.approx(0.5, rel=1e-5)
 
 
-def test_progress_shows_rounds_accuracy_and_epsilon(capsys):
+def test_progress_shows_rounds_accuracy_and_epsilon_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     trainer(budget=BUDGET).run(2, evaluate=accuracy, every=1, progress=True)
     shown = capsys.readouterr().err
     assert all(word in shown for word in ("2 rounds", "accuracy=", "epsilon="))

@@ -1,6 +1,5 @@
 """The embedded engine: right tallies, whole errors, bounded memory, and a progress line."""
 
-import io
 import os
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import shuffledp
-from shuffledp._progress import Progress, line
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
 from shuffledp.shuffling import _contract as contract
@@ -154,28 +152,3 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 64 * 1024  # KiB; the file has 128 MiB
-
-
-class Terminal(io.StringIO):
-    """Says that it is one."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_sees_rows_rate_and_time_left() -> None:
-    terminal = Terminal()
-    with Progress(1000, stream=terminal) as progress:
-        progress.advance(1000)
-    assert "100% 1,000 rows" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\n")
-    assert line(250, 1000, 10.0).endswith("25% 250 rows, 25 rows/s, 0:30 left")
-    assert line(0, 1000, 0.0).endswith("? left")
-    assert line(5_000_000, None, 3661.0) == "5,000,000 rows, 1,366 rows/s, 1:01:01"
-
-
-def test_whatever_is_no_terminal_sees_nothing() -> None:
-    stream = io.StringIO()
-    with Progress(1000, stream=stream) as progress:
-        progress.advance(1000)
-    assert stream.getvalue() == ""

@@ -31,7 +31,6 @@ gradient that is not finite) says something about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -40,6 +39,7 @@ import torch
 from torch import Tensor, nn
 
 from shuffledp import _validate
+from shuffledp._progress import Progress
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
 from shuffledp.learning import _checkpoint as checkpoints
@@ -48,7 +48,6 @@ from shuffledp.learning._cohort import ClientData, draw_cohort
 from shuffledp.learning._gradients import Loss, PerExampleGradients, shaped_like, trainable
 from shuffledp.learning._history import History
 from shuffledp.learning._interrupt import Interruptible
-from shuffledp.learning._progress import ProgressBar, Silent
 from shuffledp.learning._reports import parameter_count, refuse_non_finite, simulated_sum
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -195,24 +194,27 @@ class ShuffledTrainer:
         """So many more rounds. Ctrl-C ends them after the current one, with a checkpoint.
 
         ``evaluate(model)`` gives numbers (on data that may be looked at) for the history, every so
-        many rounds and at the end; epsilon is recorded at the budget's delta. A secure run that was
-        loaded from a checkpoint goes on writing there unless another is named."""
+        many rounds and at the end; epsilon is recorded at the budget's delta. ``progress`` shows a line
+        on a terminal. A secure run that was loaded from a checkpoint goes on writing there unless
+        another is named."""
         todo = _validate.count("rounds", rounds, least=0)
         self.ledger.spend(todo)  # refuse at once what the budget will not allow
         _validate.count("every", every)
         _validate.count("checkpoint_every", checkpoint_every)
         last = self.rounds + todo
-        bar = ProgressBar(todo) if progress else Silent(todo)
         checkpoint = self._resumed if checkpoint is None else checkpoint
         if checkpoint is not None:
             # Before anything is sent: a crash must not forget the rounds that follow.
             self.save(checkpoint, in_flight=min(todo, _until(self.rounds, checkpoint_every)))
-        with Interruptible() as interrupt, closing(bar):
-            for done in range(1, todo + 1):
+        with (
+            Interruptible() as interrupt,
+            Progress(todo, what="rounds", shown=progress) as line,
+        ):
+            for _ in range(todo):
                 self.step()
                 if self.rounds % every == 0 or self.rounds == last:
                     self._record(evaluate)
-                bar.show(done, self.history.last)
+                line.advance(latest=self.history.last)
                 if interrupt.asked:
                     break
                 if checkpoint is not None and self.rounds % checkpoint_every == 0:
