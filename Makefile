@@ -2,35 +2,56 @@
 #
 # Another interpreter: make PYTHON=/path/to/python3.12 test
 # More test processes: make JOBS=8 test
+# Another NumPy:       make WITH='numpy==1.26.*' test
+#
+# Tiers: check (a minute, while working), test (everything before a change lands), test-slow (repetitions
+# on a grand scale), test-oldest and release-check (before a release).
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; \
 	done)
+OLDEST_PYTHON ?= python3.11
 JOBS ?= 2
-BIN := .venv/bin
+WITH ?=
+BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-collect bench-learn docs study-mnist format clean
+.PHONY: help demo check test lint test-slow test-oldest release-check bench bench-collect bench-learn docs
+.PHONY: study-mnist format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/installed ## the main job: a certified epsilon for 30 rounds of a shuffled survey
 	@$(BIN)/python examples/demo.py
 
-test: .venv/installed-dev ## lint, format check, type check, all tests but the slow ones
+check: lint ## while working: lint, types and the quick tests of every room, in about a minute
+	@echo "== pytest -m quick"
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m quick
+
+test: lint ## before a change lands: lint, types and all tests but the slow ones
+	@echo "== pytest"
+	@$(BIN)/python -m pytest -q -n $(JOBS)
+
+lint: .venv/installed-dev ## lint, format check, type check
 	@echo "== ruff check"
 	@$(BIN)/ruff check -q .
 	@echo "== ruff format --check"
 	@$(BIN)/ruff format -q --check . || { echo "run: make format"; exit 1; }
 	@echo "== mypy --strict"
 	@$(BIN)/mypy
-	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n $(JOBS)
 
 test-slow: .venv/installed-dev ## the tests that take minutes
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+OLDEST := tests/accounting/test_golden.py tests/certified tests/randomizers tests/randomness
+test-oldest: ## numbers and randomizers on the oldest packages allowed (oldest.txt), with Python 3.11
+	@$(MAKE) --no-print-directory .venv-oldest/installed
+	@$(subst .venv/,.venv-oldest/,$(BIN))/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(OLDEST)
+
+release-check: .venv/installed-dev ## a dry run of a release: build, install in empty environments, try it
+	@$(BIN)/python tools/release_check.py
 
 bench: .venv/installed-bench ## measure the accountant and sampling, and write docs/performance.md
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accounting.py --output docs/performance.md
@@ -57,7 +78,7 @@ format: .venv/installed-dev ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 
 clean: ## remove the environment, caches and builds
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each set of packages is installed once, and again only when pyproject.toml changes.
@@ -77,7 +98,15 @@ clean: ## remove the environment, caches and builds
 
 .venv/installed-dev: .venv/installed constraints.txt
 	@echo "installing the development tools"
-	@$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	@$(PIP_INSTALL) -c constraints.txt -e '.[dev]' $(WITH)
+	@touch $@
+
+.venv-oldest/installed: oldest.txt pyproject.toml
+	@echo "installing the oldest packages allowed in .venv-oldest"
+	@rm -rf .venv-oldest
+	@$(OLDEST_PYTHON) -m venv .venv-oldest
+	@$(subst .venv/,.venv-oldest/,$(PIP_INSTALL)) -c oldest.txt -e '.[collect]' \
+	  hypothesis pytest pytest-xdist python-flint scipy
 	@touch $@
 
 .venv/installed-bench: .venv/installed
