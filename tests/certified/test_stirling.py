@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from shuffledp._certified.rounding import UNIT
+from shuffledp._certified.rounding import CALL, UNIT
 from shuffledp._certified.signs import _even_deviance
 from shuffledp._certified.stirling import log1p_minus, stirling_remainder
 
@@ -23,11 +23,18 @@ def relative(found: float, exact: arb) -> float:
     return abs(float((arb(float(found)) - exact) / exact))
 
 
+def allowed(x: float) -> float:
+    """Units. From 0.3 on one call of log1p is in it, which NumPy before 2 rounds less well."""
+    if abs(x) < 0.3 or np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        return 8.0
+    return 8.0 + CALL * abs(math.log1p(x) / (math.log1p(x) - x))
+
+
 @pytest.mark.parametrize("x", [s * v for b in BRANCHES for v in around(b) for s in (1.0, -1.0)])
 def test_log1p_minus_keeps_a_few_units_where_its_series_changes(x: float) -> None:
     exact = (1 + arb(x)).log() - arb(x)
     for others in ([], [0.01], [0.9]):  # the largest of an array chooses the series
-        assert relative(log1p_minus(np.array([x, *others]))[0], exact) < 8.0 * UNIT
+        assert relative(log1p_minus(np.array([x, *others]))[0], exact) < allowed(x) * UNIT
 
 
 @pytest.mark.parametrize("y", [v for b in BRANCHES for v in around(b)] + [1e-9, 1e-3, 0.7, 0.99])
