@@ -2,6 +2,7 @@
 
 import io
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -29,7 +30,7 @@ def test_a_terminal_sees_rows_rate_and_time_left() -> None:
 
 
 @pytest.mark.parametrize("progress", [Progress, lambda **out: Progress.clock("working", **out)])
-def test_whatever_is_no_terminal_sees_nothing(progress) -> None:
+def test_whatever_is_no_terminal_sees_nothing(progress: Callable[..., Progress]) -> None:
     stream = io.StringIO()
     with progress(stream=stream) as counting:
         counting.advance(1000)
