@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp._files import atomic_file
+from shuffledp._files import atomic_file, write_bytes, write_text
 
 
 def test_a_file_is_refused_or_replaced_as_asked(tmp_path: Path) -> None:
@@ -33,6 +33,31 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
         raise error
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_texts_are_the_same_bytes_on_every_system(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    write_text(file, "größer\n")
+    assert file.read_bytes() == b"gr\xc3\xb6\xc3\x9fer\n"
+    write_bytes(str(file), b"\x00\xff")
+    assert file.read_bytes() == b"\x00\xff"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_file_and_folder_are_forced_to_the_disk_around_the_renaming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[str] = []
+    renamed = os.replace
+
+    def rename(old: Path, new: Path) -> None:
+        happened.append("rename")
+        renamed(old, new)
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: happened.append("fsync"))
+    monkeypatch.setattr(os, "replace", rename)
+    write_text(tmp_path / "a.txt", "kept")
+    assert happened == ["fsync", "rename", "fsync"][: 3 if os.name == "posix" else 2]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -1,4 +1,7 @@
-"""Files that appear whole or not at all.
+"""Files that appear whole or not at all: whoever writes a file that matters, writes it here.
+
+    with atomic_file(path) as partial: ...    whatever writes to a path
+    write_text(path, text), write_bytes(path, data)
 
 What is written goes to a file named ``<name>.<random>.partial`` in the same directory, is forced to
 the disk, and is then renamed. An error or Ctrl-C removes it. After ``kill -9`` or a power cut it stays
@@ -21,14 +24,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+PathLike = str | os.PathLike[str]
+
 SUFFIX = ".partial"
 
 
 @contextmanager
-def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def atomic_file(path: PathLike, *, replace: bool = False) -> Iterator[Path]:
     """A file to write, which becomes ``path`` when the block ends without an error.
 
     FileExistsError where ``path`` exists, unless it may be replaced: reports never are, silently."""
+    path = Path(path)
     if replace and path.exists() and not path.is_file():
         yield path  # a pipe or a device is written to, not replaced
         return
@@ -44,6 +50,17 @@ def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
         raise
     if os.name == "posix":
         _force_to_disk(path.parent)
+
+
+def write_bytes(path: PathLike, data: bytes) -> None:
+    """A file of these bytes, in the place of another one of the name."""
+    with atomic_file(path, replace=True) as partial:
+        partial.write_bytes(data)
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """A file of this text, the same bytes on every system, in the place of another one of the name."""
+    write_bytes(path, text.encode())
 
 
 @contextmanager
@@ -69,7 +86,8 @@ def _check_place(path: Path, replace: bool) -> None:
 
 
 def _force_to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows forces only what is open for writing, POSIX also folders.
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,12 +1,11 @@
 """Checkpoints: everything needed to go on as if nothing had happened.
 
-Written to a temporary file that then takes the old one's place, so that a crash never leaves half a
-checkpoint. A crash can lose rounds whose reports were already sent: their privacy is spent. If the
-run is not repeatable (secure randomness), a checkpoint written *during* a run therefore charges, when
-it is loaded, all the rounds that may have followed it; the one written at the end charges none. A
-trainer that has sent reports of its own and then loads a checkpoint is charged for both, and a run that
-goes on from a checkpoint goes on writing it. What no file can see is a copy of it: go on from a
-checkpoint once. Two runs from the same one spend twice, and each ledger knows of one.
+A crash leaves no half checkpoint, but it can lose rounds whose reports were already sent: their privacy
+is spent. If the run is not repeatable (secure randomness), a checkpoint written *during* a run therefore
+charges, when it is loaded, all the rounds that may have followed it; the one written at the end charges
+none. A trainer that has sent reports of its own and then loads a checkpoint is charged for both, and a
+run that goes on from a checkpoint goes on writing it. What no file can see is a copy of it: go on from a
+checkpoint once. Two runs from the same one spend twice, and each budget knows of one.
 
 A seeded run repeats the lost rounds, random numbers and all, so they cost nothing more. It is a
 simulation: the same random numbers beside another model or other data would cancel, and show the
@@ -15,21 +14,20 @@ gradients as they are.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from shuffledp._files import atomic_file
+
 FORMAT = 2
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
-    """Atomically, on the same file system."""
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    torch.save({"format": FORMAT} | state, part)
-    os.replace(part, target)
+    """In the place of an older one, whole or not at all."""
+    with atomic_file(path, replace=True) as partial:
+        torch.save({"format": FORMAT} | state, partial)
 
 
 def read(path: str | Path) -> dict[str, Any]:

@@ -7,11 +7,14 @@ clients' own losses are private data and are not.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from shuffledp._files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,10 +63,11 @@ class History:
 
     def to_csv(self, path: str | Path) -> None:
         names = list(dict.fromkeys(name for row in self.rows for name in row))
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(self.rows)
+        file = io.StringIO()
+        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        write_text(path, file.getvalue())
 
     def to_json(self, path: str | Path) -> None:
         """What is not finite (a loss that diverged) becomes null: JSON has no such numbers."""
@@ -72,7 +76,7 @@ class History:
             for row in self.rows
         ]
         text = json.dumps(rows, indent=1, allow_nan=False)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_text(path, text + "\n")
 
 
 def _number(name: str, value: float) -> float:
