@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shuffledp.accounting.calibration import Calibration, calibrate
     from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
     from shuffledp.bound import Bound
-    from shuffledp.collecting._registry import protocol_from_dict
+    from shuffledp.collecting import protocol_from_dict
     from shuffledp.collecting.histogram import HistogramProtocol
     from shuffledp.collecting.ledger import Ledger
     from shuffledp.collecting.number import MeanProtocol, SumProtocol
@@ -117,7 +117,7 @@ _HOMES = {
     "collect": "shuffling.engine",
     "compare": "literature.compare",
     "open_reports": "shuffling.files",
-    "protocol_from_dict": "collecting._registry",
+    "protocol_from_dict": "collecting",
     "randomize_file": "shuffling.roles",
     "shuffle": "shuffling.permutation",
     "shuffle_files": "shuffling.roles",

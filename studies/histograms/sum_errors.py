@@ -20,7 +20,7 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from shuffledp.collecting._number_choice import relative_variance
+from shuffledp.collecting._choice import relative_variance
 from shuffledp.collecting.baselines import central_baseline, local_baseline
 from shuffledp.collecting.number import SumProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse

@@ -38,9 +38,9 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting._simplex import project_to_simplex
 from shuffledp.collecting.baselines import central_baseline, local_baseline
 from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.collecting.result import project_to_simplex
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 DELTA = 1e-6

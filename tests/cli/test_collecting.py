@@ -19,7 +19,7 @@ from click.testing import Result
 
 import shuffledp as sdp
 from shuffledp._json import canonical
-from shuffledp.collecting._registry import protocol_from_dict
+from shuffledp.collecting import protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import MeanProtocol

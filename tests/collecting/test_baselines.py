@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from shuffledp.collecting._gaussian import analytic_gaussian_sigma, gaussian_delta
-from shuffledp.collecting.baselines import central_baseline, local_baseline
+from shuffledp.collecting.baselines import (
+    analytic_gaussian_sigma,
+    central_baseline,
+    gaussian_delta,
+    local_baseline,
+)
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol, SumProtocol
 from shuffledp.randomizers import KaryRandomizedResponse

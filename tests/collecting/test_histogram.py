@@ -11,14 +11,14 @@ import pytest
 
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting._histogram_choice import (
+from shuffledp.collecting import protocol_from_dict
+from shuffledp.collecting._choice import (
     best_calibrated,
     best_local,
     candidates,
     first_better,
     mean_variance,
 )
-from shuffledp.collecting._registry import protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError
 from shuffledp.randomizers import KaryRandomizedResponse, LocalRandomizer

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.collecting import _log
 from shuffledp.collecting._log import locked
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
@@ -113,6 +115,39 @@ def test_a_commitment_counts_the_reports_that_came(tmp_path: Path) -> None:
     assert "all collections on 'readers' together" in result.privacy.text
     with pytest.raises(ValueError, match="is committed already"):
         survey().analyze(reports, ledger=ledger, reservation=ticket)
+
+
+def test_every_use_of_a_ledger_checks_its_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[int] = []
+
+    def counting(path: Path, file: Any, read: Any = _log._read) -> Any:
+        records, end = read(path, file)
+        checked.append(len(records))
+        return records, end
+
+    monkeypatch.setattr(_log, "_read", counting)
+    ledger = Ledger(tmp_path / "ledger", BUDGET)
+    assert checked == [0]
+    ticket = ledger.reserve(survey(), population="readers")
+    assert checked == [0, 1]
+    result = survey().analyze(survey().randomize([0] * 1000), ledger=ledger, reservation=ticket)
+    assert checked == [0, 1, 2]
+    assert result.privacy.total_epsilon == ledger.epsilon("readers")
+    assert [c.status for c in ledger.collections] == ["committed"]
+    assert ledger.hashes[-1] == ledger.head
+    assert checked == [0, 1, 2, 3, 3, 3, 3]
+
+
+def test_a_file_that_was_changed_since_the_last_use_is_noticed_by_the_next(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", BUDGET)
+    ticket = ledger.reserve(survey(), population="readers", note="monthly")
+    whole = (tmp_path / "ledger").read_bytes()
+    (tmp_path / "ledger").write_bytes(whole.replace(b"monthly", b"yearly!"))
+    with pytest.raises(LogCorruptError, match="line 2"):
+        survey().analyze(survey().randomize([0] * 1000), ledger=ledger, reservation=ticket)
+    assert (tmp_path / "ledger").read_bytes() == whole.replace(b"monthly", b"yearly!")
 
 
 def test_too_few_reports_are_recorded_warned_about_and_end_the_budget(tmp_path: Path) -> None:

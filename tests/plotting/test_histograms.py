@@ -12,9 +12,8 @@ from matplotlib.text import Text
 
 from shuffledp import plotting
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.collecting.histogram_result import HistogramResult
 from shuffledp.collecting.number import MeanProtocol
-from shuffledp.collecting.number_result import NumberResult
+from shuffledp.collecting.result import HistogramResult, NumberResult
 from shuffledp.plotting._histograms import NAMED, estimate, height_of, histogram
 from shuffledp.plotting._learning import learning_curve
 from shuffledp.randomizers.kary import KaryRandomizedResponse

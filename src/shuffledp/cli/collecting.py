@@ -141,7 +141,7 @@ def _target(given: Given, n: int) -> Given:
 
 
 def _plan(make: Make, given: Given) -> None:
-    from shuffledp.collecting._certificate import certified_epsilon
+    from shuffledp.collecting._protocol import certified_epsilon
 
     protocol = make(**_target(given, given["n"]))
     write_protocol(given["plan_file"], protocol)

@@ -25,7 +25,7 @@ def write_protocol(path: str, protocol: Protocol) -> None:
 
 def read_protocol(path: str) -> Protocol:
     """The protocol of a file that ``--plan`` wrote."""
-    from shuffledp.collecting._registry import protocol_from_dict
+    from shuffledp.collecting import protocol_from_dict
 
     try:
         return protocol_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))

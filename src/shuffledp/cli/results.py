@@ -20,8 +20,7 @@ from shuffledp.cli.printing import OUTPUT, json_option, print_json, print_table
 from shuffledp.cli.randomizers import described
 
 if TYPE_CHECKING:
-    from shuffledp.collecting.histogram_result import HistogramResult
-    from shuffledp.collecting.number_result import NumberResult
+    from shuffledp.collecting.result import HistogramResult, NumberResult
     from shuffledp.collecting.statement import PrivacyStatement
 
     Result = HistogramResult | NumberResult

@@ -1,1 +1,35 @@
-"""Protocols: from a question to estimates with error bars and a privacy statement."""
+"""Collecting: from a question to estimates with error bars and a privacy statement.
+
+histogram, number    protocols: what clients, shuffler and analyst agree on
+_protocol            what both kinds share: the plan, its certificate, descriptions, tallies
+_choice              which randomizer, with how much noise
+_domain              raw values to inputs, or what does not belong
+_fixed_point         numbers on a grid, and the variance of their sums
+result, _intervals   what the analyst gets
+statement            what may be said about privacy, and on what it rests
+ledger, _log         what was collected from whom; the file that survives crashes and shows tampering
+baselines            the same question without a shuffler, and with a trusted curator
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shuffledp.collecting._protocol import Protocol
+
+
+def protocol_from_dict(description: dict[str, Any]) -> Protocol:
+    """The protocol that ``to_dict`` described; nothing is calibrated again.
+
+    >>> from shuffledp import HistogramProtocol
+    >>> survey = HistogramProtocol([1, 2, 3], epsilon=1.0, delta=1e-6, n=1000)
+    >>> protocol_from_dict(survey.to_dict()) == survey
+    True
+    """
+    from shuffledp.collecting._protocol import checked_description
+    from shuffledp.collecting.histogram import HistogramProtocol
+    from shuffledp.collecting.number import MeanProtocol, SumProtocol
+
+    kinds = {kind.name: kind for kind in (HistogramProtocol, MeanProtocol, SumProtocol)}
+    return kinds[checked_description(description, *kinds)].from_dict(description)

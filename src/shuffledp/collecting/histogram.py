@@ -1,6 +1,6 @@
 """Histograms: how many people hold each of a public list of categories.
 
-The randomizer is chosen by calibration to the certified (epsilon, delta) (see ``histogram_choice``), or
+The randomizer is chosen by calibration to the certified (epsilon, delta) (see ``collecting._choice``), or
 given. Estimates are unbiased, with the randomizer's exact variance.
 
 >>> survey = HistogramProtocol(["cat", "dog", "fish"], epsilon=1.0, delta=1e-6, n=10_000)
@@ -16,17 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shuffledp import _validate
+from shuffledp.collecting._choice import best_calibrated
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
-from shuffledp.collecting._histogram_choice import best_calibrated
-from shuffledp.collecting._plan import checked_plan, require_target
-from shuffledp.collecting._protocol import Protocol, checked_tally
-from shuffledp.collecting._randomizer_codec import canonical, describe, restore
-from shuffledp.collecting.histogram_result import HistogramResult
+from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
+from shuffledp.collecting._randomizer_codec import canonical
+from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -61,17 +60,11 @@ class HistogramProtocol(Protocol):
     ) -> None:
         listed = _with_other(checked_categories(categories), other)
         plan = checked_plan(epsilon, delta, n, rounds)
-        k = len(listed)
-        chosen = best_calibrated(k, **plan) if randomizer is None else randomizer
-        self._assign(listed, other, _suitable(canonical(chosen), k), plan)
+        self._assign(categories=listed, other=other, **plan)
+        self._accept(
+            canonical(best_calibrated(self.k, **plan) if randomizer is None else randomizer)
+        )
         require_target(self)
-
-    def _assign(
-        self, categories: tuple[Any, ...], other: Any, randomizer: Any, plan: dict[str, Any]
-    ) -> None:
-        fields = {"categories": categories, "other": other, "randomizer": randomizer, **plan}
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
 
     @property
     def k(self) -> int:
@@ -107,27 +100,18 @@ class HistogramProtocol(Protocol):
             self.categories, support, received, self.randomizer, privacy, confidence
         )
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "categories": list(self.categories),
-            "other": self.other,
-            "randomizer": describe(self.randomizer),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "n": self.n,
-            "rounds": self.rounds,
-        }
+    def _domain(self) -> dict[str, Any]:
+        return {"categories": list(self.categories), "other": self.other}
 
     @classmethod
-    def _restore(cls, parameters: dict[str, Any]) -> Self:
-        plan = checked_plan(*(parameters[name] for name in ("epsilon", "delta", "n", "rounds")))
-        listed = checked_categories(parameters["categories"])
-        other = parameters["other"]
+    def _described_domain(cls, description: dict[str, Any]) -> dict[str, Any]:
+        listed, other = checked_categories(description["categories"]), description["other"]
         if other is not None and other not in listed:
             raise ValueError(f"other must be one of the categories, got {other!r}")
-        self = cls.__new__(cls)
-        self._assign(listed, other, _suitable(restore(parameters["randomizer"]), len(listed)), plan)
-        return self
+        return {"categories": listed, "other": other}
+
+    def _accept(self, randomizer: Any) -> None:
+        self._assign(randomizer=_suitable(randomizer, self.k))
 
 
 def _with_other(categories: tuple[Any, ...], other: Any) -> tuple[Any, ...]:

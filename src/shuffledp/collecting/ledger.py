@@ -1,6 +1,6 @@
 """What has been collected from whom, and how much privacy is left.
 
-A ledger is one append-only file (see ``chained_log``). Before a collection its cost is reserved: the
+A ledger is one append-only file (see ``collecting._log``). Before a collection its cost is reserved: the
 accountant composes it with everything collected from the same population (adaptively: each collection
 may depend on the results before it), and refuses it if the certified total would exceed the budget.
 Afterwards it is committed with the honest reports that really came, or released if it never ran. A
@@ -40,9 +40,8 @@ from typing import Any
 from shuffledp import _validate
 from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
-from shuffledp.collecting._certificate import certified_epsilon
-from shuffledp.collecting._log import OpenLog, Record, locked
-from shuffledp.collecting._protocol import Protocol
+from shuffledp.collecting._log import OpenLog, locked
+from shuffledp.collecting._protocol import Protocol, certified_epsilon
 from shuffledp.collecting._randomizer_codec import describe, restore
 from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning
 
@@ -70,37 +69,72 @@ class Collection:
         return Shuffled(restore(self.randomizer), n=self.honest)
 
 
+class _Book:
+    """The file while it is locked, every line of it checked, and the collections that they add up to."""
+
+    def __init__(self, log: OpenLog, path: Path) -> None:
+        self.path, self._log = path, log
+        self.collections: dict[str, Collection] = {}
+        for record in log.records[1:]:
+            try:
+                _apply(self.collections, record.content)
+            except (KeyError, TypeError, ValueError) as error:
+                raise LogCorruptError(
+                    f"{path}: line {record.number + 1} means nothing ({error})"
+                ) from None
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        return tuple(record.hash for record in self._log.records)
+
+    def write(self, content: dict[str, Any]) -> None:
+        """One more line, on the disk before it counts."""
+        _apply(self.collections, self._log.append(content | {"time": _now()}).content)
+
+    def known(self, reservation: str) -> Collection:
+        found = self.collections.get(reservation)
+        if found is None:
+            raise ValueError(f"reservation must be one of {self.path}, got {reservation!r}")
+        return found
+
+    def spent(self, population: str) -> Mechanism:
+        total: Mechanism = Composition(())
+        for found in self.collections.values():
+            if found.population == population and found.status != "released":
+                total = total + found.mechanism
+        return total
+
+
 @dataclass(frozen=True, init=False)
 class Ledger:
     """The ledger in the file ``path``, made on first use with a ``budget`` of (epsilon, delta).
 
-    The budget holds for every population on its own, and can not be changed later."""
+    The budget holds for every population on its own, and can not be changed later. Every method checks
+    the whole file, once."""
 
     path: Path
     budget: tuple[float, float]
 
     def __init__(self, path: str | os.PathLike[str], budget: tuple[float, float]) -> None:
-        epsilon, delta = _checked_budget(budget)
         object.__setattr__(self, "path", Path(path))
-        object.__setattr__(self, "budget", (epsilon, delta))
-        with locked(self.path) as log:
-            if not log.records:
-                first = {"ledger": _VERSION, "epsilon": epsilon, "delta": delta}
-                log.append(first | {"time": _now()})
-        with self._open() as log:
-            _collections(log.records, self.path)
+        object.__setattr__(self, "budget", _checked_budget(budget))
+        with self._open(create=True):
+            pass
 
     @contextmanager
-    def _open(self) -> Iterator[OpenLog]:
+    def _open(self, create: bool = False) -> Iterator[_Book]:
         """The file, locked, after a check that it is this ledger."""
         with locked(self.path) as log:
+            if create and not log.records:
+                epsilon, delta = self.budget
+                log.append({"ledger": _VERSION, "epsilon": epsilon, "delta": delta, "time": _now()})
             content = log.records[0].content if log.records else {}
             if content.get("ledger") != _VERSION:
                 raise LogCorruptError(f"{self.path}: not a ledger of version {_VERSION}")
             known = (content.get("epsilon"), content.get("delta"))
             if known != self.budget:
                 raise ValueError(f"budget must be {known} as in {self.path}, got {self.budget}")
-            yield log
+            yield _Book(log, self.path)
 
     @property
     def delta(self) -> float:
@@ -108,21 +142,26 @@ class Ledger:
         return self.budget[1]
 
     @property
+    def hashes(self) -> tuple[str, ...]:
+        """The hash of every line."""
+        with self._open() as book:
+            return book.hashes
+
+    @property
     def head(self) -> str:
         """The hash of the last line: kept elsewhere, it shows that no line was removed since."""
-        with self._open() as log:
-            return log.records[-1].hash
+        return self.hashes[-1]
 
     @property
     def collections(self) -> tuple[Collection, ...]:
         """All collections, in the order of their reservation."""
-        with self._open() as log:
-            return tuple(_collections(log.records, self.path).values())
+        with self._open() as book:
+            return tuple(book.collections.values())
 
     def spent(self, population: str) -> Mechanism:
         """Everything that counts for a population: a composition that the accountant can be asked."""
-        with self._open() as log:
-            return self._spent(log, population)
+        with self._open() as book:
+            return book.spent(population)
 
     def epsilon(self, population: str) -> float:
         """The certified epsilon of ``spent`` at the budget's delta."""
@@ -157,8 +196,8 @@ class Ledger:
             "reserved",
             _checked_text("note", note),
         )
-        with self._open() as log:
-            total = self._epsilon(self._spent(log, name) + asked.mechanism)
+        with self._open() as book:
+            total = self._epsilon(book.spent(name) + asked.mechanism)
             if total > self.budget[0]:
                 raise BudgetExceededError(
                     f"all collections on {name!r} together would be certified for epsilon = "
@@ -168,7 +207,7 @@ class Ledger:
                     epsilon=total,
                     population=name,
                 )
-            log.append(_reservation(asked))
+            book.write(_reservation(asked))
         return asked.id
 
     def commit(
@@ -178,45 +217,50 @@ class Ledger:
 
         ``batch`` names the reports. To analyze the same ones again (after a crash, say) costs nothing:
         a commitment with the name and number of an earlier one is not recorded again."""
+        found, spent = self._committed(reservation, protocol, honest, batch)
+        if honest < found.honest:
+            self._warn(found, honest, self._epsilon(spent))
+        return found.population
+
+    def settle(
+        self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None
+    ) -> tuple[str, float]:
+        """As ``commit``; gives the population and its ``epsilon`` with this collection."""
+        found, spent = self._committed(reservation, protocol, honest, batch)
+        total = self._epsilon(spent)
+        self._warn(found, honest, total)
+        return found.population, total
+
+    def _committed(
+        self, reservation: str, protocol: Protocol, honest: int, batch: str | None
+    ) -> tuple[Collection, Mechanism]:
+        """The collection as it was before, and all that counts for its population now."""
         users = _validate.count("honest", honest)
-        with self._open() as log:
-            found = self._known(log, reservation)
+        with self._open() as book:
+            found = book.known(reservation)
             if found.fingerprint != protocol.fingerprint:
                 raise ValueError(f"reservation {reservation!r} was made for another protocol")
             if batch is not None and (found.status, found.batch) == ("committed", batch):
-                return _unchanged(found, users).population
-            _require_reserved(found)
-            log.append({"commit": reservation, "honest": users, "batch": batch, "time": _now()})
-            if users >= found.honest:
-                return found.population
-            total = self._epsilon(self._spent(log, found.population))
-        if total > self.budget[0]:
+                _require_unchanged(found, users)
+            else:
+                _require_reserved(found)
+                book.write({"commit": reservation, "honest": users, "batch": batch})
+            return found, book.spent(found.population)
+
+    def _warn(self, reserved: Collection, honest: int, total: float) -> None:
+        if honest < reserved.honest and total > self.budget[0]:
             warnings.warn(
-                f"{users} honest reports instead of {found.honest}: {found.population!r} is at "
+                f"{honest} honest reports instead of {reserved.honest}: {reserved.population!r} is at "
                 f"epsilon = {rounded_up(total, 6)}, beyond the budget of {self.budget[0]:.6g}",
                 OverspentWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return found.population
 
     def release(self, reservation: str) -> None:
         """Give a reservation back. Only if no report of the collection has left a client."""
-        with self._open() as log:
-            _require_reserved(self._known(log, reservation))
-            log.append({"release": reservation, "time": _now()})
-
-    def _known(self, log: OpenLog, reservation: str) -> Collection:
-        found = _collections(log.records, self.path).get(reservation)
-        if found is None:
-            raise ValueError(f"reservation must be one of {self.path}, got {reservation!r}")
-        return found
-
-    def _spent(self, log: OpenLog, population: str) -> Mechanism:
-        total: Mechanism = Composition(())
-        for found in _collections(log.records, self.path).values():
-            if found.population == population and found.status != "released":
-                total = total + found.mechanism
-        return total
+        with self._open() as book:
+            _require_reserved(book.known(reservation))
+            book.write({"release": reservation})
 
     def _epsilon(self, mechanism: Mechanism) -> float:
         return certified_epsilon(mechanism, self.delta) if mechanism.parts else 0.0
@@ -227,14 +271,12 @@ def _require_reserved(collection: Collection) -> None:
         raise ValueError(f"reservation {collection.id!r} is {collection.status} already")
 
 
-def _unchanged(collection: Collection, honest: int) -> Collection:
-    """Itself, if it was committed with as many honest reports."""
+def _require_unchanged(collection: Collection, honest: int) -> None:
     if collection.honest != honest:
         raise ValueError(
             f"reservation {collection.id!r} is committed already, with {collection.honest} honest "
             f"reports; got {honest}"
         )
-    return collection
 
 
 def _checked_budget(budget: Any) -> tuple[float, float]:
@@ -261,20 +303,7 @@ def _now() -> str:
 def _reservation(collection: Collection) -> dict[str, Any]:
     names = ("population", "fingerprint", "randomizer", "honest", "note")
     fields = {name: getattr(collection, name) for name in names}
-    return {"reserve": collection.id, **fields, "time": _now()}
-
-
-def _collections(records: list[Record], path: Path) -> dict[str, Collection]:
-    """The state after all records."""
-    state: dict[str, Collection] = {}
-    for record in records[1:]:
-        try:
-            _apply(state, record.content)
-        except (KeyError, TypeError, ValueError) as error:
-            raise LogCorruptError(
-                f"{path}: line {record.number + 1} means nothing ({error})"
-            ) from None
-    return state
+    return {"reserve": collection.id, **fields}
 
 
 def _apply(state: dict[str, Collection], content: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 Balle, Bell, Gascon, Nissim 2019, Algorithms 2 and 3: randomized rounding to levels + 1 grid points, k-ary
 randomized response on them, debiasing. The number of levels and the noise minimise the exact worst-case
-mean squared error at the certified (epsilon, delta) (see ``number_choice``), instead of the paper's
+mean squared error at the certified (epsilon, delta) (see ``collecting._choice``), instead of the paper's
 asymptotic constants. Noise on a grid (``DiscreteLaplace``, ``DiscreteGaussian``) can be given instead.
 
 Rounding is exact: a number the share f of the way between two grid points goes up if a random 64-bit
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,12 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.words import source
+from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
 from shuffledp.collecting._domain import as_column, missing_in, refuse
 from shuffledp.collecting._fixed_point import FixedPointDecoder
-from shuffledp.collecting._number_choice import MOST_LEVELS, best_response
-from shuffledp.collecting._plan import checked_plan, require_target
-from shuffledp.collecting._protocol import Protocol, checked_tally
-from shuffledp.collecting._randomizer_codec import canonical, describe, restore
-from shuffledp.collecting.number_result import NumberResult
+from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
+from shuffledp.collecting._randomizer_codec import canonical
+from shuffledp.collecting.result import NumberResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers._categories import Counts, checked_symbols, histogram
 from shuffledp.randomizers._grid import GridRandomizer, interval
@@ -70,25 +69,16 @@ class NumberProtocol(Protocol):
         rounds: int = 1,
         outside: str = "error",
     ) -> None:
-        ends = interval(low, high)
+        first, last = interval(low, high)
         plan = checked_plan(epsilon, delta, n, rounds)
+        _validate.one_of("outside", outside, _OUTSIDE)
         if randomizer is None:
-            if levels is not None:
-                levels = _validate.count("levels", levels, most=MOST_LEVELS)
-            randomizer = best_response(levels, **plan)
+            randomizer = _best_response(levels, plan)
         elif levels is not None:
             raise ValueError(f"levels={levels!r} is a matter of the randomizer when that is given")
-        self._assign(ends, canonical(randomizer), outside, plan)
+        self._assign(low=first, high=last, outside=outside, **plan)
+        self._accept(canonical(randomizer))
         require_target(self)
-
-    def _assign(
-        self, ends: tuple[float, float], randomizer: Any, outside: str, plan: dict[str, Any]
-    ) -> None:
-        levels = _checked_levels(randomizer, ends)
-        fields = {"low": ends[0], "high": ends[1], "levels": levels, "randomizer": randomizer}
-        fields |= {"outside": _validate.one_of("outside", outside, _OUTSIDE), **plan}
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
 
     @property
     def step(self) -> float:
@@ -163,19 +153,18 @@ class NumberProtocol(Protocol):
         ends = (received * scale * self.low, received * scale * self.high)
         return NumberResult(self.name, value, error, received, ends, privacy, confidence)
 
-    def _parameters(self) -> dict[str, Any]:
-        names = ("low", "high", "epsilon", "delta", "n", "rounds", "outside")
-        return {name: getattr(self, name) for name in names} | {
-            "randomizer": describe(self.randomizer)
-        }
+    def _domain(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high, "outside": self.outside}
 
     @classmethod
-    def _restore(cls, parameters: dict[str, Any]) -> Self:
-        plan = checked_plan(*(parameters[name] for name in ("epsilon", "delta", "n", "rounds")))
-        self = cls.__new__(cls)
-        ends = interval(parameters["low"], parameters["high"])
-        self._assign(ends, restore(parameters["randomizer"]), parameters["outside"], plan)
-        return self
+    def _described_domain(cls, description: dict[str, Any]) -> dict[str, Any]:
+        low, high = interval(description["low"], description["high"])
+        outside = _validate.one_of("outside", description["outside"], _OUTSIDE)
+        return {"low": low, "high": high, "outside": outside}
+
+    def _accept(self, randomizer: Any) -> None:
+        levels = _checked_levels(randomizer, (self.low, self.high))
+        self._assign(randomizer=randomizer, levels=levels)
 
 
 class SumProtocol(NumberProtocol):
@@ -192,6 +181,13 @@ class MeanProtocol(NumberProtocol):
     @staticmethod
     def _scale(n: int) -> float:
         return 1.0 / n
+
+
+def _best_response(levels: int | None, plan: dict[str, Any]) -> KaryRandomizedResponse:
+    """The certified randomized response on levels + 1 points, with the best ``levels`` if not given."""
+    if levels is None:
+        return calibrated_response(best_levels(**plan) + 1, **plan)
+    return calibrated_response(_validate.count("levels", levels, most=MOST_LEVELS) + 1, **plan)
 
 
 def _as_numbers(array: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> Floats:

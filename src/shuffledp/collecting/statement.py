@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp import _validate
 from shuffledp._digits import rounded_up, written
-from shuffledp.collecting._certificate import certified_epsilon
+from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.errors import WeakerPrivacyWarning
 
 if TYPE_CHECKING:
@@ -144,8 +144,8 @@ def state_privacy(
     population: str | None = None
     total: tuple[float | None, float | None] = (None, None)
     if ledger is not None and reservation is not None:
-        population = ledger.commit(reservation, protocol, honest=honest, batch=batch)
-        total = (ledger.epsilon(population), ledger.delta)
+        population, spent = ledger.settle(reservation, protocol, honest=honest, batch=batch)
+        total = (spent, ledger.delta)
     statement = PrivacyStatement(
         protocol.name,
         repr(protocol.randomizer),

@@ -18,8 +18,7 @@ from shuffledp.plotting._style import BLACK, BLUE, SKY, VERMILLION, shown_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from shuffledp.collecting.histogram_result import HistogramResult
-    from shuffledp.collecting.number_result import NumberResult
+    from shuffledp.collecting.result import HistogramResult, NumberResult
 
 Whiskers = tuple[Floats, Floats]
 

@@ -60,7 +60,7 @@ def analyze(reports: str, protocol_file: str | None, **given: Any) -> None:
 
 def _protocol_of(path: str) -> Protocol:
     """What the reports say of themselves."""
-    from shuffledp.collecting._registry import protocol_from_dict
+    from shuffledp.collecting import protocol_from_dict
     from shuffledp.shuffling.files import open_reports
 
     return protocol_from_dict(open_reports(path).header.protocol)

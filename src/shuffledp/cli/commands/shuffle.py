@@ -47,7 +47,7 @@ def shuffle(reports: tuple[str, ...], output: str, minimum: int | None, as_json:
 
 def _planned(path: str) -> int:
     """The number that the protocol of a report file was planned for."""
-    from shuffledp.collecting._registry import protocol_from_dict
+    from shuffledp.collecting import protocol_from_dict
     from shuffledp.shuffling.files import open_reports
 
     return protocol_from_dict(open_reports(path).header.protocol).n

@@ -19,7 +19,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting._gaussian import analytic_gaussian_sigma
+from shuffledp.collecting.baselines import analytic_gaussian_sigma
 from shuffledp.errors import OutsideRangeError
 from shuffledp.literature.closed_forms import balle_2019_krr_gamma
 from shuffledp.papers._result import Curve, Item, Panel, Result, Setting, evaluated

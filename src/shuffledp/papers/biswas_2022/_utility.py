@@ -11,8 +11,8 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting._gaussian import analytic_gaussian_sigma
-from shuffledp.collecting._simplex import project_to_simplex
+from shuffledp.collecting.baselines import analytic_gaussian_sigma
+from shuffledp.collecting.result import project_to_simplex
 from shuffledp.papers._cities import ENOUGH, City, Integers, cities
 from shuffledp.papers._result import Curve, Item, Map, Panel, Result, Setting, Table
 from shuffledp.plotting._style import LABELS

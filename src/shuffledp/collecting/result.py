@@ -1,4 +1,8 @@
-"""The analyst's histogram: unbiased counts, error bars, a privacy statement."""
+"""What the analyst gets: unbiased estimates, their error bars, a privacy statement.
+
+>>> project_to_simplex([0.5, 0.7, -0.1], total=1.0)
+array([0.4, 0.6, 0. ])
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.collecting._intervals import checked_confidence, count_intervals
-from shuffledp.collecting._simplex import project_to_simplex
+from shuffledp.collecting._intervals import checked_confidence, count_intervals, quantile
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.frequency import FrequencyRandomizer
@@ -108,3 +112,73 @@ class HistogramResult:
         if len(self.categories) > _SHOWN:
             lines.append(f"... {len(self.categories) - _SHOWN} more categories")
         return "\n".join([*lines, "", self.privacy.text])
+
+
+@dataclass(frozen=True)
+class NumberResult:
+    """``value`` estimates the sum (or mean) of the n people's own numbers, which lies in ``ends``.
+
+    ``standard_error`` is that of the randomization (rounding included): the people are who they are."""
+
+    name: str
+    value: float
+    standard_error: float
+    n: int
+    ends: tuple[float, float]
+    privacy: PrivacyStatement
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+
+    def interval(self, confidence: float | None = None) -> Interval:
+        """A confidence interval of the true sum (or mean) of these n people.
+
+        Normal, with a variance that in the mean is not below the true one: its coverage is
+        ``confidence`` or more, up to the error of the normal approximation of a sum of n bounded
+        reports."""
+        level = checked_confidence(self.confidence if confidence is None else confidence)
+        margin = quantile(level) * self.standard_error
+        low, high = self.ends
+        return Interval(
+            min(max(self.value - margin, low), high), max(min(self.value + margin, high), low)
+        )
+
+    def plot(
+        self, *, truth: float | None = None, confidence: float | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """The number with its interval (needs matplotlib); ``truth``: the true one of made-up data."""
+        from shuffledp.plotting._histograms import estimate
+
+        return estimate(self, truth=truth, confidence=confidence, ax=ax)
+
+    def to_pandas(self) -> Any:
+        """A data frame of one row."""
+        import pandas
+
+        low, high = self.interval()
+        row = {"value": self.value, "standard_error": self.standard_error}
+        return pandas.DataFrame(row | {"lower": low, "upper": high, "n": self.n}, index=[self.name])
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        return (
+            f"{self.name}  {self.value:.6g}  (standard error {self.standard_error:.3g}, "
+            f"{100 * self.confidence:g}% interval {low:.6g} .. {high:.6g})\n\n{self.privacy.text}"
+        )
+
+
+def project_to_simplex(values: Any, total: float = 1.0) -> Floats:
+    """The point with entries >= 0 that sum to ``total`` nearest to ``values`` (Euclidean).
+
+    Subtract one number from all values and set what becomes negative to zero; the number is found by
+    sorting (Held, Wolfe, Crowder 1974). Never farther from a true histogram than ``values``, but biased."""
+    mass = _validate.positive("total", total)
+    point = np.asarray(values, dtype=np.float64)
+    if point.ndim != 1 or point.size == 0 or not np.isfinite(point).all():
+        raise ValueError(f"values must be finite numbers in one dimension, got {values!r}")
+    falling = np.sort(point)[::-1]
+    levels = (np.cumsum(falling) - mass) / np.arange(1, point.size + 1)
+    # The largest number of entries that all stay above the level they imply.
+    level = levels[np.flatnonzero(falling > levels)[-1]]
+    return np.asarray(np.maximum(point - level, 0.0))

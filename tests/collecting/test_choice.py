@@ -9,10 +9,9 @@ import pytest
 
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
-from shuffledp.collecting import _response_choice as response_choice
-from shuffledp.collecting._certificate import certified_epsilon, tolerance_for
-from shuffledp.collecting._histogram_choice import best_calibrated
-from shuffledp.collecting._response_choice import calibrated_response, largest_certified
+from shuffledp.collecting import _choice as choice
+from shuffledp.collecting._choice import best_calibrated, calibrated_response, largest_certified
+from shuffledp.collecting._protocol import certified_epsilon, tolerance_for
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
 from shuffledp.errors import NoCertificateError
@@ -61,7 +60,7 @@ def test_a_plan_of_several_rounds_for_two_categories_takes_a_few_exact_evaluatio
         asked.append(mechanism)
         return certified_epsilon(mechanism, delta)
 
-    monkeypatch.setattr(response_choice, "certified_epsilon", counting)
+    monkeypatch.setattr(choice, "certified_epsilon", counting)
     weekly = HistogramProtocol(["no", "yes"], 1.0, 1e-6, n=10_000, rounds=4)
     assert len(asked) <= 5
     assert 0.99 < certified_epsilon(weekly.mechanism(), 1e-6) <= 1.0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.collecting._simplex import project_to_simplex
+from shuffledp.collecting.result import project_to_simplex
 
 
 def nearest_point(values: list[Fraction], total: Fraction) -> list[Fraction]:
