@@ -10,12 +10,13 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from shuffledp.papers._result import Curve, Item, Map, Panel, Result, Table
+from shuffledp.papers import _template
+from shuffledp.papers._result import Item, Map, Panel, Result, Table
 
 _MARK = "<!-- shuffledp reproduce "
 COLUMNS = ("panel", "series", "kind", "x", "y", "value", "lower")
@@ -24,21 +25,15 @@ COLUMNS = ("panel", "series", "kind", "x", "y", "value", "lower")
 def page(item: Item, result: Result, stamp: dict[str, Any]) -> str:
     """The page; ``stamp`` says how it was made."""
     coarse = "Coarse grids (`--quick`). " if stamp.get("quick") else ""
-    parts = [
-        f"# {item.title}",
-        f"![{item.title}]({item.name}.png)",
-        f"{coarse}Every number of the picture: [{item.name}.csv]({item.name}.csv). "
-        f"Again: `shuffledp reproduce {item.name}`.",
-        f"## What the paper shows\n\n{_prose(result.shows)}",
-        f"## What we compute\n\n{_prose(result.computed)}",
-        f"## The difference\n\n{_prose(result.difference)}",
-        *map(_table, result.tables),
-        f"## Why\n\n{_prose(result.why)}",
-    ]
-    if result.missing:
-        parts.append(f"## What is missing\n\n{_prose(result.missing)}")
-    parts.append(f"{_MARK}{json.dumps(stamp, sort_keys=True)} -->")
-    return "\n\n".join(parts) + "\n"
+    picture = (
+        f"![{item.title}]({item.name}.png)\n\n{coarse}Every number of the picture: "
+        f"[{item.name}.csv]({item.name}.csv). Again: `shuffledp reproduce {item.name}`."
+    )
+    values = {**result.numbers, "picture": picture}
+    if result.tables:
+        values["tables"] = "\n\n".join(map(_table, result.tables))
+    made = f"{_MARK}{json.dumps(stamp, sort_keys=True)} -->"
+    return f"{_template.rendered(item.template, values)}\n\n{made}\n"
 
 
 def made_with(text: str) -> dict[str, Any] | None:
@@ -55,15 +50,11 @@ def made_with(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def index(items: list[Item], finished: set[str]) -> str:
+def index(items: Sequence[Item]) -> str:
     """A page that lists what has been reproduced."""
-    rows = [f"| [{item.title}]({item.name}.md) |" for item in items if item.name in finished]
-    intro = (
-        "# The papers, computed again\n\nEvery figure and table below was made by `shuffledp "
-        "reproduce`. Solid lines with a band are certified enclosures, dashed lines valid bounds of "
-        "the literature, dotted lines with crosses formulas as published that do not hold."
-    )
-    return "\n".join([intro, "", "| figure or table |", "|---|", *rows, ""])
+    rows = [(f"[{item.title}]({item.name}.md)",) for item in items]
+    values = {"table": _rows(("figure or table",), rows)}
+    return _template.rendered(_template.read(__package__, "index.md"), values) + "\n"
 
 
 def numbers(result: Result) -> str:
@@ -87,29 +78,20 @@ def _map_rows(panel: Map) -> Iterator[tuple[str, ...]]:
     values = np.asarray(panel.values)
     left, right, bottom, top = panel.extent
     rows, columns = values.shape
-    for i in range(rows):
-        for j in range(columns):
-            x = left + (j + 0.5) * (right - left) / columns
-            y = bottom + (i + 0.5) * (top - bottom) / rows
-            yield panel.title, panel.scale, "", _number(x), _number(y), _number(values[i, j]), ""
+    for (i, j), value in np.ndenumerate(values):
+        x = left + (j + 0.5) * (right - left) / columns
+        y = bottom + (i + 0.5) * (top - bottom) / rows
+        yield panel.title, panel.scale, "", _number(x), _number(y), _number(value), ""
 
 
 def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.10g}"
 
 
-def _prose(text: str) -> str:
-    """Paragraphs of a triple-quoted text, each on its own line."""
-    paragraphs = [" ".join(part.split()) for part in text.strip().split("\n\n")]
-    return "\n\n".join(paragraphs)
-
-
 def _table(table: Table) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in (table.columns, *table.rows)]
-    lines.insert(1, "|" + "---|" * len(table.columns))
-    return f"**{table.title}**\n\n" + "\n".join(lines)
+    return f"**{table.title}**\n\n{_rows(table.columns, table.rows)}"
 
 
-def value_at(curve: Curve, x: float) -> float:
-    """The value of a curve at the place nearest to x: for texts."""
-    return float(curve.y[int(np.argmin(np.abs(curve.x - x)))])
+def _rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (columns, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]])

@@ -1,4 +1,4 @@
-"""What a reproduced figure is: numbers to draw, tables to read, and four texts.
+"""What a reproduced figure is: numbers to draw, tables to read, and numbers for the prose of its page.
 
 A curve's ``kind`` says how far it can be trusted:
 
@@ -13,7 +13,8 @@ A curve's ``kind`` says how far it can be trusted:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from typing import Any
 import numpy as np
 
 from shuffledp.accounting.mechanism import Mechanism
+from shuffledp.literature.closed_forms import OutsideRangeError
+from shuffledp.papers import _template
+from shuffledp.plotting._style import LABELS
 
 KINDS = ("certified", "sound", "unsound", "published", "measured", "check", "guide")
 
@@ -50,13 +54,17 @@ class Panel:
     """Curves on the same axes. ``floor`` cuts a logarithmic y axis from below."""
 
     title: str
-    x_label: str
-    y_label: str
-    curves: tuple[Curve, ...]
+    curves: Sequence[Curve]
+    x_label: str = LABELS["epsilon"]
+    y_label: str = LABELS["delta"]
     x_log: bool = False
     y_log: bool = True
     floor: float = 0.0
-    top: float | None = None
+
+    @property
+    def last(self) -> dict[str, float]:
+        """The last value of every curve."""
+        return {curve.name: float(curve.y[-1]) for curve in self.curves}
 
 
 @dataclass(frozen=True)
@@ -78,22 +86,17 @@ class Table:
     """Rows of text for the page."""
 
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One reproduced figure or table."""
+    """One reproduced figure or table; ``numbers`` are those that its page's template names."""
 
-    shows: str
-    computed: str
-    difference: str
-    why: str
-    panels: tuple[Panel | Map, ...]
-    tables: tuple[Table, ...] = ()
-    missing: str = ""
-    """What of the original cannot be reproduced, and for lack of what."""
+    panels: Sequence[Panel | Map]
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
@@ -109,34 +112,73 @@ class Setting:
 
 @dataclass(frozen=True)
 class Item:
-    """A figure or table that can be asked for by name."""
+    """A figure or table that can be asked for by name; ``template`` is its page."""
 
     name: str
-    title: str
+    template: str = field(repr=False)
     run: Callable[[Setting], Result] = field(repr=False)
     uses_data: bool = False
 
+    @property
+    def title(self) -> str:
+        return self.template.partition("\n")[0].removeprefix("# ")
 
-def upper_curve(name: str, mechanism: Mechanism, epsilon: Any) -> Curve:
+
+def item(run: Callable[[Setting], Result], uses_data: bool = False) -> Item:
+    """A decorator: ``figure_4`` in the folder ``koskela_2023`` is the item koskela-2023-figure-4, and
+    ``figure_4.md`` of that folder its page."""
+    package = run.__module__.rpartition(".")[0]
+    name = f"{package.rpartition('.')[2]}-{run.__name__}".replace("_", "-")
+    return Item(name, _template.read(package, f"{run.__name__}.md"), run, uses_data)
+
+
+def upper_curve(name: str, mechanism: Mechanism, epsilon: Any, kind: str = "certified") -> Curve:
     """The upper end of delta alone: where an analysis is looser than another that is shown."""
-    upper = mechanism.upper_delta(epsilon=np.asarray(epsilon, dtype=np.float64))
-    return Curve(name, "certified", epsilon, upper)
+    return Curve(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon))
 
 
 def delta_curve(name: str, mechanism: Mechanism, epsilon: Any) -> Curve:
     """delta on a grid of epsilon, enclosed."""
-    bound = mechanism.delta(epsilon=np.asarray(epsilon, dtype=np.float64))
+    bound = mechanism.delta(epsilon=epsilon)
     return Curve(name, "certified", epsilon, bound.upper, bound.lower)
 
 
 def epsilon_curve(name: str, x: Any, mechanisms: Sequence[Mechanism], delta: float) -> Curve:
     """epsilon at delta of one mechanism for each x, enclosed."""
     bounds = [mechanism.epsilon(delta=delta) for mechanism in mechanisms]
-    ends = [(bound.upper, bound.lower) for bound in bounds]
-    upper, lower = zip(*ends, strict=True)
+    upper, lower = ([getattr(bound, end) for bound in bounds] for end in ("upper", "lower"))
     return Curve(name, "certified", x, upper, lower)
 
 
-def evaluated(name: str, kind: str, x: Any, function: Callable[[float], float]) -> Curve:
-    """A curve from a function of one number."""
-    return Curve(name, kind, x, [function(float(each)) for each in x])
+def evaluated(kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]]) -> list[Curve]:
+    """A curve for each named function of one number; nan where a theorem says nothing."""
+    points = np.asarray(x).tolist()
+    return [
+        Curve(name, kind, x, [_value(function, point) for point in points])
+        for name, function in functions.items()
+    ]
+
+
+def _value(function: Callable[[Any], float], point: float) -> float:
+    try:
+        return function(point)
+    except OutsideRangeError:
+        return math.nan
+
+
+def whole_numbers(start: int, stop: int, points: int) -> list[int]:
+    """Whole numbers, evenly spaced in their logarithms.
+
+    >>> whole_numbers(1, 1000, 4)
+    [1, 10, 100, 1000]
+    """
+    found: list[int] = np.unique(np.geomspace(start, stop, points).round().astype(int)).tolist()
+    return found
+
+
+def power_of_ten(n: int) -> str:
+    """
+    >>> power_of_ten(1000)
+    '10³'
+    """
+    return "10" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[len(str(n)) - 1]

@@ -17,14 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shuffledp import KaryRandomizedResponse, OutsideRangeError, Shuffled
 from shuffledp._certified.rounding import Floats
+<<<<<<< HEAD
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.baselines import analytic_gaussian_sigma
 from shuffledp.errors import OutsideRangeError
+=======
+from shuffledp.collecting._gaussian import analytic_gaussian_sigma
+>>>>>>> 27a01f5 (wip)
 from shuffledp.literature.closed_forms import balle_2019_krr_gamma
-from shuffledp.papers._result import Curve, Item, Panel, Result, Setting, evaluated
+from shuffledp.papers._result import Curve, Panel, Result, Setting, item, whole_numbers
 from shuffledp.plotting._style import LABELS
-from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 EPSILON, DELTA = 1.0, 1e-6
 
@@ -108,9 +112,10 @@ def simulated(plan: Plan, runs: int, rng: np.random.Generator) -> float:
     return math.sqrt(float(np.mean(np.square(errors))))
 
 
+@item
 def summation(setting: Setting) -> Result:
     """The error of a sum against n, its bounds and n^(1/6)."""
-    sizes = np.geomspace(10**3, 10**8, setting.choose(16, 6)).round()
+    sizes = np.array(whole_numbers(10**3, 10**8, setting.choose(16, 6)), dtype=np.float64)
     old = [published(int(n)) for n in sizes]
     new = [certified(int(n), setting.choose(4, 1)) for n in sizes]
     few = [plan for plan in new if plan.n <= setting.choose(10**6, 10**5)]
@@ -118,53 +123,30 @@ def summation(setting: Setting) -> Result:
     rng = np.random.default_rng(2019)
     measured = [simulated(plan, setting.choose(200, 50), rng) for plan in few]
     ours = np.array([plan.worst[1] for plan in new])
-    large = sizes >= 10**5
-    slope = np.polyfit(np.log(sizes[large]), np.log(ours[large]), 1)[0]
+    theirs = [plan.worst[1] if plan else math.nan for plan in old]
+    known = {
+        "Theorem 3.1's γ, k = (n/c)^(1/3), exact error": theirs,
+        "the paper's bound of it": [plan.bound if plan else math.nan for plan in old],
+        "Theorem 4.2: nobody is below": [lower_bound(n) for n in sizes],
+        "local model, same ε": [_local(int(n)) for n in sizes],
+        "curator, Gaussian noise": np.full(sizes.size, _central()),
+    }
     curves = [
         Curve("calibrated by the accountant, exact error", "certified", sizes, ours),
-        Curve(
-            "Theorem 3.1's γ, k = (n/c)^(1/3), exact error",
-            "sound",
-            sizes,
-            [_error(p) for p in old],
-        ),
-        Curve("the paper's bound of it", "sound", sizes, [p.bound if p else math.nan for p in old]),
-        evaluated("Theorem 4.2: nobody is below", "sound", sizes, lower_bound),
-        Curve("local model, same ε", "sound", sizes, [_local(int(n)) for n in sizes]),
-        Curve("curator, Gaussian noise", "sound", sizes, np.full(sizes.size, _central())),
+        *(Curve(name, "sound", sizes, values) for name, values in known.items()),
         Curve("simulated", "measured", [plan.n for plan in few], measured),
         Curve("n^(1/6)", "guide", sizes, ours[-1] * (sizes / sizes[-1]) ** (1.0 / 6.0)),
     ]
-    panel = Panel(
-        "sum of n numbers in [0, 1], (1, 10⁻⁶)-DP",
-        LABELS["n"],
-        "standard error of the sum",
-        tuple(curves),
-        x_log=True,
-    )
-    ratio = ours[-1] / lower_bound(float(sizes[-1]))
-    return Result(
-        shows="""Theorems 4.1 and 4.2 (no figure): a single-message protocol for sums whose
-        standard error grows as n^(1/6), and a lower bound of the same order for every such
-        protocol.""",
-        computed=f"""epsilon = {EPSILON:g}, delta = 1e-6. The protocol's exact worst-case error
-        with the paper's parameters (c from Theorem 3.1, k = (n/c)^(1/3)) and with a blanket mass
-        calibrated by the accountant and the best number of fixed points; a simulation where
-        everybody holds the worst value; the lower bound with the proof's constants; the local
-        model and a trusted curator.""",
-        difference=f"""From n = 10^5 on the calibrated error grows as n^{slope:.3f} (the theorem
-        says 1/6 = 0.167). At n = 10^8 it is {ours[-1]:.1f}, with the paper's parameters
-        {_error(old[-1]):.1f}, and the proved lower bound is smaller by a factor of {ratio:.0f}.""",
-        why="""Theorem 3.1's constants (14 and 27) are very loose, so the paper's gamma is larger
-        than needed. The bound of the error is valid; the analyzer's output is a sum in about [0,
-        n], not in [0, 1] as Algorithm 3 prints. The lower bound's proof was followed and its
-        constants kept; they were not meant to be sharp.""",
-        panels=(panel,),
-    )
-
-
-def _error(plan: Plan | None) -> float:
-    return plan.worst[1] if plan else math.nan
+    title, y_label = "sum of n numbers in [0, 1], (1, 10⁻⁶)-DP", "standard error of the sum"
+    large = sizes >= 10**5
+    numbers = {
+        "epsilon": EPSILON,
+        "slope": np.polyfit(np.log(sizes[large]), np.log(ours[large]), 1)[0],
+        "calibrated": ours[-1],
+        "published": theirs[-1],
+        "ratio": ours[-1] / lower_bound(float(sizes[-1])),
+    }
+    return Result([Panel(title, curves, LABELS["n"], y_label, x_log=True)], numbers)
 
 
 def _local(n: int) -> float:
@@ -174,10 +156,3 @@ def _local(n: int) -> float:
 
 def _central() -> float:
     return analytic_gaussian_sigma(epsilon=EPSILON, delta=DELTA)
-
-
-ITEMS = (
-    Item(
-        "balle-2019-summation", "Balle et al. 2019, Section 4: the error of private sums", summation
-    ),
-)

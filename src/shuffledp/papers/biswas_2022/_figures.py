@@ -7,17 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.bound import Bound
-from shuffledp.papers._result import Curve, Item, Map, Panel, Result, Setting, Table
+from shuffledp import Bound, KaryRandomizedResponse, Shuffled
+from shuffledp._certified.rounding import Floats
+from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
 from shuffledp.papers.biswas_2022.as_published import (
     one_bin_delta_as_published,
     one_bin_deltas_with_the_right_loss_as_published,
 )
 from shuffledp.plotting._style import LABELS
-from shuffledp.randomizers.kary import KaryRandomizedResponse
 
-DELTA, EPSILON = LABELS["delta"], LABELS["epsilon"]
 TABLE_2_EPSILON = (0.01, 0.1, 0.2, 0.3, 0.4)
 TABLE_2 = {
     100: {
@@ -45,11 +43,6 @@ TABLE_4 = {
     (2.0, 100, 15): (1.66e-18, 7.13e-28, 1.49e-38, 7.35e-50, 0, 0, 0),
 }
 _FLOOR = 1e-80
-WHY = """Theorem IV.1 prints C(n-1-n_x0, s-1-r) where C(n-n_x0, s-r) belongs, in the privacy loss
-v_s. With the right loss equation (6) is the divergence of *one bin* of the histogram, for one n_x0
-and one direction. For k > 2 the adversary sees all bins, so even the corrected (6) is a lower
-bound on delta, not a guarantee; and a guarantee must hold for every n_x0. What holds is the
-certified upper end."""
 
 
 def _right(epsilon0: float, n: int, n_x0: int, k: int, epsilon: float) -> float:
@@ -63,6 +56,15 @@ def _worst(epsilon0: float, n: int, k: int, epsilon: float) -> float:
     return max(_right(epsilon0, n, int(m), k, epsilon) for m in others)
 
 
+def _curves(at: Sequence[float], truth: Bound, printed: list[float], right: list[float]) -> list[Curve]:
+    return [
+        Curve("certified", "certified", at, truth.upper, truth.lower),
+        Curve("Theorem IV.1 as printed", "unsound", at, printed),
+        Curve("one bin, right loss", "unsound", at, right),
+    ]
+
+
+@item
 def table_2(setting: Setting) -> Result:
     """delta of one bin against the literature, n = 100 and 1000."""
     panels, tables = [], []
@@ -70,107 +72,70 @@ def table_2(setting: Setting) -> Result:
     cases = {100: (0.49, 10, 80), 1000: (0.5, 2, 2)}
     for n, (epsilon0, k, n_x0) in cases.items():
         at = np.array(TABLE_2_EPSILON)
+        shown, rivals = TABLE_2[n]["ours"], TABLE_2[n]["[12]"]
         again = [one_bin_delta_as_published(epsilon0, n, n_x0, k, e) for e in at]
         right = [_right(epsilon0, n, n_x0, k, e) for e in at]
         truth = Shuffled(KaryRandomizedResponse(k=k, epsilon0=epsilon0), n=n).delta(epsilon=at)
-        rival = np.exp(-n * at**2 / math.expm1(epsilon0))
-        curves = (
-            Curve("certified", "certified", at, truth.upper, truth.lower),
-            Curve("Theorem IV.1 as printed", "unsound", at, again),
-            Curve("one bin, right loss", "unsound", at, right),
-            Curve("Table II, this paper's δ", "published", at, TABLE_2[n]["ours"]),
-            Curve("Table II, column [12]", "published", at, TABLE_2[n]["[12]"]),
-        )
-        panels.append(
-            Panel(f"n = {n}, ε₀ = {epsilon0}, k = {k}, n_x₀ = {n_x0}", EPSILON, DELTA, curves)
-        )
-        columns = ("epsilon", "Table II", "as printed", "one bin, right loss", "certified upper",
-                   "certified lower", "Table II [12]", "exp(-n e²/(E-1))")  # fmt: skip
-        numbers = zip(at, TABLE_2[n]["ours"], again, right, truth.upper, truth.lower,
-                      TABLE_2[n]["[12]"], rival, strict=True)  # fmt: skip
-        rows = tuple((f"{row[0]:g}", *(f"{v:.3g}" for v in row[1:])) for row in numbers)
-        tables.append(Table(f"n = {n}", columns, rows))
-    return Result(
-        shows="""delta at epsilon = 0.01 to 0.4 for n = 100 and n = 1000, epsilon0 = 0.49: the
-        paper's own "tight" value is smaller than those of the literature by many orders of
-        magnitude.""",
-        computed="""Theorem IV.1 as printed; the same equation (6) with the right privacy loss; and
-        the certified enclosure of the truth for the histogram and every dataset.""",
-        difference="""n = 100: the printed numbers come back from the printed formula (epsilon0 =
-        0.49, k = 10, n_x0 = 80), and are too small by up to 21 orders of magnitude even for the
-        one bin they speak of. n = 1000: not reproduced exactly by any parameters we tried; the
-        nearest (epsilon0 = 0.5, k = 2, n_x0 = 2) is off by a factor of up to two. The column [12]
-        is not Feldman et al.'s bound but exp(-n epsilon^2/(e^epsilon0 - 1)), and [10] fits exp(-n
-        epsilon^2 e^(-2 epsilon0)), which Balle et al. do not state.""",
-        why=WHY,
-        panels=tuple(panels),
-        tables=tuple(tables),
-        missing="""k and n_x0 are not given for this table. We found them for n = 100 by searching
-        for a match.""",
-    )
+        curves = [
+            *_curves(TABLE_2_EPSILON, truth, again, right),
+            Curve("Table II, this paper's δ", "published", at, shown),
+            Curve("Table II, column [12]", "published", at, rivals),
+        ]
+        panels.append(Panel(f"n = {n}, ε₀ = {epsilon0}, k = {k}, n_x₀ = {n_x0}", curves))
+        columns = {
+            "Table II": shown,
+            "as printed": again,
+            "one bin, right loss": right,
+            "certified upper": truth.upper,
+            "certified lower": truth.lower,
+            "Table II [12]": rivals,
+            "exp(-n e²/(E-1))": np.exp(-n * at**2 / math.expm1(epsilon0)),
+        }
+        rows = [
+            (f"{e:g}", *(f"{column[i]:.3g}" for column in columns.values()))
+            for i, e in enumerate(at)
+        ]
+        tables.append(Table(f"n = {n}", ("epsilon", *columns), rows))
+    return Result(panels, tables=tables)
 
 
+@item
 def table_4(setting: Setting) -> Result:
     """delta for various epsilon0, n and k."""
     rows: list[tuple[str, ...]] = []
     panels: list[Panel] = []
     for (epsilon0, n, k), shown in TABLE_4.items():
         n_x0 = int(0.8 * n)
-        survey = Shuffled(KaryRandomizedResponse(k=k, epsilon0=epsilon0), n=n)
         inside = [e for e in TABLE_4_EPSILON if e < epsilon0]
+        survey = Shuffled(KaryRandomizedResponse(k=k, epsilon0=epsilon0), n=n)
         truth = survey.delta(epsilon=np.array(inside))
-        for place, epsilon in enumerate(inside):
-            values = (
-                one_bin_delta_as_published(epsilon0, n, n_x0, k, epsilon),
-                _right(epsilon0, n, n_x0, k, epsilon),
-                _worst(epsilon0, n, k, epsilon),
-                truth.lower[place],
-                truth.upper[place],
-            )
+        again = [one_bin_delta_as_published(epsilon0, n, n_x0, k, e) for e in inside]
+        right = [_right(epsilon0, n, n_x0, k, e) for e in inside]
+        worst = [_worst(epsilon0, n, k, e) for e in inside]
+        columns = (shown[: len(inside)], again, right, worst, truth.lower, truth.upper)
+        for epsilon, *values in zip(inside, *columns, strict=True):
             name = (f"{epsilon0:g}", str(n), str(k), f"{epsilon:g}")
-            rows.append((*name, f"{shown[place]:.3g}", *(f"{value:.3g}" for value in values)))
-        if len(panels) < 4:
-            panels.append(_table_4_panel((epsilon0, n, k), shown, truth))
-    same = sum(abs(float(row[4]) / float(row[5]) - 1.0) < 0.01 for row in rows)
-    columns = ("epsilon0", "n", "k", "epsilon", "Table IV", "as printed", "one bin, right loss",
-               "one bin, worst n_x0", "certified lower", "certified upper")  # fmt: skip
+            rows.append((*name, *(f"{value:.3g}" for value in values)))
+        curves = [
+            *_curves(inside, truth, again, right),
+            Curve("Table IV", "published", inside, shown[: len(inside)]),
+        ]
+        title = f"ε₀ = {epsilon0:g}, n = {n}, k = {k}, n_x₀ = {n_x0}"
+        panels.append(Panel(title, curves, floor=_FLOOR))
+    numbers = {
+        "same": sum(abs(float(row[4]) / float(row[5]) - 1.0) < 0.01 for row in rows),
+        "entries": len(rows),
+        "first": rows[0],
+        "second": rows[1],
+    }
+    names = ("epsilon0", "n", "k", "epsilon", "Table IV", "as printed", "one bin, right loss",
+             "one bin, worst n_x0", "certified lower", "certified upper")  # fmt: skip
     return Result(
-        shows="""The "tight delta" for epsilon0 = 1, 2, 3; n = 50, 100, 150; k = 5, 10, 15: between
-        1e-8 and 1e-59.""",
-        computed="""Every entry again with the printed formula (n_x0 = 0.8 n), with the right
-        privacy loss for the same n_x0 and for the worst one, and the certified enclosure of the
-        histogram's delta.""",
-        difference=f"""The printed formula gives {same} of {len(rows)} printed numbers to 1%; the
-        others are the rows of the table where the two columns differ (n = 50: 1.91e-8 and
-        2.40e-15; k = 15: 1.66e-18), for which we have no explanation. The truth is of another
-        order: {rows[0][5]} as printed against {rows[0][9]} certified in the first row,
-        {rows[1][5]} against {rows[1][9]} in the second. The zeros are right: from epsilon0 on
-        delta is 0.""",
-        why=WHY,
-        panels=tuple(panels),
-        tables=(Table("Table IV, as published and corrected", columns, tuple(rows)),),
-        missing="""The text says n_x0 = 80 for all rows; the rows for n = 50 and 150 match with
-        n_x0 = 0.8 n. The headings of the lower blocks are garbled in our copy; their columns are
-        the epsilons of the first.""",
+        panels[:4], numbers, [Table("Table IV, as published and corrected", names, rows)]
     )
 
 
-def _table_4_panel(row: tuple[float, int, int], shown: Sequence[float], truth: Bound) -> Panel:
-    epsilon0, n, k = row
-    n_x0 = int(0.8 * n)
-    inside = [e for e in TABLE_4_EPSILON if e < epsilon0]
-    right = [_right(epsilon0, n, n_x0, k, e) for e in inside]
-    printed = [one_bin_delta_as_published(epsilon0, n, n_x0, k, e) for e in inside]
-    curves = (
-        Curve("certified", "certified", inside, truth.upper, truth.lower),
-        Curve("Theorem IV.1 as printed", "unsound", inside, printed),
-        Curve("one bin, right loss", "unsound", inside, right),
-        Curve("Table IV", "published", inside, shown[: len(inside)]),
-    )
-    title = f"ε₀ = {epsilon0:g}, n = {n}, k = {k}, n_x₀ = {n_x0}"
-    return Panel(title, EPSILON, DELTA, curves, floor=_FLOOR)
-
-
+@item
 def figure_1(setting: Setting) -> Result:
     """delta against epsilon and epsilon0."""
     side = setting.choose(25, 7)
@@ -185,42 +150,15 @@ def figure_1(setting: Setting) -> Result:
             at = (float(epsilon0), 100, 80, 10, float(epsilon))
             printed[j, i] = one_bin_delta_as_published(*at)
             right[j, i] = _right(*at)
-    maps = tuple(
-        _map(title, np.log10(np.where(values > 0.0, values, np.nan)))
-        for title, values in (
-            ("Theorem IV.1 as printed (unsound)", printed),
-            ("one bin, right loss (a lower bound)", right),
-            ("certified upper end", ours),
-        )
+    maps = (
+        _map("Theorem IV.1 as printed (unsound)", printed),
+        _map("one bin, right loss (a lower bound)", right),
+        _map("certified upper end", ours),
     )
-    gap = float(np.nanmax(maps[2].values - maps[0].values))
-    return Result(
-        shows="""A surface of delta over epsilon and epsilon0 (each from 0.1 to 3): delta falls
-        with epsilon and grows with epsilon0.""",
-        computed="""The same surface as colours (log10 of delta), n = 100, k = 10, n_x0 = 80: as
-        printed, with the right loss, and certified. White: epsilon >= epsilon0, where delta is 0
-        (or below 1e-300).""",
-        difference=f"""The trend is the same in all three; the printed surface lies up to {gap:.0f}
-        orders of magnitude below the certified one.""",
-        why=WHY,
-        panels=maps,
-        missing="n, k and n_x0 of the figure are not given; those of Table IV are used.",
-    )
+    return Result(maps, {"gap": float(np.nanmax(maps[2].values - maps[0].values))})
 
 
-def _map(title: str, values: np.ndarray) -> Map:
-    extent = (0.0, 3.0, 0.0, 3.0)
-    return Map(title, LABELS["epsilon0"], EPSILON, values, extent, "log10 δ", -40.0, 0.0)
-
-
-ITEMS = (
-    Item(
-        "biswas-2022-table-2", "Biswas et al. 2022, Table II: delta against the literature", table_2
-    ),
-    Item("biswas-2022-table-4", "Biswas et al. 2022, Table IV: delta for various epsilon", table_4),
-    Item(
-        "biswas-2022-figure-1",
-        "Biswas et al. 2022, Figure 1: delta over epsilon and epsilon0",
-        figure_1,
-    ),
-)
+def _map(title: str, delta: Floats) -> Map:
+    values = np.log10(np.where(delta > 0.0, delta, np.nan))
+    labels, extent = (LABELS["epsilon0"], LABELS["epsilon"]), (0.0, 3.0, 0.0, 3.0)
+    return Map(title, *labels, values, extent, "log10 δ", -40.0, 0.0)

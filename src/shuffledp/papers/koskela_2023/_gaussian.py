@@ -1,4 +1,10 @@
-"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model", Figure 5."""
+"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model", Figure 5.
+
+n values 0 with Gaussian noise, shuffled, against one of them 1. The likelihood ratio is (W_1 + ... +
+W_n)/n, W = e^((2 t - 1)/(2 sigma^2)) at t: a sum of iid numbers, so the n-dimensional integral is
+one-dimensional. The line is cut into cells; from above a cell's mass goes to the ends of its range of W,
+keeping mean and mass (a mean-preserving spread), from below it becomes one type.
+"""
 
 from __future__ import annotations
 
@@ -7,77 +13,87 @@ import math
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
-from shuffledp.papers._profiles import shuffled_gaussians
-from shuffledp.papers._result import Curve, Item, Panel, Result, Setting
-from shuffledp.plotting._style import LABELS
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.literature.continuous import PairProfile
+from shuffledp.papers._result import Curve, Panel, Result, Setting, item
+
+SIGMA = 2.0
+_WIDENED = 1e-9  # soundness, relative: ends of cells go outward by far more than the masses are off
+_FAR = 7.0  # standard deviations
 
 
+@item
 def figure_5(setting: Setting) -> Result:
     """Shuffled Gaussian noise: delta(epsilon) of one pair of datasets."""
     epsilon = np.linspace(0.0, 1.0, setting.choose(21, 6))
-    cells = setting.choose(160, 60)
     curves = []
     for n in (1, 2, 3, 5, 7, 20):
-        pair = shuffled_gaussians(2.0, n, cells)
-        upper, lines = pair.both(epsilon, 1e-3)
+        upper, lines = shuffled_gaussians(SIGMA, n, setting.choose(160, 60)).both(epsilon, 1e-3)
         # delta falls with epsilon: a bound holds to its right.
         upper = np.minimum.accumulate(upper)
         curves.append(Curve(f"n = {n}", "certified", epsilon, upper, lines.value))
-    sampled = _monte_carlo(
-        epsilon[: -1 : setting.choose(4, 2)], 7, setting.choose(4_000_000, 200_000)
-    )
-    alone = [_gaussian_alone(float(e)) for e in epsilon]
-    widest = max(float(np.max(c.y - c.lower)) for c in curves)
-    off = float(np.max(np.abs(sampled.y - np.interp(sampled.x, epsilon, curves[4].y))))
-    check = float(np.max(np.abs(curves[0].y - alone)))
-    panel = Panel(
-        "one 1 among zeros, Gaussian noise, σ = 2, shuffled",
-        LABELS["epsilon"],
-        LABELS["delta"],
-        (*curves, sampled),
-        floor=1e-7,
-    )
-    return Result(
-        shows="""The tight delta(epsilon) for one pair of datasets (all values 0; one of them 1) of
-        n shuffled values with Gaussian noise, sigma = 2, n up to 7: Monte Carlo integration in n
-        dimensions, 5 * 10^7 samples for two digits. The paper says that the integral "cannot be
-        projected to a lower-dimensional problem".""",
-        computed="""Exactly that divergence, certified from both sides, also for n = 20, in a
-        fraction of a second each; and Monte Carlo for n = 7 as a check (sampling from the
-        mechanism, not from a cube).""",
-        difference=f"""The widest certified enclosure is {widest:.1e}. Monte Carlo for n = 7 agrees
-        to {off:.1e}, and n = 1 with the closed form of the Gaussian mechanism to {check:.1e}.""",
-        why="""The problem is one-dimensional: shuffled reports are counted, not ordered, and the
-        likelihood ratio at (t_1, ..., t_n) is the mean of e^((2 t_i - 1)/(2 sigma^2)), a mean of
-        iid numbers. So delta = E[(W_1 + ... + W_n - n e^epsilon)_+]/n, the same form as every
-        shuffled round here. This is one pair of datasets: a lower bound for the mechanism on [0,
-        1], no guarantee; for that see DiscreteGaussian, which is certified for all pairs.""",
-        panels=(panel,),
-    )
+    some = epsilon[: -1 : setting.choose(4, 2)]
+    sampled = _monte_carlo(some, 7, setting.choose(4_000_000, 200_000))
+    alone = [gaussian_alone(float(e)) for e in epsilon]
+    numbers = {
+        "widest": max(float(np.max(curve.y - curve.lower)) for curve in curves),
+        "off": float(np.max(np.abs(sampled.y - np.interp(some, epsilon, curves[4].y)))),
+        "check": float(np.max(np.abs(curves[0].y - alone))),
+    }
+    title = "one 1 among zeros, Gaussian noise, σ = 2, shuffled"
+    return Result([Panel(title, [*curves, sampled], floor=1e-7)], numbers)
 
 
-def _gaussian_alone(epsilon: float, sigma: float = 2.0) -> float:
+def shuffled_gaussians(sigma: float, n: int, cells: int) -> PairProfile:
+    """One value 1 among n - 1 zeros, against n zeros; deviation ``sigma`` of the noise."""
+    edge = np.linspace(-_FAR * sigma, 1.0 + _FAR * sigma, cells + 1)
+    zero, one = _masses(edge, sigma), _masses(edge - 1.0, sigma)
+    above: list[tuple[float, float, float]] = []
+    below: list[tuple[float, float, float]] = []
+    for low, high, own, other in zip(edge[:-1], edge[1:], one, zero, strict=True):
+        below.append((own, other, other))
+        r, s = (math.exp((2.0 * t - 1.0) / (2.0 * sigma**2)) for t in (low, high))
+        r, s = r * (1.0 - _WIDENED), s * (1.0 + _WIDENED)
+        upper = (own - r * other) / (s - r)
+        above += [(s * upper, upper, upper), (r * (other - upper), other - upper, other - upper)]
+    # Beyond seven deviations: seen at once, from above; not at all, from below.
+    tails = 2.0 * _right_of(_FAR)
+    return PairProfile(_law([*above, (tails, 0.0, 0.0)], n), _law(below, n))
+
+
+def _law(rows: list[tuple[float, float, float]], n: int) -> AmplificationProfile:
+    own, other, clone = (tuple(map(float, column)) for column in zip(*rows, strict=True))
+    gap = tuple(u - v for u, v in zip(own, other, strict=True))
+    return AmplificationProfile(n, own, other, gap, clone).without_empty_types()
+
+
+def _masses(edge: Floats, sigma: float) -> Floats:
+    """Normal probabilities between edges, each from its own tail: accurate far out."""
+    z = edge / sigma
+    right = np.array([_right_of(abs(float(each))) for each in z])
+    outside = np.abs(np.diff(right))
+    across = 1.0 - right[:-1] - right[1:]
+    return np.asarray(np.where((z[:-1] < 0.0) & (z[1:] > 0.0), across, outside))
+
+
+def _right_of(z: float) -> float:
+    return 0.5 * math.erfc(z / math.sqrt(2.0))
+
+
+def gaussian_alone(epsilon: float, sigma: float = SIGMA) -> float:
     """The Gaussian mechanism of sensitivity 1 (Balle, Wang 2018)."""
     near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
-    phi = [0.5 * math.erfc(-x / math.sqrt(2.0)) for x in (near, far)]
-    return phi[0] - math.exp(epsilon) * phi[1]
+    return _right_of(-near) - math.exp(epsilon) * _right_of(-far)
 
 
 def _monte_carlo(epsilon: Floats, n: int, samples: int) -> Curve:
-    """The mean of (1 - e^epsilon/ratio)_+ over reports of one 1 among zeros, sigma = 2."""
+    """The mean of (1 - e^epsilon/ratio)_+ over reports of one 1 among zeros."""
     rng = np.random.default_rng(2023)
     total = np.zeros(epsilon.size)
     chunk = 200_000
     for _ in range(samples // chunk):
-        t = 2.0 * rng.standard_normal((n, chunk))
+        t = SIGMA * rng.standard_normal((n, chunk))
         t[0] += 1.0
-        ratio = np.exp((2.0 * t - 1.0) / 8.0).mean(axis=0)
+        ratio = np.exp((2.0 * t - 1.0) / (2.0 * SIGMA**2)).mean(axis=0)
         total += [np.maximum(1.0 - math.exp(e) / ratio, 0.0).sum() for e in epsilon]
     return Curve(f"n = {n}, {samples:.0e} samples", "check", epsilon, total / samples)
-
-
-ITEMS = (
-    Item(
-        "koskela-2023-figure-5", "Koskela et al. 2023, Figure 5: shuffled Gaussian noise", figure_5
-    ),
-)

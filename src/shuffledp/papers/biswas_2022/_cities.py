@@ -42,6 +42,11 @@ class City:
     def total(self) -> int:
         return int(self.counts.sum())
 
+    @property
+    def everybody(self) -> Integers:
+        """The cell of each check-in."""
+        return np.repeat(np.arange(self.counts.size), self.counts)
+
     def draw(self, n: int, rng: np.random.Generator) -> Integers:
         """The cells of n people, drawn with replacement."""
         return rng.choice(self.counts.size, size=n, p=self.counts / self.total).astype(np.int64)
