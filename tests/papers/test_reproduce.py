@@ -13,16 +13,17 @@ from click.testing import CliRunner, Result
 
 import shuffledp as sdp
 from shuffledp.cli.main import cli
-from shuffledp.papers import _cities as cities
 from shuffledp.papers import _runner as runner
-from shuffledp.papers._page import made_with, numbers
-from shuffledp.papers._profiles import clones_of_2021_as_transcribed, shuffled_gaussians
-from shuffledp.papers._registry import BY_NAME, ITEMS, named
+from shuffledp.papers import _template
+from shuffledp.papers._page import made_with, numbers, page
 from shuffledp.papers._result import Curve, Item, Panel, Setting
 from shuffledp.papers._result import Result as Figure
+from shuffledp.papers._runner import BY_NAME, ITEMS, PAPERS, named
 from shuffledp.papers.balle_2019._summation import Plan, lower_bound, simulated
+from shuffledp.papers.biswas_2022 import _cities as cities
 from shuffledp.papers.girgis_2021 import _figures as girgis_2021
-from shuffledp.papers.koskela_2023._gaussian import _gaussian_alone
+from shuffledp.papers.koskela_2021._figures import clones_of_2021_as_transcribed
+from shuffledp.papers.koskela_2023._gaussian import gaussian_alone, shuffled_gaussians
 
 QUICK = Setting(quick=True)
 
@@ -37,6 +38,17 @@ ASKED = {
 }
 
 
+TINY = """# A tiny figure
+
+{picture}
+
+## Why
+
+It is {number:.3f}
+because.
+"""
+
+
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["reproduce", *arguments], prog_name="shuffledp")
 
@@ -48,10 +60,16 @@ def tiny(name: str = "tiny", count: list[int] | None = None, **settings: Any) ->
         if count is not None:
             count.append(1)
         curves = (Curve("line", "guide", [1.0, 2.0], [3.0, math.nan]),)
-        panel = Panel("a panel", "x", "y", curves, y_log=False)
-        return Figure("shown", "computed", "different", "because", (panel,))
+        panel = Panel("a panel", curves, "x", "y", y_log=False)
+        return Figure([panel], {"number": 0.25})
 
-    return Item(name, "A tiny figure", draw, **settings)
+    return Item(name, TINY, draw, **settings)
+
+
+def missing_on_the_page(name: str, setting: Setting) -> str:
+    """What the page of an item says is missing."""
+    text = page(BY_NAME[name], BY_NAME[name].run(setting), {})
+    return text.partition("## What is missing\n")[2]
 
 
 def rows_of(name: str, setting: Setting = QUICK) -> list[dict[str, str]]:
@@ -80,16 +98,46 @@ def test_an_item_gets_a_picture_its_numbers_and_a_page(tmp_path: Path, name: str
     assert found.stdout.strip() == str(tmp_path / f"{name}.md")
     assert "1/1" in found.stderr
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    text = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
     for heading in ("What the paper shows", "What we compute", "The difference", "Why"):
-        assert f"## {heading}\n" in page
-    assert f"({name}.png)" in page
-    assert "nan" not in page
+        assert f"## {heading}\n" in text
+    assert f"({name}.png)" in text
+    assert "nan" not in text
     header, *rows = csv.reader((tmp_path / f"{name}.csv").read_text(encoding="utf-8").splitlines())
     assert header == ["panel", "series", "kind", "x", "y", "value", "lower"]
     assert len(rows) > 10
     assert f"({name}.md)" in (tmp_path / "index.md").read_text(encoding="utf-8")
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_every_paper_is_listed_and_every_template_is_the_page_of_an_item() -> None:
+    folder = Path(runner.__file__).parent
+    papers = {path.parent.name for path in folder.glob("*/as_published.py")}
+    assert set(PAPERS) == papers
+    pages = {
+        f"{path.parent.name}-{path.stem}".replace("_", "-")
+        for path in folder.glob("*/*.md")
+        if not path.stem.startswith("_")
+    }
+    assert pages == ASKED
+    included = {path.name for path in folder.glob("*/_*.md")}
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*/*.md")]
+    assert all(any(f"<!-- include: {name} -->" in text for text in texts) for name in included)
+    assert not any("include:" in item.template for item in ITEMS)
+
+
+def test_a_page_is_its_template_with_the_numbers_in_their_places() -> None:
+    item = tiny()
+    text = page(item, item.run(QUICK), {"quick": True})
+    assert text.startswith("# A tiny figure\n\n![A tiny figure](tiny.png)\n\nCoarse grids")
+    assert "\n\n## Why\n\nIt is 0.250 because.\n\n<!--" in text
+
+
+def test_a_number_without_a_place_and_a_place_without_a_number_are_errors() -> None:
+    with pytest.raises(ValueError, match="must be given tail"):
+        _template.rendered("{truth.lower:.2f} and {tail}", {"truth": sdp.Bound(0.0, 1.0)})
+    with pytest.raises(ValueError, match="must name tail"):
+        _template.rendered("{end[Theorem 1]}", {"end": {"Theorem 1": 1.0}, "tail": 2.0})
 
 
 def test_what_is_finished_with_the_same_parameters_is_skipped(tmp_path: Path) -> None:
@@ -129,7 +177,7 @@ def test_an_interruption_leaves_what_is_finished_and_nothing_by_halves(tmp_path:
     def interrupted(setting: Setting) -> Figure:
         raise KeyboardInterrupt
 
-    items = [tiny("first"), Item("second", "Interrupted", interrupted), tiny("third")]
+    items = [tiny("first"), Item("second", TINY, interrupted), tiny("third")]
     with pytest.raises(KeyboardInterrupt):
         runner.reproduce(items, QUICK, tmp_path)
     assert runner.is_finished(items[0], QUICK, tmp_path)
@@ -244,7 +292,7 @@ def test_one_gaussian_report_has_the_closed_form_of_the_gaussian_mechanism(epsil
     pair = shuffled_gaussians(2.0, 1, cells=400)
     where = np.array([epsilon])
     upper, lower = pair.upper(where, 1e-3)[0], pair.support(where, 1e-3).value[0]
-    assert lower <= _gaussian_alone(epsilon) <= upper
+    assert lower <= gaussian_alone(epsilon) <= upper
     assert upper - lower < 5e-4
 
 
@@ -345,7 +393,7 @@ def test_an_empty_folder_of_data_is_refused(tmp_path: Path) -> None:
 
 def test_a_synthetic_city_says_so_on_its_page_and_is_the_same_every_time() -> None:
     assert (cities.synthetic().counts == cities.synthetic().counts).all()
-    assert "synthetic" in BY_NAME["biswas-2022-table-6"].run(QUICK).missing
+    assert "synthetic" in missing_on_the_page("biswas-2022-table-6", QUICK)
 
 
 def test_given_data_is_named_on_the_page(tmp_path: Path) -> None:
@@ -355,9 +403,9 @@ def test_given_data_is_named_on_the_page(tmp_path: Path) -> None:
     places = rng.uniform([south, west], [south + 0.07, west + 0.13], size=(600, 2))
     rows = "".join(f"{a},{b},10\n" for a, b in places)
     file.write_text("latitude,longitude,checkins\n" + rows)
-    result = BY_NAME["biswas-2022-figure-6"].run(Setting(True, file))
-    assert "San Francisco (sf.csv, 6,000 check-ins)" in result.missing
-    assert "not the paper's data" in result.missing
+    missing = missing_on_the_page("biswas-2022-figure-6", Setting(True, file))
+    assert "San Francisco (sf.csv, 6,000 check-ins)" in missing
+    assert "not the paper's data" in missing
 
 
 def test_the_paper_s_comparison_has_delta_zero() -> None:

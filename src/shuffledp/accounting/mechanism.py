@@ -15,7 +15,6 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import UNIT
 from shuffledp.accounting._analyses import NAMES, BestProfile, analyses, profile_of
-from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
@@ -270,20 +269,19 @@ class Shuffled(OneRound):
 
 @dataclass(frozen=True, eq=False)
 class KnownLoss(OneRound):
-    """A round known only by its privacy loss distribution (see accounting._curves.foreign_loss).
+    """A round known only by its privacy curve, such as that of a privacy loss distribution
+    (see accounting._curves.foreign_loss).
 
     Nothing is known of its datasets, so it has no lower end."""
 
-    profile_of_losses: KnownLossProfile
+    curve_known: PrivacyProfile
 
     @cached_property
     def round(self) -> Round:
-        profile = self.profile_of_losses
-        return Round(profile, (), profile.epsilon_max, 0.0)
+        return Round(self.curve_known, (), self.curve_known.epsilon_max, 0.0)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(str(law.loss.size) for law in self.profile_of_losses.laws)
-        return f"KnownLoss({sizes} losses)"
+        return f"KnownLoss({self.curve_known!r})"
 
 
 @dataclass(frozen=True)

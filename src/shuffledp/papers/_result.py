@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.accounting.mechanism import Mechanism
-from shuffledp.literature.closed_forms import OutsideRangeError
+from shuffledp.errors import OutsideRangeError
 from shuffledp.papers import _template
 from shuffledp.plotting._style import LABELS
 
@@ -101,10 +101,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run: on coarse grids or in full, and with which check-in data."""
+    """How to run: on coarse grids or in full, with which check-in data, by which version."""
 
     quick: bool = False
     data: Path | None = None
+    version: str = ""
 
     def choose(self, full: Any, coarse: Any) -> Any:
         return coarse if self.quick else full

@@ -1,28 +1,52 @@
 """Runs items and writes three files for each: NAME.png, NAME.csv and, last, NAME.md.
 
 A page names the parameters it was made with. An item whose three files exist and whose page has the same
-parameters is finished and is not run again, so an interrupted run goes on where it stopped. Each file
-is written beside its place and then renamed: an interruption leaves no half a file.
+parameters is finished and is not run again, so an interrupted run goes on where it stopped. An
+interruption leaves no half a file.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
-from shuffledp import __version__
+from shuffledp._files import atomic_file, write_text
+from shuffledp._progress import Progress
 from shuffledp.papers._drawing import draw
 from shuffledp.papers._page import index, made_with, numbers, page
-from shuffledp.papers._registry import ITEMS
 from shuffledp.papers._result import Item, Setting
 
-_BAR = 20
+PAPERS = ("koskela_2023", "koskela_2021", "balle_2019", "biswas_2022", "girgis_2021")
+"""The folders, in the order of the index."""
 INDEX = "index.md"
+
+
+def _items(paper: str) -> Iterator[Item]:
+    """The items of a paper: those of its modules, in the order in which they are written."""
+    folder = import_module(f"shuffledp.papers.{paper}")
+    for found in iter_modules(folder.__path__, f"{folder.__name__}."):
+        for value in vars(import_module(found.name)).values():
+            if isinstance(value, Item):
+                yield value
+
+
+ITEMS = tuple(item for paper in PAPERS for item in _items(paper))
+BY_NAME = {item.name: item for item in ITEMS}
+
+
+def named(names: Sequence[str]) -> list[Item]:
+    """The items of these names, in the order of the list; a ValueError names what is unknown."""
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        raise ValueError(
+            f"NAME must be one of {', '.join(BY_NAME)}, got {', '.join(map(repr, unknown))}"
+        )
+    return [item for item in ITEMS if item.name in names]
 
 
 def reproduce(
@@ -35,24 +59,22 @@ def reproduce(
 ) -> list[Path]:
     """The pages of the items, written to ``folder``; ``tell`` gets a line about each."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = []
-    for place, item in enumerate(items):
-        start = time.monotonic()
-        tell(f"{_bar(place, len(items))} {item.name}")
+    for place, item in enumerate(items, start=1):
+        start, done = time.monotonic(), "finished before, skipped"
+        what = f"{place}/{len(items)} {item.name}"
         if force or not is_finished(item, setting, folder):
-            _run(item, setting, folder)
+            with Progress.clock(what):
+                _run(item, setting, folder)
             done = f"done in {time.monotonic() - start:.1f} s"
-        else:
-            done = "finished before, skipped"
-        tell(f"{_bar(place + 1, len(items))} {item.name}: {done}")
-        pages.append(folder / f"{item.name}.md")
-        _write_index(folder)
-    return pages
+        tell(f"{what}: {done}")
+        present = [each for each in ITEMS if (folder / f"{each.name}.md").is_file()]
+        write_text(folder / INDEX, index(present))
+    return [folder / f"{item.name}.md" for item in items]
 
 
 def stamp(item: Item, setting: Setting) -> dict[str, Any]:
     """The parameters that decide what an item's files contain."""
-    known: dict[str, Any] = {"item": item.name, "quick": setting.quick, "version": __version__}
+    known = {"item": item.name, "quick": setting.quick, "version": setting.version}
     if item.uses_data and setting.data is not None:
         known["data"] = _digest(setting.data)
     return known
@@ -68,31 +90,13 @@ def is_finished(item: Item, setting: Setting, folder: Path) -> bool:
 
 def _run(item: Item, setting: Setting, folder: Path) -> None:
     # The page goes first and comes back last: while it is missing, the item is unfinished.
-    target = folder / item.name
-    target.with_name(f"{item.name}.md").unlink(missing_ok=True)
+    (folder / f"{item.name}.md").unlink(missing_ok=True)
     result = item.run(setting)
-    _replace(folder / f"{item.name}.png", lambda path: draw(result, path))
-    _replace(folder / f"{item.name}.csv", _text(numbers(result)))
-    _replace(folder / f"{item.name}.md", _text(page(item, result, stamp(item, setting))))
-
-
-def _write_index(folder: Path) -> None:
-    present = {item.name for item in ITEMS if (folder / f"{item.name}.md").is_file()}
-    _replace(folder / INDEX, _text(index(list(ITEMS), present)))
-
-
-def _text(content: str) -> Callable[[Path], Any]:
-    return lambda path: path.write_text(content, encoding="utf-8", newline="\n")
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside ``path``, then rename: whole or not at all."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        write(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    text = page(item, result, stamp(item, setting))
+    with atomic_file(folder / f"{item.name}.png", replace=True) as partial:
+        draw(result, partial)
+    write_text(folder / f"{item.name}.csv", numbers(result))
+    write_text(folder / f"{item.name}.md", text)
 
 
 def _digest(path: Path) -> str:
@@ -103,8 +107,3 @@ def _digest(path: Path) -> str:
         if file.is_file():
             whole.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     return whole.hexdigest()[:16]
-
-
-def _bar(done: int, total: int) -> str:
-    full = done * _BAR // total
-    return f"[{'#' * full}{' ' * (_BAR - full)}] {done}/{total}"

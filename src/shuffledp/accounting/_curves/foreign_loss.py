@@ -54,6 +54,9 @@ class KnownLossProfile(PrivacyProfile):
 
     laws: tuple[LossLaw, ...]
 
+    def __repr__(self) -> str:
+        return f"{', '.join(str(law.loss.size) for law in self.laws)} losses"
+
     @property
     def epsilon_max(self) -> float:
         if self.infinite_loss > 0.0:

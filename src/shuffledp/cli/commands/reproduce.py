@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -54,26 +55,20 @@ def reproduce(
     finished is not run again, so an interrupted run goes on where it stopped."""
     if sum((bool(names), listed, everything)) != 1:
         raise click.UsageError("give names, --list or --all.")
-    from shuffledp.papers._registry import ITEMS, named
+    from shuffledp import __version__
+    from shuffledp.papers import _runner
+    from shuffledp.papers._result import Setting
 
     if listed:
-        width = max(len(item.name) for item in ITEMS)
-        for item in ITEMS:
+        width = max(len(item.name) for item in _runner.ITEMS)
+        for item in _runner.ITEMS:
             click.echo(f"{item.name:<{width}}  {item.title}")
         return
     try:
-        items = list(ITEMS) if everything else named(names)
+        items = list(_runner.ITEMS) if everything else _runner.named(names)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    from shuffledp.papers._result import Setting
-    from shuffledp.papers._runner import reproduce as run
-
-    pages = run(
-        items,
-        Setting(quick, data),
-        output,
-        force=force,
-        tell=lambda line: click.echo(line, err=True),
-    )
-    for page in pages:
+    setting = Setting(quick, data, __version__)
+    tell = partial(click.echo, err=True)
+    for page in _runner.reproduce(items, setting, output, force=force, tell=tell):
         click.echo(page)

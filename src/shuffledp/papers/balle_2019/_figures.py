@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shuffledp import KaryRandomizedResponse, LocalRandomizer, Shuffled, calibrate
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.blanket import tv_universal
+from shuffledp.accounting.calibration import calibrate
+from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.literature.closed_forms import (
     balle_2019_generic_delta,
     balle_2019_generic_epsilon,
@@ -38,6 +39,8 @@ from shuffledp.papers._result import (
 )
 from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 from shuffledp.plotting._style import LABELS
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.local import LocalRandomizer
 
 LOCAL, EPSILON, DELTA = 0.4, 0.1, 1e-6
 """epsilon0 of panel (i); epsilon of the others; delta of (i) to (iii). The captions do not give them."""
@@ -109,10 +112,11 @@ def _panel_1(sizes: list[int]) -> Panel:
 
 
 def _panel_2(sizes: list[int]) -> Panel:
-    def generic(n: int) -> float:
-        return largest_epsilon0(lambda e0: balle_2019_generic_delta(e0, n, EPSILON))
-
-    bounds = {"Hoeffding, Generic (Theorem 5.3)": generic}
+    bounds: dict[str, Callable[[int], float]] = {
+        "Hoeffding, Generic (Theorem 5.3)": lambda n: largest_epsilon0(
+            lambda e0: balle_2019_generic_delta(e0, n, EPSILON)
+        )
+    }
     bounds |= {
         f"Hoeffding, {name}": _solved(hoeffding_delta, make) for name, make in _MAKERS.items()
     }
@@ -149,9 +153,7 @@ def _panel_4(sizes: list[int]) -> Panel:
     certified = {"certified": lambda n: _calibrated(symbols(n), n, n**-2.0)}
     bounds = {"Hoeffding": solved(hoeffding_delta), "Bennett, corrected": solved(bennett_delta)}
     curves = [*evaluated("certified", sizes, certified), *evaluated("sound", sizes, bounds)]
-    return _local_panel(
-        f"(iv) randomized response, k = n^(1/3), ε = {EPSILON}, δ = n⁻²", curves
-    )
+    return _local_panel(f"(iv) randomized response, k = n^(1/3), ε = {EPSILON}, δ = n⁻²", curves)
 
 
 def _local_panel(title: str, curves: list[Curve]) -> Panel:
@@ -177,9 +179,7 @@ def _solved(bound: Bound, make: Callable[[float], Blanket]) -> Callable[[int], f
 
 
 def _printed_bennett(k: int) -> Callable[[int], float]:
-    return lambda n: largest_epsilon0(
-        lambda e0: bennett_krr_delta_as_published(k, e0, n, EPSILON)
-    )
+    return lambda n: largest_epsilon0(lambda e0: bennett_krr_delta_as_published(k, e0, n, EPSILON))
 
 
 def _calibrated(k: int, n: int, delta: float) -> float:

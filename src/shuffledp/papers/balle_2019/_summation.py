@@ -17,18 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp import KaryRandomizedResponse, OutsideRangeError, Shuffled
 from shuffledp._certified.rounding import Floats
-<<<<<<< HEAD
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.baselines import analytic_gaussian_sigma
 from shuffledp.errors import OutsideRangeError
-=======
-from shuffledp.collecting._gaussian import analytic_gaussian_sigma
->>>>>>> 27a01f5 (wip)
 from shuffledp.literature.closed_forms import balle_2019_krr_gamma
 from shuffledp.papers._result import Curve, Panel, Result, Setting, item, whole_numbers
 from shuffledp.plotting._style import LABELS
+from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 EPSILON, DELTA = 1.0, 1e-6
 

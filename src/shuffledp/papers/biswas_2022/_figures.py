@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shuffledp import Bound, KaryRandomizedResponse, Shuffled
 from shuffledp._certified.rounding import Floats
+from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.bound import Bound
 from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
 from shuffledp.papers.biswas_2022.as_published import (
     one_bin_delta_as_published,
     one_bin_deltas_with_the_right_loss_as_published,
 )
 from shuffledp.plotting._style import LABELS
+from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 TABLE_2_EPSILON = (0.01, 0.1, 0.2, 0.3, 0.4)
 TABLE_2 = {
@@ -56,7 +58,9 @@ def _worst(epsilon0: float, n: int, k: int, epsilon: float) -> float:
     return max(_right(epsilon0, n, int(m), k, epsilon) for m in others)
 
 
-def _curves(at: Sequence[float], truth: Bound, printed: list[float], right: list[float]) -> list[Curve]:
+def _curves(
+    at: Sequence[float], truth: Bound, printed: list[float], right: list[float]
+) -> list[Curve]:
     return [
         Curve("certified", "certified", at, truth.upper, truth.lower),
         Curve("Theorem IV.1 as printed", "unsound", at, printed),
@@ -130,9 +134,7 @@ def table_4(setting: Setting) -> Result:
     }
     names = ("epsilon0", "n", "k", "epsilon", "Table IV", "as printed", "one bin, right loss",
              "one bin, worst n_x0", "certified lower", "certified upper")  # fmt: skip
-    return Result(
-        panels[:4], numbers, [Table("Table IV, as published and corrected", names, rows)]
-    )
+    return Result(panels[:4], numbers, [Table("Table IV, as published and corrected", names, rows)])
 
 
 @item

@@ -9,21 +9,14 @@ from functools import partial
 
 import numpy as np
 
-from shuffledp import KaryRandomizedResponse, Shuffled
 from shuffledp._certified.rounding import Floats
-<<<<<<< HEAD
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.baselines import analytic_gaussian_sigma
 from shuffledp.collecting.result import project_to_simplex
-from shuffledp.papers._cities import ENOUGH, City, Integers, cities
-from shuffledp.papers._result import Curve, Item, Map, Panel, Result, Setting, Table
-=======
-from shuffledp.collecting._gaussian import analytic_gaussian_sigma
-from shuffledp.collecting._simplex import project_to_simplex
 from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
 from shuffledp.papers.biswas_2022._cities import ENOUGH, City, Integers, cities
->>>>>>> 27a01f5 (wip)
 from shuffledp.plotting._style import LABELS
+from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 DELTA = 1e-6
 K = 15
@@ -122,7 +115,6 @@ def _individual(contest: Contest, values: Integers, runs: int) -> dict[str, Floa
         for method in METHODS:
             total[method] += np.abs(laws[method] - laws["true"]) / runs
     return total
-
 
 
 @item

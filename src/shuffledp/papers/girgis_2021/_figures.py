@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shuffledp import LocalRandomizer, Mechanism, PrivUnit, Shuffled
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
+from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.literature.closed_forms import feldman_2021_epsilon, usable
 from shuffledp.literature.composition import (
     dwork_rothblum_vadhan_epsilon,
@@ -28,6 +28,8 @@ from shuffledp.papers._result import (
     whole_numbers,
 )
 from shuffledp.plotting._style import LABELS
+from shuffledp.randomizers.local import LocalRandomizer
+from shuffledp.randomizers.privunit import PrivUnit
 
 DELTA = 1e-8
 EPSILON_AT_DELTA = f"{LABELS['epsilon']} at δ = 10⁻⁸"

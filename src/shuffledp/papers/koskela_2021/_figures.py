@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from shuffledp import KaryRandomizedResponse, KnownLoss, LocalRandomizer, Shuffled
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting.mechanism import KnownLoss, Shuffled
 from shuffledp.literature.closed_forms import balle_2019_krr_delta, feldman_2021_delta
 from shuffledp.papers._result import (
     Curve,
@@ -23,6 +23,8 @@ from shuffledp.papers._result import (
 )
 from shuffledp.papers.koskela_2021 import as_published as printed
 from shuffledp.papers.koskela_2023 import as_published as tails
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.local import LocalRandomizer
 
 N, K, GAMMA = 1000, 4, 0.25
 LOCAL = LocalRandomizer(epsilon0=4.0)
@@ -56,9 +58,7 @@ def figure_1(setting: Setting) -> Result:
 
 
 def _published(epsilon: np.ndarray, epsilon0: float) -> list[Curve]:
-    analytic = {
-        "Balle et al. 2019, Theorem 3.1": lambda e: balle_2019_krr_delta(epsilon0, K, N, e)
-    }
+    analytic = {"Balle et al. 2019, Theorem 3.1": lambda e: balle_2019_krr_delta(epsilon0, K, N, e)}
     wrong = {
         "one-dimensional counts P_s, Q_s": (
             lambda e: printed.marginals_as_published(N, K, GAMMA, e)[0]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shuffledp import KaryRandomizedResponse, LocalRandomizer, Mechanism, Shuffled
 from shuffledp._certified.rounding import Floats
+from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.literature.composition import kairouz_oh_viswanath_delta
 from shuffledp.literature.girgis import ORDERS, girgis_2021_epsilon, girgis_2021_lower
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
@@ -26,6 +26,8 @@ from shuffledp.papers._result import (
 )
 from shuffledp.papers.koskela_2023 import as_published as printed
 from shuffledp.plotting._style import LABELS
+from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.local import LocalRandomizer
 
 N, K, GAMMA = 1000, 4, 0.25
 """Of Figure 4."""
@@ -80,7 +82,7 @@ def figure_2(setting: Setting) -> Result:
     curve = upper_curve("Lemma 7, no grid", one, epsilon)
     chords = [_chords(one, size, epsilon) for size in (10, 20, 40, 100)]
     crowd = Shuffled(LocalRandomizer(epsilon0=3.0), n=10**4, analysis="clones")
-    mistaken = 0.01 * crowd.upper_delta(epsilon=np.log1p(np.expm1(epsilon) / 0.01))
+    mistaken = 0.01 * crowd.round.profile.upper(np.log1p(np.expm1(epsilon) / 0.01), 1e-3)
     wrong = Curve("Lemma 7 with 10⁴ users in the shuffle", "unsound", epsilon, mistaken)
     panel = Panel("ε₀ = 3, a random 100 of 10⁴ users", [curve, *chords, wrong], floor=1e-9)
     at = 0.05
