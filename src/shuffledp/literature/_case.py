@@ -33,7 +33,7 @@ class Case:
         part, rounds = kinds[0] if len(kinds) == 1 else (None, 0)
         if not isinstance(part, Shuffled):
             return None
-        facts = part.randomizer.facts()
+        facts = part.facts
         epsilon0, response = facts.epsilon0.upper, facts.response
         if not 0.0 < epsilon0 <= _validate.MAX_EPSILON0 or not part.round.profile.scale > 0.0:
             return None

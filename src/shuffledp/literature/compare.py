@@ -21,7 +21,7 @@ from typing import Any
 from shuffledp import _validate
 from shuffledp._digits import rounded_down, rounded_up
 from shuffledp._progress import Progress
-from shuffledp.accounting._analyses import analyses
+from shuffledp.accounting._analyses import names_for
 from shuffledp.accounting.mechanism import Composition, Mechanism, OneRound, Shuffled
 from shuffledp.errors import NoCertificateError, OutsideRangeError
 from shuffledp.literature import _as_published, _entries
@@ -186,7 +186,7 @@ def _certified(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Ro
 def _versions(mechanism: Mechanism) -> dict[str, Mechanism]:
     """The mechanism under every analysis that applies to all its rounds, the tightest first."""
     kinds = [part for part, count in mechanism.parts if count]
-    known = [list(analyses(part.randomizer)) for part in kinds if isinstance(part, Shuffled)]
+    known = [names_for(part.facts) for part in kinds if isinstance(part, Shuffled)]
     if not known or len(known) < len(kinds):
         return {}
     shared = [name for name in known[0] if all(name in other for other in known)]
