@@ -22,6 +22,7 @@ nitpicky = False
 html_theme = "furo"
 html_title = f"shuffledp {release}"
 html_copy_source = False
+html_static_path = ["_static"]
 html_show_sphinx = False
 
 myst_heading_anchors = 3

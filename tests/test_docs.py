@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,19 @@ from shuffledp.papers.koskela_2023 import as_published as koskela_2023
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
-    ROOT / "README.md",
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts),
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([\w./-]+(?:/|\.(?:py|md|json|cff|toml|txt)))`")
+"""A path in the prose of the pages about the house."""
+HOUSE = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    *sorted((DOCS / "decisions").glob("*.md")),
+    *(DOCS / f"{name}.md" for name in ("architecture", "mathematics", "releasing", "versions")),
+]
 PAPERS = (balle_2019, biswas_2022, girgis_2021, koskela_2021, koskela_2023)
 
 
@@ -69,3 +78,30 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
     for target in filter(None, targets):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", HOUSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_a_page_about_the_house_names_exists(page: Path) -> None:
+    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
+    rooms = (ROOT, ROOT / "src" / "shuffledp", ROOT / "src" / "shuffledp" / "accounting")
+    for path in CODE.findall(prose):
+        assert any((room / path).exists() for room in rooms), path
+
+
+def test_the_version_and_the_metadata_have_one_source() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["hatch"]["version"]["path"] == "src/shuffledp/__init__.py"
+    assert f"\nversion: {sdp.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_oldest_packages_tested_are_the_oldest_allowed() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = settings["optional-dependencies"]
+    allowed = " ".join([*settings["dependencies"], *extras["collect"], *extras["dev"]])
+    for line in (ROOT / "oldest.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, _, version = line.partition("==")
+            lowest = re.search(rf"\b{name}>=([\d.]+)", allowed)
+            assert lowest, name
+            assert version.startswith(lowest[1]), line

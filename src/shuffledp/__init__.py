@@ -38,7 +38,8 @@ if TYPE_CHECKING:
         WeakerPrivacyWarning,
     )
     from shuffledp.facts import AmplificationLaw
-    from shuffledp.literature.compare import Comparison, compare
+    from shuffledp.literature.compare import compare
+    from shuffledp.literature.table import Comparison
     from shuffledp.randomizers.binary import BinaryRandomizedResponse
     from shuffledp.randomizers.frequency import FrequencyRandomizer
     from shuffledp.randomizers.gaussian import DiscreteGaussian
@@ -69,7 +70,7 @@ _HOMES = {
     "Bound": "bound",
     "BudgetExceededError": "errors",
     "Calibration": "accounting.calibration",
-    "Comparison": "literature.compare",
+    "Comparison": "literature.table",
     "Composition": "accounting.mechanism",
     "DamagedReportsError": "errors",
     "DiscreteGaussian": "randomizers.gaussian",
