@@ -38,8 +38,7 @@ if TYPE_CHECKING:
         WeakerPrivacyWarning,
     )
     from shuffledp.facts import AmplificationLaw
-    from shuffledp.literature.compare import compare
-    from shuffledp.literature.table import Comparison
+    from shuffledp.literature.compare import Comparison, compare
     from shuffledp.randomizers.binary import BinaryRandomizedResponse
     from shuffledp.randomizers.frequency import FrequencyRandomizer
     from shuffledp.randomizers.gaussian import DiscreteGaussian
@@ -70,7 +69,7 @@ _HOMES = {
     "Bound": "bound",
     "BudgetExceededError": "errors",
     "Calibration": "accounting.calibration",
-    "Comparison": "literature.table",
+    "Comparison": "literature.compare",
     "Composition": "accounting.mechanism",
     "DamagedReportsError": "errors",
     "DiscreteGaussian": "randomizers.gaussian",

@@ -215,7 +215,7 @@ class Facts:
     """Approximate local privacy: what R(x)(S) may exceed e^epsilon0 R(x')(S) by."""
 
     total_variation: float | None = None
-    """At least the total variation distance between the reports of any two inputs, for the universal bound."""
+    """At least the total variation distance of the reports of any two inputs, for the universal bound."""
 
     above: tuple[AmplificationLaw, ...] = ()
     """Laws of which every ordered pair of inputs lies below one, in either direction: for every alpha >= 1
@@ -234,8 +234,9 @@ class Facts:
     exact one."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.epsilon0, Bound):
-            object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
+        given: Any = self.epsilon0
+        if not isinstance(given, Bound):
+            object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(given)))
         if not self.epsilon0.lower >= 0.0:
             raise ValueError(f"epsilon0 must be in [0, inf], got {self.epsilon0!r}")
         object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))

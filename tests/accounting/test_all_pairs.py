@@ -43,7 +43,7 @@ def _matrix(seed: int, rows: int, columns: int, decades: float) -> FiniteRandomi
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("share", [0.0, 1e-5, 1e-2])
 def test_an_envelope_with_rare_values_cut_off_is_above_every_law(seed: int, share: float) -> None:
-    profile = FiniteBlanketProfile(_matrix(seed, 5, 5, 3.0 * (seed % 2)), 3)
+    profile = FiniteBlanketProfile(_matrix(seed, 5, 5, 3.0 * (seed % 2)).table, 3)
     epsilon = 0.3 * profile.epsilon_max
     truth = max(_enumerated(law, epsilon) for law in profile.laws)
     assert _envelope(profile.laws, 3, epsilon, share * truth) >= truth * (1.0 - 1e-12)
@@ -52,7 +52,7 @@ def test_an_envelope_with_rare_values_cut_off_is_above_every_law(seed: int, shar
 def test_laws_exceed_the_leader_by_no_more_than_their_excess() -> None:
     below = 0
     for seed in range(12):
-        profile = FiniteBlanketProfile(_matrix(seed, 4, 4, 0.0), 2)
+        profile = FiniteBlanketProfile(_matrix(seed, 4, 4, 0.0).table, 2)
         epsilon = (0.1 + 0.05 * seed) * profile.epsilon_max
         leader, *others = profile.laws
         excess = LawOrder(tuple(profile.laws)).excess(epsilon * (1.0 - 1e-4), epsilon)
@@ -65,8 +65,8 @@ def test_laws_exceed_the_leader_by_no_more_than_their_excess() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_columns_of_a_millionth_are_enclosed(seed: int) -> None:
-    profile = FiniteBlanketProfile(_matrix(seed, 3, 6, 6.0), 3)
-    rows = profile.randomizer.matrix
+    profile = FiniteBlanketProfile(_matrix(seed, 3, 6, 6.0).table, 3)
+    rows = profile.matrix.rows
     assert len(profile.laws) == len(list(permutations(range(len(rows)), 2)))
     for share in (0.05, 0.5, 0.95):
         epsilon = share * profile.epsilon_max

@@ -9,12 +9,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from shuffledp import DiscreteGaussian, FiniteRandomizer, Shuffled
+from shuffledp import DiscreteGaussian, Shuffled
 from shuffledp.accounting._curves import lattice_law as spread_law
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.jumps import Jumps
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._hints.jump_split import Split
+from shuffledp.facts import Matrix
 
 
 def law_with_jumps(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +81,7 @@ def test_a_cap_below_the_largest_value_is_paid_for() -> None:
 
 
 def heavy_profile(n: int) -> AmplificationProfile:
-    return FiniteBlanketProfile(DiscreteGaussian(0.35, levels=4).finite, n).laws[0]
+    return FiniteBlanketProfile(DiscreteGaussian(0.35, levels=4).finite.table, n).laws[0]
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(10**4, 6.0), (10**4, 8.0), (10**6, 3.4)])
@@ -96,7 +97,7 @@ def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float)
 
 @pytest.mark.parametrize("scales", [0.0, 0.5, 1.0, 2.0, 8.0])
 def test_the_two_ends_meet_at_every_epsilon_that_rounds_look_at(scales: float) -> None:
-    profile = FiniteBlanketProfile(DiscreteGaussian(0.5, levels=16).finite, 10**5).laws[0]
+    profile = FiniteBlanketProfile(DiscreteGaussian(0.5, levels=16).finite.table, 10**5).laws[0]
     at = np.array([scales * profile.scale])
     upper, lower = profile.upper(at, 5e-4)[0], profile.support(at, 5e-4).value[0]
     assert lower <= upper <= lower * 1.03
@@ -132,10 +133,10 @@ def test_small_noise_has_two_ends_that_nearly_meet(sigma: float, n: int, delta: 
 def test_blankets_of_twenty_users_with_rare_reports_are_enclosed() -> None:
     """Entries of 1e-9; all outcomes of 20 clones, in rationals."""
     rows = np.array([[0.7, 0.3 - 1e-9, 1e-9], [1e-9, 0.3 - 1e-9, 0.7]])
-    profile = FiniteBlanketProfile(FiniteRandomizer(rows), 20)
+    profile = FiniteBlanketProfile(Matrix(rows), 20)
     for epsilon in (1.0, 5.0, 12.0):
         alpha = Fraction(math.exp(epsilon))
-        own, other = ([Fraction(float(v)) for v in profile.randomizer.matrix[i]] for i in (0, 1))
+        own, other = ([Fraction(float(v)) for v in profile.matrix.rows[i]] for i in (0, 1))
         clone = [min(u, v) for u, v in zip(own, other, strict=True)]
         x = [(u - alpha * v) / c for u, v, c in zip(own, other, clone, strict=True)]
         rest = 1 - sum(clone)

@@ -8,8 +8,8 @@ import pytest
 from flint import arb, fmpq
 
 import shuffledp as sdp
+from response import krr_witnesses
 from shuffledp._randomness.exponential import exponential
-from shuffledp.accounting._witnesses import krr_witnesses
 
 EPSILON = 1.5
 CASES = [(2, 4.0), (2, 30.0), (2, 36.5), (3, 1e-3), (1000, 36.0), (10**6, 0.5), (10**6, 4.0)]

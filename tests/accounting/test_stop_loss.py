@@ -14,6 +14,7 @@ from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.stop_loss import LawOrder
+from shuffledp.facts import Matrix
 
 
 def matrix(seed: int, rows: int, columns: int, decades: float) -> FiniteRandomizer:
@@ -43,7 +44,7 @@ def exact_excess(leader: AmplificationProfile, before: float, law: Amplification
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("decades", [0.0, 9.0])
 def test_the_excess_is_the_exact_one_rounded_up(seed: int, decades: float) -> None:
-    laws = FiniteBlanketProfile(matrix(seed, 4, 5, decades), 10).laws
+    laws = FiniteBlanketProfile(matrix(seed, 4, 5, decades).table, 10).laws
     epsilon = 0.1 * (seed + 1)
     before = epsilon * (1.0 - 1e-3)
     found = LawOrder(tuple(laws)).excess(before, epsilon)
@@ -56,27 +57,29 @@ def test_the_excess_is_the_exact_one_rounded_up(seed: int, decades: float) -> No
 @pytest.mark.parametrize("sigma", [0.5, 0.25, 0.15])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
 def test_grids_are_led_by_their_ends_up_to_next_to_nothing(sigma: float, epsilon: float) -> None:
-    laws = FiniteBlanketProfile(DiscreteGaussian(sigma).finite, 1000).laws
+    laws = FiniteBlanketProfile(DiscreteGaussian(sigma).finite.table, 1000).laws
     excess = LawOrder(tuple(laws)).excess(epsilon * (1.0 - 1e-4), epsilon)
     assert len(excess) == len(laws) - 1 > 30
     assert excess.max() < 1e-13
 
 
 def test_at_epsilon_zero_the_laws_are_compared_as_well() -> None:
-    laws = FiniteBlanketProfile(DiscreteGaussian(1.0).finite, 1000).laws
+    laws = FiniteBlanketProfile(DiscreteGaussian(1.0).finite.table, 1000).laws
     assert LawOrder(tuple(laws)).excess(0.0, 0.0).max() < 1e-12
 
 
 def test_outputs_that_nobody_hides_are_never_put_in_order() -> None:
     rows = [[0.5, 0.5, 0.0], [0.3, 0.5, 0.2], [0.2, 0.5, 0.3]]
-    laws = FiniteBlanketProfile(FiniteRandomizer(rows), 10).laws
+    laws = FiniteBlanketProfile(Matrix(rows), 10).laws
     assert np.all(np.isinf(LawOrder(tuple(laws)).excess(0.1, 0.2)))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_one_leader_bounds_every_law_of_random_matrices(seed: int) -> None:
     """Upper ends are above the lower ends of all laws, and near those of all laws one by one."""
-    profile = FiniteBlanketProfile(matrix(seed, 4, 6, 6.0 * (seed % 2)), 30 * 10 ** (seed % 3))
+    profile = FiniteBlanketProfile(
+        matrix(seed, 4, 6, 6.0 * (seed % 2)).table, 30 * 10 ** (seed % 3)
+    )
     at = np.array([0.1, 0.4]) * profile.epsilon_max
     upper = profile.upper(at, 1e-3)
     for law in profile.laws:

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shuffledp.accounting._curves.blanket import krr_probabilities
+from response import krr_witnesses
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._hints.fair_signs import likely_epsilon
-from shuffledp.accounting._witnesses import krr_witnesses
+from shuffledp.facts import response_probabilities
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.3, 1.9])
 A, B, H = Fraction(5, 8), Fraction(1, 8), Fraction(1, 10)
@@ -79,7 +79,7 @@ def test_who_takes_part_at_times_is_one_of_the_others_else(fraction: Fraction) -
     ("k", "epsilon0", "n"), [(3, 4.0, 10**4), (3, 1.0, 10**6), (40, 2.0, 24_000)]
 )
 def test_buckets_of_large_crowds_bracket_the_lattice_sum_of_the_same_datasets(k, epsilon0, n):
-    p, ep, gap = krr_probabilities(k, epsilon0)
+    p, ep, gap = response_probabilities(k, epsilon0)
     rest, others = (k - 2) * p, ep + (k - 3) * p
     law = AmplificationProfile(n, (ep, p, rest), (p, ep, rest), (gap, -gap, 0.0), (p, p, others))
     third = krr_witnesses(k, epsilon0, n)[0]

@@ -168,7 +168,7 @@ def test_generic_bounds_cover_the_blanket_of_skewed_randomizers() -> None:
             rows = [[E / (1 + E), 1 / (1 + E)], [1 / (1 + E), E / (1 + E)]]
         randomizer = FiniteRandomizer(rows)
         for n, epsilon in product((10, 1000), (0.05, 0.5, 1.5)):
-            truth = lower(FiniteBlanketProfile(randomizer, n), epsilon)
+            truth = lower(FiniteBlanketProfile(randomizer.table, n), epsilon)
             for bound in DELTAS:
                 assert bound(AnyBlanket(2.0 + 1e-12), n, epsilon) >= truth
 

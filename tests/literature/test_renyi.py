@@ -94,7 +94,7 @@ def test_the_upper_end_covers_every_dataset_of_random_randomizers() -> None:
         randomizer = FiniteRandomizer([[float(x) for x in row] for row in matrix])
         for n, order in ((2, 2), (3, 2), (3, 7)):
             truth = worst_divergence(shuffled_pairs(matrix, n), order)
-            profile = FiniteBlanketProfile(randomizer, n)
+            profile = FiniteBlanketProfile(randomizer.table, n)
             assert renyi_divergence(profile, order).upper >= truth * (1 - 1e-12)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracles.golden import Golden, entries
-from shuffledp.accounting._witnesses import krr_witnesses
+from response import krr_witnesses
 from shuffledp.literature.concentration import KaryBlanket, bennett_delta
 from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 

@@ -10,10 +10,10 @@ from oracles import pairs
 from oracles.brute import k_ary, shuffled_pairs, worst
 from oracles.golden import Golden, entries
 from oracles.hockey import hockey_stick
+from response import krr_witnesses
 from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import strong_adversary, strong_clones
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.accounting._witnesses import krr_witnesses
 from shuffledp.literature._solve import smallest_below
 from shuffledp.papers.koskela_2023.as_published import (
     specific_clones_as_published,

@@ -1,7 +1,7 @@
-"""Which analyses apply to a randomizer, the tightest first.
+"""The table of analyses, and which of them apply to what is known of a randomizer.
 
-Each randomizer type registers its analyses in the order of a proved chain (each step is a
-post-processing or a convex order, see docs/mathematics.md):
+They stand in the order of a proved chain (each step is a post-processing or a convex order, see
+docs/mathematics.md):
 
     exact <= blanket <= clones <= clones-2021,      blanket <= strong,
 
@@ -14,30 +14,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import TypeVar
 
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
-from shuffledp.accounting._curves.blanket import krr_blanket, law_blanket, tv_universal
+from shuffledp.accounting._curves.approximate import plain_approximate, strong_approximate
+from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
+from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.errors import NoCertificateError
-from shuffledp.randomizers._grid import GridRandomizer
-from shuffledp.randomizers.frequency import FrequencyRandomizer
-from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.local import LocalRandomizer
-from shuffledp.randomizers.matrix import FiniteRandomizer
-from shuffledp.randomizers.vectors import VectorRandomizer
-
-NAMES = ("best", "clones", "clones-2021", "blanket", "strong", "exact")
+from shuffledp.facts import Facts
 
 T = TypeVar("T")
-
-Analyses = dict[str, Callable[[int], PrivacyProfile]]
 
 
 @dataclass(frozen=True)
@@ -100,81 +92,121 @@ class BestProfile(PrivacyProfile):
         return self.names[int(np.argmin(values))]
 
 
-@singledispatch
-def analyses(randomizer: object) -> Analyses:
-    """Name of each analysis that applies -> its profile for n users, the tightest first."""
-    raise TypeError(
-        "randomizer must be a randomizer of shuffledp (LocalRandomizer for any other), "
-        f"got {randomizer!r}"
-    )
+@dataclass(frozen=True)
+class Analysis:
+    """One way to bound a round from above; all hold for substitution neighbours."""
+
+    name: str
+    theorem: str
+    adversary: str
+    in_best: bool
+    applies: Callable[[Facts], bool]
+    curve: Callable[[Facts, int], PrivacyProfile]
 
 
-def _generic(epsilon0: float) -> Analyses:
-    return {
-        "clones": lambda n: strong_clones(epsilon0, n),
-        "clones-2021": lambda n: clones_2021(epsilon0, n),
-    }
+_ALL_DATA = "knows everybody else's data and sees the shuffled reports"
 
 
-@analyses.register
-def _(randomizer: LocalRandomizer) -> Analyses:
-    epsilon0, known = randomizer.epsilon0, randomizer.total_variation
-    if known is None:
-        return _generic(epsilon0)
-    return {"blanket": lambda n: tv_universal(epsilon0, known, n)} | _generic(epsilon0)
+def _is_private(facts: Facts) -> bool:
+    return math.isfinite(facts.epsilon0.upper)
 
 
-@analyses.register
-def _(randomizer: KaryRandomizedResponse) -> Analyses:
-    k, epsilon0, gamma = randomizer.k, randomizer.epsilon0, randomizer.gamma
-    found: Analyses = {}
-    if k == 2:
-        found["exact"] = lambda n: ExactBinaryProfile(n, epsilon0)
-    found["blanket"] = lambda n: krr_blanket(k, epsilon0, n)
-    found |= _generic(epsilon0)
-    truthful = randomizer.total_variation
-    found["strong"] = lambda n: strong_adversary(k, gamma, truthful, n)
-    return found
+def _has_blanket(facts: Facts) -> bool:
+    universal = facts.total_variation is not None and _is_private(facts) and facts.delta0 == 0.0
+    return bool(facts.above) or facts.matrix is not None or universal
 
 
-@analyses.register
-def _(randomizer: FiniteRandomizer) -> Analyses:
-    found: Analyses = {"blanket": lambda n: FiniteBlanketProfile(randomizer, n)}
-    if math.isfinite(randomizer.epsilon0):
-        found |= _generic(randomizer.epsilon0)
-    return found
+def _blanket(facts: Facts, n: int) -> PrivacyProfile:
+    """The laws that were proved to be the largest, or all pairs of a matrix, or what total variation says."""
+    if facts.above:
+        laws = [law_blanket(law, n) for law in facts.above]
+        return laws[0] if len(laws) == 1 else LargestProfile(tuple(laws))
+    if facts.matrix is not None:
+        return FiniteBlanketProfile(facts.matrix, n)
+    assert facts.total_variation is not None
+    return tv_universal(facts.epsilon0.upper, facts.total_variation, n)
 
 
-@analyses.register(FrequencyRandomizer)
-@analyses.register(VectorRandomizer)
-def _(randomizer: FrequencyRandomizer | VectorRandomizer) -> Analyses:
-    law = randomizer.law()
-    return {"blanket": lambda n: law_blanket(law, n)} | _generic(randomizer.epsilon0)
+def _clones(facts: Facts, n: int) -> PrivacyProfile:
+    clones = strong_clones(facts.epsilon0.upper, n)
+    return clones if facts.delta0 == 0.0 else strong_approximate(clones, facts.delta0, n)
 
 
-@analyses.register
-def _(randomizer: GridRandomizer) -> Analyses:
-    if not randomizer.falls_off:
-        return analyses(randomizer.finite)
-    law = randomizer.law()
-    return {"blanket": lambda n: law_blanket(law, n)} | _generic(randomizer.epsilon0)
+def _clones_2021(facts: Facts, n: int) -> PrivacyProfile:
+    clones = clones_2021(facts.epsilon0.upper, n)
+    return clones if facts.delta0 == 0.0 else plain_approximate(clones, facts.delta0, n)
 
 
-def profile_of(randomizer: object, n: int, analysis: str) -> BestProfile:
+def _strong(facts: Facts, n: int) -> PrivacyProfile:
+    assert facts.response is not None
+    return strong_adversary(facts.response.k, facts.response.gamma, facts.response.truth, n)
+
+
+ANALYSES = (
+    Analysis(
+        "exact",
+        "all datasets of binary randomized response",
+        _ALL_DATA,
+        True,
+        lambda facts: facts.response is not None and facts.response.k == 2,
+        lambda facts, n: ExactBinaryProfile(n, facts.epsilon0.upper),
+    ),
+    Analysis(
+        "blanket",
+        "Balle et al. 2019, Lemma 5.3, as the law of X",
+        _ALL_DATA,
+        True,
+        _has_blanket,
+        _blanket,
+    ),
+    Analysis(
+        "clones",
+        "Feldman, McMillan, Talwar 2022, at p = 1/(e^epsilon0 + 1)",
+        _ALL_DATA,
+        True,
+        _is_private,
+        _clones,
+    ),
+    Analysis(
+        "clones-2021",
+        "Feldman, McMillan, Talwar 2021",
+        _ALL_DATA,
+        False,
+        _is_private,
+        _clones_2021,
+    ),
+    Analysis(
+        "strong",
+        "the adversary knows which reports are random",
+        f"{_ALL_DATA}, and learns who sent a uniformly random report",
+        False,
+        lambda facts: facts.response is not None,
+        _strong,
+    ),
+)
+"""The one table, the tightest first (see module)."""
+BY_NAME = {analysis.name: analysis for analysis in ANALYSES}
+NAMES = ("best", *BY_NAME)
+
+
+def names_for(facts: Facts) -> list[str]:
+    """The analyses that apply, the tightest first."""
+    return [analysis.name for analysis in ANALYSES if analysis.applies(facts)]
+
+
+def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
     """The profile of one round of n users under one analysis, or under the best that apply."""
-    known = analyses(randomizer)
+    known = names_for(facts)
     if analysis == "best":
-        names = [name for name in known if name in ("exact", "blanket", "clones")]
-        if n > EXACT_LIMIT and "exact" in names:
-            names.remove("exact")
+        chosen = [name for name in known if BY_NAME[name].in_best]
     elif analysis in known:
-        names = [analysis]
-        if analysis == "exact" and n > EXACT_LIMIT:
-            # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
-            names = ["blanket"]
+        chosen = [analysis]
     else:
         raise ValueError(
-            f"analysis must be one of {', '.join(map(repr, ['best', *known]))} for {randomizer!r}, "
+            f"analysis must be one of {', '.join(map(repr, ['best', *known]))} for {facts!r}, "
             f"got {analysis!r}"
         )
-    return BestProfile(tuple(names), tuple(known[name](n) for name in names))
+    if n > EXACT_LIMIT and "exact" in chosen:
+        # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
+        chosen = [name for name in chosen if name != "exact"] or ["blanket"]
+    return BestProfile(tuple(chosen), tuple(BY_NAME[name].curve(facts, n) for name in chosen))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import UNIT
-from shuffledp.accounting._analyses import NAMES, BestProfile, analyses, profile_of
+from shuffledp._certified.rounding import CALL, down, up
+from shuffledp.accounting._analyses import NAMES, BestProfile, names_for, profile_of
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
@@ -22,8 +22,7 @@ from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
-from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.local import LocalRandomizer
+from shuffledp.facts import Facts
 
 DEFAULT_TOLERANCE = 1e-3
 FINE_TOLERANCE = 1e-4
@@ -193,9 +192,10 @@ class Shuffled(OneRound):
     n: int
     analysis: str = "best"
     population: int | None = None
+    facts: Facts = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        analyses(self.randomizer)
+        object.__setattr__(self, "facts", _facts_of(self.randomizer))
         object.__setattr__(self, "n", _validate.count("n", self.n))
         _validate.one_of("analysis", self.analysis, NAMES)
         if self.population is not None:
@@ -205,8 +205,13 @@ class Shuffled(OneRound):
                     f"population must be at least the cohort n = {self.n}, got {self.population!r}"
                 )
             object.__setattr__(self, "population", size)
-        if self.analysis != "best" and self.analysis not in analyses(self.randomizer):
-            profile_of(self.randomizer, self.n, self.analysis)
+        if self.analysis != "best":
+            names = names_for(self.facts)
+            if self.analysis not in names:
+                allowed = ", ".join(map(repr, ["best", *names]))
+                raise ValueError(
+                    f"analysis must be one of {allowed} for {self.randomizer!r}, got {self.analysis!r}"
+                )
 
     @property
     def fraction(self) -> float:
@@ -227,44 +232,49 @@ class Shuffled(OneRound):
 
     @cached_property
     def _base(self) -> BestProfile:
-        return profile_of(self._bounded, self.n, self.analysis)
-
-    @cached_property
-    def _sampled(self) -> Any:
-        """What is analysed: the realised probabilities, whole multiples of 2^-64."""
-        return getattr(self.randomizer, "realised", self.randomizer)
-
-    @property
-    def _bounded(self) -> Any:
-        """What is analysed from above: of randomized response what was asked, which tells no less."""
-        asked = isinstance(self.randomizer, KaryRandomizedResponse)
-        return self.randomizer if asked else self._sampled
+        return profile_of(self.facts, self.n, self.analysis)
 
     @cached_property
     def round(self) -> Round:
-        pairs = witnesses(self._sampled, self.n)
+        pairs = witnesses(self.facts, self.n)
         profile: PrivacyProfile = self._base
         if self.fraction < 1.0:
             profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
-        local = self._bounded.epsilon0
-        shrunk = subsampled_epsilon(local, self.fraction)
-        if self.fraction < 1.0:
-            shrunk *= 1.0 + 8.0 * UNIT
-        pure = math.inf if self.analysis == "strong" and local > 0.0 else shrunk
-        return Round(profile, tuple(pairs), pure, self._attained if pairs else 0.0, self.n == 1)
+        attained = self._local(self.facts.epsilon0.lower, down) if pairs else 0.0
+        return Round(profile, tuple(pairs), self._pure, attained, self.n == 1)
 
     @property
-    def _attained(self) -> float:
-        """The largest loss of some outcome, rounded down; local epsilons are rounded up."""
-        local = self._sampled.epsilon0
-        described = isinstance(self._sampled, (LocalRandomizer, KaryRandomizedResponse))
-        if described and self.fraction == 1.0:
-            return float(local)
-        if not described:
-            local = getattr(self._sampled, "realised_epsilon0", local)
-            local = max(0.0, local - 8.0 * getattr(self._sampled, "margin", 0.0))
-        return subsampled_epsilon(local, self.fraction) * (1.0 - 2.0**-44)
+    def _pure(self) -> float:
+        """An epsilon from which on delta is zero."""
+        local = self.facts.epsilon0.upper
+        told = self.analysis == "strong" and local > 0.0
+        return math.inf if told or self.facts.delta0 > 0.0 else self._local(local, up)
+
+    def _local(self, epsilon0: float, step: Callable[..., float]) -> float:
+        """A local epsilon, which a random cohort makes smaller; rounded by ``step``."""
+        if self.fraction == 1.0:
+            return epsilon0
+        shrunk = subsampled_epsilon(epsilon0, self.fraction)
+        return step(shrunk, operations=2 * CALL + 2, tiny=0.0) if math.isfinite(shrunk) else shrunk
+
+
+def _facts_of(randomizer: Any) -> Facts:
+    """The facts themselves, or what a randomizer states."""
+    if isinstance(randomizer, Facts):
+        return randomizer
+    try:
+        facts = randomizer.facts()
+    except AttributeError as error:
+        if error.obj is not randomizer or error.name != "facts":
+            raise
+        raise TypeError(
+            "randomizer must be Facts, or have facts() (LocalRandomizer for one known by its epsilon0), "
+            f"got {randomizer!r}"
+        ) from None
+    if not isinstance(facts, Facts):
+        raise TypeError(f"randomizer.facts() must give Facts, got {facts!r}")
+    return facts
 
 
 @dataclass(frozen=True, eq=False)

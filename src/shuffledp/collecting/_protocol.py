@@ -22,11 +22,10 @@ thousandths, seconds. The answer is an upper bound either way, and hardly larger
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp import _json, _validate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
@@ -75,16 +74,13 @@ class Protocol(ABC):
     @property
     def report_dtype(self) -> np.dtype[Any]:
         """The type of a report's numbers."""
-        return self._no_reports.dtype
+        dtype: np.dtype[Any] = np.dtype(self.randomizer.report_dtype)
+        return dtype
 
     @property
     def report_shape(self) -> tuple[int, ...]:
         """The shape of one report: () for a number, (width,) for a row of numbers."""
-        return self._no_reports.shape[1:]
-
-    @property
-    def _no_reports(self) -> npt.NDArray[Any]:
-        return np.asarray(self.randomizer.randomize(np.zeros(0, dtype=np.int64)))
+        return tuple(self.randomizer.report_shape)
 
     def count(self, reports: Any) -> Counts:
         """The tally: all that the analysis needs of (shuffled) reports. Checks every report.
@@ -92,10 +88,10 @@ class Protocol(ABC):
         Tallies of pieces add up to the tally of the whole."""
         return np.asarray(self.randomizer.support(reports))
 
-    @property
+    @cached_property
     def tally_size(self) -> int:
         """The length of a tally."""
-        return len(self.count(self._no_reports))
+        return len(self.count(np.empty((0, *self.report_shape), dtype=self.report_dtype)))
 
     @abstractmethod
     def analyze(

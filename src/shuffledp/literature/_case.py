@@ -1,42 +1,45 @@
-"""What the literature's bounds can be asked about: one kind of round, repeated."""
+"""What the literature's bounds can be asked about, and one bound as a line of a comparison."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
+from shuffledp import _validate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
-from shuffledp.randomizers.kary import KaryRandomizedResponse
+
+SOUND = "sound"
+OUTSIDE = "sound outside its stated range"
+UNSOUND = "unsound"
 
 
 @dataclass(frozen=True)
 class Case:
-    """``rounds`` times the round ``part``."""
+    """``rounds`` times the round ``part``, as the theorems see it."""
 
     part: Shuffled
     rounds: int
+    epsilon0: float
+    k: int = 0
+    """Symbols of k-ary randomized response, and the mass of its blanket; zero for any other randomizer."""
+    gamma: float = 0.0
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Case | None:
         """The mechanism as repetitions of one shuffled round, or None if it mixes several.
 
-        Also None where there is nothing to bound: no round, or a local epsilon of 0 or infinity."""
+        Also None where no theorem says anything: no round, or a local epsilon that is zero or too large."""
         kinds = [(part, count) for part, count in mechanism.parts if count]
         part, rounds = kinds[0] if len(kinds) == 1 else (None, 0)
-        if not isinstance(part, Shuffled) or not 0.0 < part.randomizer.epsilon0 < math.inf:
+        if not isinstance(part, Shuffled):
             return None
-        if not part.round.profile.scale > 0.0:
+        facts = part.facts
+        epsilon0, response = facts.epsilon0.upper, facts.response
+        if not 0.0 < epsilon0 <= _validate.MAX_EPSILON0 or not part.round.profile.scale > 0.0:
             return None
-        return cls(part, rounds)
-
-    @property
-    def randomizer(self) -> Any:
-        return self.part.randomizer
-
-    @property
-    def epsilon0(self) -> float:
-        return float(self.randomizer.epsilon0)
+        if response is None:
+            return cls(part, rounds, epsilon0)
+        return cls(part, rounds, epsilon0, response.k, response.gamma)
 
     @property
     def n(self) -> int:
@@ -56,11 +59,24 @@ class Case:
         return self.rounds == 1 and self.fraction == 1.0
 
     @property
-    def kary(self) -> KaryRandomizedResponse | None:
-        """The randomizer, if it is randomized response."""
-        found = self.randomizer
-        return found if isinstance(found, KaryRandomizedResponse) else None
+    def cohort(self) -> Shuffled:
+        """One round of everybody in the cohort, under all analyses."""
+        return replace(self.part, analysis="best", population=None)
 
-    def one_round(self, analysis: str) -> Shuffled:
-        """One round of everybody in the cohort, under one analysis."""
-        return replace(self.part, analysis=analysis, population=None)
+
+Answer = Callable[[Case, float], float]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A bound: ``epsilon(case, delta)`` and ``delta(case, epsilon)``, where it has them.
+
+    ``reason`` says why it is unsound, or what to know about a sound one."""
+
+    name: str
+    theorem: str
+    epsilon: Answer | None
+    delta: Answer | None
+    applies: Callable[[Case], bool]
+    soundness: str = SOUND
+    reason: str = ""

@@ -11,22 +11,129 @@
 
 from __future__ import annotations
 
+import html
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from shuffledp import _validate
-from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp._digits import rounded_down, rounded_up
+from shuffledp._progress import Progress
+from shuffledp.accounting._analyses import names_for
+from shuffledp.accounting.mechanism import Composition, Mechanism, OneRound, Shuffled
 from shuffledp.errors import NoCertificateError, OutsideRangeError
-from shuffledp.literature import _as_published as as_published
-from shuffledp.literature import _many_rounds as many_rounds
-from shuffledp.literature import _single_round as single_round
-from shuffledp.literature._case import Case
-from shuffledp.literature._entry import OUTSIDE, SOUND, Entry
-from shuffledp.literature._numerical import THEOREMS, versions
-from shuffledp.literature.table import Comparison, Row
+from shuffledp.literature import _as_published, _entries
+from shuffledp.literature._case import OUTSIDE, SOUND, UNSOUND, Case, Entry
 
-ENTRIES = (*single_round.ENTRIES, *many_rounds.ENTRIES, *as_published.ENTRIES)
+_COLUMNS = ("bound", "value", "soundness", "seconds", "theorem", "note")
+_CERTIFIED = {
+    "exact": "all datasets of binary randomized response",
+    "blanket": "Balle et al. 2019, Lemma 5.3, as the law of X",
+    "clones": "Feldman, McMillan, Talwar 2022, at p = 1/(e^epsilon0 + 1)",
+    "clones-2021": "Feldman, McMillan, Talwar 2021",
+    "strong": "the adversary knows which reports are random",
+}
+"""The certified analyses, and the theorem of each."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One bound: its value, where it comes from, whether it can be relied on."""
+
+    bound: str
+    value: float
+    soundness: str
+    seconds: float
+    theorem: str
+    note: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """As text. Values are rounded up, like the bounds themselves."""
+        shown = rounded_up(self.value), self.soundness, f"{self.seconds:.2g}"
+        return (self.bound, *shown, self.theorem, self.note)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Bounds of one quantity of one mechanism, the smallest first.
+
+    ``lower`` is attained by concrete neighbouring datasets: what lies below it is wrong."""
+
+    mechanism: str
+    quantity: str
+    given: str
+    level: float
+    lower: float
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, bound: str) -> Row:
+        """The row of a bound, by its name."""
+        for row in self.rows:
+            if row.bound == bound:
+                return row
+        raise KeyError(f"no bound {bound!r}; there are {', '.join(r.bound for r in self.rows)}")
+
+    @property
+    def best(self) -> Row:
+        """The smallest sound bound."""
+        return next(row for row in self.rows if row.soundness != UNSOUND)
+
+    @property
+    def title(self) -> str:
+        return f"{self.quantity} at {self.given} = {self.level:g}"
+
+    def __str__(self) -> str:
+        rows = [_COLUMNS, *(row.cells() for row in self.rows)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        truth = f"the truth is at least {rounded_down(self.lower)} (concrete neighbouring datasets)"
+        return "\n".join([f"{self.title}: {self.mechanism}", *lines, truth])
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: tuple[str, ...]) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+        body = "".join(line("td", row.cells()) for row in self.rows)
+        caption = html.escape(
+            f"{self.title}: {self.mechanism}. The truth is at least {rounded_down(self.lower)}."
+        )
+        head = line("th", _COLUMNS)
+        return (
+            f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per bound (needs pandas)."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("pandas is needed for this: pip install pandas") from error
+        frame = pandas.DataFrame([asdict(row) for row in self.rows], columns=list(_COLUMNS))
+        frame.attrs.update(title=self.title, mechanism=self.mechanism, lower=self.lower)
+        return frame
+
+    def plot(self, ax: Any = None) -> Any:
+        """The bounds and the truth's lower end on one axis (needs the extra ``plot``)."""
+        from shuffledp.plotting._comparison import bounds_compared
+
+        rows = [(row.bound, row.value, row.soundness) for row in self.rows]
+        return bounds_compared(rows, quantity=self.quantity, lower=self.lower, ax=ax)
 
 
 def compare(
@@ -41,20 +148,15 @@ def compare(
     if (delta is None) == (epsilon is None):
         raise ValueError(f"give one of delta and epsilon, got {delta=} and {epsilon=}")
     if delta is not None:
-        given, level = "delta", _validate.probability("delta", delta, positive=True)
-        quantity, lower = "epsilon", mechanism.lower_epsilon(delta=level)
+        quantity, given = "epsilon", "delta"
+        level = _validate.probability("delta", delta, positive=True)
     else:
-        given, level = "epsilon", _validate.positive("epsilon", epsilon)
-        quantity, lower = "delta", float(mechanism.lower_delta(epsilon=level))
-    rows = [*_certified(mechanism, quantity, level), *_published(mechanism, quantity, level)]
+        quantity, given, level = "delta", "epsilon", _validate.positive("epsilon", epsilon)
+    with Progress.clock("comparing bounds"):
+        lower = getattr(mechanism, f"lower_{quantity}")(**{given: level})
+        rows = [*_certified(mechanism, quantity, level), *_published(mechanism, quantity, level)]
     rows.sort(key=lambda row: row.value)
-    return Comparison(repr(mechanism), quantity, given, level, lower, tuple(rows))
-
-
-def _pure(mechanism: Mechanism) -> float:
-    """The local epsilons of all rounds together."""
-    kinds = [(part, count) for part, count in mechanism.parts if isinstance(part, Shuffled)]
-    return sum(count * float(part.randomizer.epsilon0) for part, count in kinds)
+    return Comparison(repr(mechanism), quantity, given, level, float(lower), tuple(rows))
 
 
 def _timed(answer: Callable[[], float]) -> tuple[float, float]:
@@ -64,7 +166,7 @@ def _timed(answer: Callable[[], float]) -> tuple[float, float]:
 
 
 def _certified(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Row]:
-    for name, version in versions(mechanism).items():
+    for name, version in _versions(mechanism).items():
         if quantity == "delta" and name == "strong" and level >= _pure(mechanism):
             continue  # only outcomes that give the input away are left: slow, and no news
 
@@ -76,9 +178,35 @@ def _certified(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Ro
         try:
             value, seconds = _timed(answer)
         except NoCertificateError as error:
-            yield Row(name, math.inf, SOUND, 0.0, THEOREMS[name], str(error))
+            yield Row(name, math.inf, SOUND, 0.0, _CERTIFIED[name], str(error))
         else:
-            yield Row(name, value, SOUND, seconds, THEOREMS[name], "certified numerically")
+            yield Row(name, value, SOUND, seconds, _CERTIFIED[name], "certified numerically")
+
+
+def _versions(mechanism: Mechanism) -> dict[str, Mechanism]:
+    """The mechanism under every analysis that applies to all its rounds, the tightest first."""
+    kinds = [part for part, count in mechanism.parts if count]
+    known = [names_for(part.facts) for part in kinds if isinstance(part, Shuffled)]
+    if not known or len(known) < len(kinds):
+        return {}
+    shared = [name for name in known[0] if all(name in other for other in known)]
+    return {name: _under(mechanism, name) for name in shared}
+
+
+def _under(mechanism: Mechanism, analysis: str) -> Mechanism:
+    """Every round of the mechanism under one analysis."""
+
+    def changed(part: OneRound) -> OneRound:
+        return replace(part, analysis=analysis) if isinstance(part, Shuffled) else part
+
+    rounds = tuple((changed(part), count) for part, count in mechanism.parts)
+    return rounds[0][0] if len(rounds) == 1 and rounds[0][1] == 1 else Composition(rounds)
+
+
+def _pure(mechanism: Mechanism) -> float:
+    """The local epsilons of all rounds together."""
+    kinds = [(part, count) for part, count in mechanism.parts if isinstance(part, Shuffled)]
+    return sum(count * float(part.randomizer.epsilon0) for part, count in kinds)
 
 
 def _published(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Row]:
@@ -87,7 +215,7 @@ def _published(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Ro
         return
     if quantity == "delta" and level >= case.rounds * case.epsilon0:
         return  # delta is zero there without any theorem
-    for entry in ENTRIES:
+    for entry in (*_entries.ENTRIES, *_as_published.ENTRIES):
         if entry.applies(case) and getattr(entry, quantity) is not None:
             yield _row(entry, case, quantity, level)
 

@@ -23,15 +23,15 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.binomial import log_pmf
-from shuffledp._certified.rounding import UNIT
+from shuffledp._certified.rounding import UNIT, up
 from shuffledp._certified.stirling import log1p_minus
-from shuffledp.literature.renyi import epsilon_from_renyi, log1p_exp
+from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, log1p_exp
 
 _MOST_ORDER = 10_000
 _MOST_SUMMED = 10**10
@@ -128,16 +128,32 @@ def girgis_2021_epsilon(
     orders: Iterable[int] = ORDERS,
 ) -> float:
     """epsilon at delta after ``rounds`` rounds: Theorem 1 times rounds, converted at the best order."""
-    count = _validate.count("rounds", rounds)
     level = _validate.probability("delta", delta, positive=True)
-    return min(
-        epsilon_from_renyi(
-            count * girgis_2021_upper(epsilon0, cohort, population, order) * (1.0 + 1e-15),
-            order,
-            level,
-        )
-        for order in orders
-    )
+    found = _composed(epsilon0, cohort, population, rounds, orders)
+    return min(epsilon_from_renyi(divergence, order, level) for order, divergence in found)
+
+
+def girgis_2021_delta(
+    epsilon0: float,
+    cohort: int,
+    population: int,
+    rounds: int,
+    epsilon: float,
+    orders: Iterable[int] = ORDERS,
+) -> float:
+    """delta at epsilon after ``rounds`` rounds, likewise."""
+    found = _composed(epsilon0, cohort, population, rounds, orders)
+    return min(delta_from_renyi(divergence, order, epsilon) for order, divergence in found)
+
+
+def _composed(
+    epsilon0: float, cohort: int, population: int, rounds: int, orders: Iterable[int]
+) -> Iterator[tuple[int, float]]:
+    """(order, upper bound of the divergence of all rounds)."""
+    count = _validate.count("rounds", rounds)
+    for order in orders:
+        each = girgis_2021_upper(epsilon0, cohort, population, order)
+        yield order, up(count * each, operations=1, tiny=0.0)
 
 
 def _checked(

@@ -47,6 +47,16 @@ class CategoricalRandomizer(ABC):
     def total_variation(self) -> float:
         """The largest total variation distance between the reports of two inputs."""
 
+    @property
+    @abstractmethod
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The type of a report's numbers."""
+
+    @property
+    def report_shape(self) -> tuple[int, ...]:
+        """The shape of one report: () for a number, (width,) for a row of numbers."""
+        return ()
+
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """One report per value (one report for a single value).
 
@@ -54,7 +64,7 @@ class CategoricalRandomizer(ABC):
         array = _validate.integers("values", values)
         words = source(rng)
         flat = array.reshape(-1)
-        reports = self._blank(flat.size)
+        reports = np.empty((flat.size, *self.report_shape), dtype=self.report_dtype)
         for part in chunks(flat.size, self._words_per_value):
             chosen = _validate.below("values", flat[part], self.k, part.start)
             reports[part] = self._sample(chosen, words)
@@ -76,10 +86,6 @@ class CategoricalRandomizer(ABC):
     def _words_per_value(self) -> int:
         """Working memory per value, in words: the size of a chunk follows from it."""
         return 1
-
-    @abstractmethod
-    def _blank(self, n: int) -> Integers:
-        """Room for n reports."""
 
     @abstractmethod
     def _sample(self, values: Integers, words: Words) -> Integers:

@@ -116,6 +116,16 @@ class GridRandomizer(ABC):
         """How many different reports there are."""
         return self.levels + 2 * self.pad + 1
 
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The smallest unsigned type that holds all reports."""
+        return smallest_unsigned(self.outputs - 1)
+
+    @property
+    def report_shape(self) -> tuple[int, ...]:
+        """A report is one number."""
+        return ()
+
     @cached_property
     def weights(self) -> Uint64s:
         """Row x, column y: the weight of report y at grid point x, out of 2^64."""
@@ -190,7 +200,7 @@ class GridRandomizer(ABC):
         array = _validate.reals("values", values, self.low, self.high)
         words = source(rng)
         flat = array.reshape(-1)
-        reports = np.empty(flat.size, dtype=smallest_unsigned(self.outputs - 1))
+        reports = np.empty(flat.size, dtype=self.report_dtype)
         for part in chunks(flat.size, 4):
             reports[part] = self._sample(flat[part], words)
         return reports if array.ndim else reports[0]

@@ -20,15 +20,22 @@ class SetRandomizer(FrequencyRandomizer):
     def _words_per_value(self) -> int:
         return self.k
 
-    def _blank(self, n: int) -> Integers:
-        return np.empty((n, -(-self.k // 8)), dtype=np.uint8)
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """Bytes."""
+        return np.dtype(np.uint8)
+
+    @property
+    def report_shape(self) -> tuple[int, ...]:
+        """ceil(k / 8) bytes."""
+        return (-(-self.k // 8),)
 
     def _checked_reports(self, reports: Any) -> Integers:
         array = np.asarray(reports)
         if array.dtype != np.uint8:
             raise TypeError(f"reports must be packed bits of dtype uint8, got dtype {array.dtype}")
         rows = array[None] if array.ndim == 1 else array
-        width = -(-self.k // 8)
+        (width,) = self.report_shape
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(
                 f"reports must have shape (n, {width}) for k = {self.k}, got {array.shape}"
@@ -44,7 +51,7 @@ class SetRandomizer(FrequencyRandomizer):
 
     def _count(self, reports: Integers) -> Counts:
         total = np.zeros(self.k, dtype=np.int64)
-        for part in chunks(len(reports), -(-self.k // 8)):
+        for part in chunks(len(reports), *self.report_shape):
             total += unpacked(reports[part], self.k).sum(axis=0, dtype=np.int64)
         return total
 

@@ -95,8 +95,10 @@ class HadamardResponse(FrequencyRandomizer):
     def _words_per_value(self) -> int:
         return 2
 
-    def _blank(self, n: int) -> Integers:
-        return np.empty(n, dtype=smallest_unsigned(self.order - 1))
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The smallest unsigned type that holds all reports."""
+        return smallest_unsigned(self.order - 1)
 
     def _sample(self, values: Integers, words: Words) -> Integers:
         rows = values.astype(np.uint64) + np.uint64(1)

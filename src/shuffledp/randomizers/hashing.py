@@ -120,8 +120,10 @@ class OptimisedLocalHashing(FrequencyRandomizer):
     def _words_per_value(self) -> int:
         return 4
 
-    def _blank(self, n: int) -> Integers:
-        return np.empty(n, dtype=smallest_unsigned(self._reports - 1))
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The smallest unsigned type that holds all reports."""
+        return smallest_unsigned(self._reports - 1)
 
     def _sample(self, values: Integers, words: Words) -> Integers:
         g = np.uint64(self.symbols)
@@ -178,4 +180,23 @@ def _best_prime(epsilon0: float) -> int:
 
 
 def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % d for d in range(2, math.isqrt(number) + 1))
+    """Whether a number below 1,373,653 is prime.
+
+    Odd ones up to there that pass the test of Miller and Rabin for the bases 2 and 3 are prime
+    (Pomerance, Selfridge, Wagstaff 1980)."""
+    if number < 4 or number % 2 == 0:
+        return number in (2, 3)
+    twos = ((number - 1) & (1 - number)).bit_length() - 1
+    return all(_passes(number, base, twos) for base in (2, 3))
+
+
+def _passes(number: int, base: int, twos: int) -> bool:
+    """Whether base^((number - 1) / 2^twos), squared ``twos`` times, comes to 1 as for a prime number."""
+    power = pow(base, (number - 1) >> twos, number)
+    if power == 1:
+        return True
+    for _ in range(twos):
+        if power == number - 1:
+            return True
+        power = power * power % number
+    return False

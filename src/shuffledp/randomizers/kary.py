@@ -148,8 +148,10 @@ class KaryRandomizedResponse(FrequencyRandomizer):
             )
         return super().randomize(values, rng=rng)
 
-    def _blank(self, n: int) -> Integers:
-        return np.empty(n, dtype=smallest_unsigned(self.k - 1))
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The smallest unsigned type that holds all reports."""
+        return smallest_unsigned(self.k - 1)
 
     def _sample(self, values: Integers, words: Words) -> Integers:
         """Words below (k - 1) b give the j-th value after the truth, all others the truth itself.

@@ -167,12 +167,14 @@ class FiniteRandomizer(CategoricalRandomizer):
     def _table(self) -> WeightTable:
         return WeightTable.of(self.weights)
 
-    def _blank(self, n: int) -> Integers:
-        return np.empty(n, dtype=smallest_unsigned(self.outputs - 1))
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The smallest unsigned type that holds all reports."""
+        return smallest_unsigned(self.outputs - 1)
 
     def _sample(self, values: Integers, words: Words) -> Integers:
         chosen = self._table.sample(values.astype(np.intp, copy=False), words)
-        return chosen.astype(smallest_unsigned(self.outputs - 1))
+        return chosen.astype(self.report_dtype)
 
     def _checked_reports(self, reports: Any) -> Integers:
         return checked_symbols(reports, self.outputs)

@@ -38,7 +38,7 @@ from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.stop_loss import LawOrder
 from shuffledp.accounting._hints.saddle import saddle
 from shuffledp.errors import NoCertificateError
-from shuffledp.randomizers.matrix import FiniteRandomizer
+from shuffledp.facts import Matrix
 
 _FEW = 2
 _ALONE = 16
@@ -51,15 +51,15 @@ _ENVELOPE_UNITS = 1e-11
 
 @dataclass(frozen=True)
 class FiniteBlanketProfile(PrivacyProfile):
-    """The blanket of ``randomizer`` among n users, over all ordered pairs of inputs."""
+    """The blanket of ``matrix`` among n users, over all ordered pairs of inputs."""
 
-    randomizer: FiniteRandomizer
+    matrix: Matrix
     n: int
 
     @cached_property
     def laws(self) -> list[AmplificationProfile]:
         """One law per class of pairs, the largest chi-square first."""
-        return _laws(self.randomizer, self.n)
+        return _laws(self.matrix, self.n)
 
     @cached_property
     def largest(self) -> LargestProfile:
@@ -159,8 +159,8 @@ def _alone(law: AmplificationProfile, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def _laws(randomizer: FiniteRandomizer, n: int) -> list[AmplificationProfile]:
-    rows = randomizer.matrix
+def _laws(matrix: Matrix, n: int) -> list[AmplificationProfile]:
+    rows = matrix.rows
     clone = rows.min(axis=0)
     classes: dict[bytes, AmplificationProfile] = {}
     for x in range(rows.shape[0]):

@@ -16,19 +16,12 @@ import math
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.facts import AmplificationLaw
-
-
-def krr_probabilities(k: int, epsilon0: float) -> tuple[float, float, float]:
-    """(p, E p, (E - 1) p), each to a few units, without overflow."""
-    decay = math.exp(-epsilon0)
-    total = 1.0 + (k - 1) * decay
-    return decay / total, 1.0 / total, -math.expm1(-epsilon0) / total
+from shuffledp.facts import AmplificationLaw, response_probabilities
 
 
 def krr_blanket(k: int, epsilon0: float, n: int) -> AmplificationProfile:
     """k-ary randomized response against the weak adversary."""
-    p, ep, gap = krr_probabilities(k, epsilon0)
+    p, ep, gap = response_probabilities(k, epsilon0)
     rest = (k - 2) * p
     return AmplificationProfile(
         n, own=(ep, p, rest), other=(p, ep, rest), gap=(gap, -gap, 0.0), clone=(p, p, rest)

@@ -15,7 +15,7 @@ from shuffledp.cli.printing import json_option, print_json, print_table
 from shuffledp.cli.randomizers import randomizer_options
 
 if TYPE_CHECKING:
-    from shuffledp.literature.table import Comparison
+    from shuffledp.literature.compare import Comparison
 
 GROUP = "Question (one of these)"
 

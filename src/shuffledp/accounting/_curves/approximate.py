@@ -1,0 +1,115 @@
+"""Clones of an (epsilon0, delta0)-LDP randomizer: the curve of epsilon0 and what delta0 adds to it.
+
+    delta(alpha) <= H_alpha(clones) + (1 + alpha) moved,     alpha = e^epsilon,
+
+``moved`` being the total variation by which the round differs from one of an epsilon0-LDP randomizer
+(proof and constants: literature.approximate_local). The true delta never increases in alpha, so the right
+side counts at its lowest so far: it is convex, falls to its minimum and is constant from there on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shuffledp._certified.rounding import CALL, Floats, capped, down, up
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+
+_RESOLUTION = 1e-4  # of the search for the minimum; speed
+_POINTS = 33  # speed
+_LOOKS = 3  # speed
+
+
+@dataclass(frozen=True)
+class ApproximateProfile(PrivacyProfile):
+    """``clones`` of the epsilon0-LDP randomizer and the total variation ``moved`` (see module)."""
+
+    clones: PrivacyProfile
+    moved: float
+
+    @property
+    def epsilon_max(self) -> float:
+        return math.inf
+
+    @property
+    def scale(self) -> float:
+        return self.clones.scale
+
+    @cached_property
+    def infinite_loss(self) -> float:
+        """The minimum of the curve, from below: 2 moved, or what a line past the minimum says.
+
+        Where a line v - q (a' - a) of the clones, q <= moved, is past the minimum, the sum is nowhere
+        below its value at a' = 1."""
+        low, high = 0.5 * self._lowest, min(2.0 * self._lowest, self.clones.epsilon_max)
+        best = 2.0 * self.moved
+        for _ in range(_LOOKS):
+            lines = self.clones.support(np.linspace(low, high, _POINTS), _RESOLUTION)
+            past = lines.slope_high <= self.moved
+            value = lines.value + lines.slope_low * np.expm1(capped(lines.epsilon))
+            best = max(best, float(value[past].max(initial=0.0)) + 2.0 * self.moved)
+            first = int(np.argmax(past)) if past.any() else _POINTS - 1
+            low, high = float(lines.epsilon[max(first - 1, 0)]), float(lines.epsilon[first])
+        return min(down(best, operations=CALL + 6), 1.0)
+
+    def guess(self, delta: float, most: float) -> float:
+        """Where the clones alone pass what is left of delta."""
+        left = max(delta - 2.0 * self.moved, 0.1 * delta)
+        return self.clones.guess(left, min(most, self.clones.epsilon_max))
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return self._sum(np.minimum(epsilon, self._lowest), resolution)
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        """Below the minimum the clones' lines, raised; from there on a constant."""
+        at = np.minimum(epsilon, self._lowest)
+        lines = self.clones.support(at, resolution)
+        grown = np.exp(capped(at))
+        raised = down(lines.value + (1.0 + grown) * self.moved, operations=CALL + 4)
+        # A line that rises would not be below a curve that cannot: it counts at alpha = 1.
+        rising = np.maximum(self.moved - lines.slope_low, 0.0)
+        fallen = raised - up(rising * (grown - 1.0), operations=CALL + 4)
+        value = down(np.maximum(fallen, 0.0), operations=1)
+        low, high = lines.slope_low - self.moved, lines.slope_high - self.moved
+        beyond = epsilon > self._lowest
+        return SupportingLines(
+            epsilon,
+            np.where(beyond, self.infinite_loss, value),
+            np.where(beyond, 0.0, down(np.maximum(low, 0.0), operations=2)),
+            np.where(beyond, 0.0, up(np.maximum(high, 0.0), operations=2)),
+        )
+
+    def _sum(self, epsilon: Floats, resolution: float) -> Floats:
+        grown = 1.0 + np.exp(capped(epsilon))
+        total = self.clones.upper(epsilon, resolution) + grown * self.moved
+        return np.minimum(up(total, operations=CALL + 4), 1.0)
+
+    @cached_property
+    def _lowest(self) -> float:
+        """About where the sum is smallest: any epsilon is valid."""
+        top = self.clones.epsilon_max
+        points = np.append(0.0, np.geomspace(1e-4, 1.0, _POINTS) * top)
+        for _ in range(_LOOKS):
+            best = int(self._sum(points, _RESOLUTION).argmin())
+            found = float(points[best])
+            ends = points[max(best - 1, 0)], points[min(best + 1, points.size - 1)]
+            points = np.linspace(*ends, _POINTS)
+        return found
+
+
+def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
+    """Over the strong clones: delta0 (2 (n - 1)(E + 2)/(E (E + 1)) + 1/(E + 1)) is moved."""
+    decay = math.exp(-clones.epsilon_max)
+    own = decay / (1.0 + decay)
+    moved = delta0 * (2.0 * (n - 1) * decay * (1.0 + own) + own)
+    return ApproximateProfile(clones, up(moved, operations=2 * CALL + 16))
+
+
+def plain_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
+    """Over the clones of 2021: delta0 ((n - 1)/E + 1/(E + 1)) is moved."""
+    decay = math.exp(-clones.epsilon_max)
+    moved = delta0 * ((n - 1) * decay + decay / (1.0 + decay))
+    return ApproximateProfile(clones, up(moved, operations=2 * CALL + 16))

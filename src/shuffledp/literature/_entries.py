@@ -1,0 +1,244 @@
+"""The sound bounds of the literature, each as a line of a comparison.
+
+Theorems about one round in which everybody takes part come first. For repeated rounds and random
+cohorts, a bound (epsilon1, delta1) of one round of the cohort becomes (log(1 + g (e^epsilon1 - 1)), g
+delta1) for a cohort that is a share g of the population (Balle, Barthe, Gaboardi 2018), and is composed
+by a theorem that knows only these two numbers. Half of the total delta is spent on the rounds' own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from shuffledp._certified.rounding import CALL, up
+from shuffledp.accounting._ends.upper import discretise
+from shuffledp.literature import closed_forms as closed
+from shuffledp.literature import concentration as blanket
+from shuffledp.literature._case import Answer, Case, Entry
+from shuffledp.literature.composition import (
+    dwork_rothblum_vadhan_epsilon,
+    kairouz_oh_viswanath_epsilon,
+)
+from shuffledp.literature.girgis import ORDERS, girgis_2021_delta, girgis_2021_epsilon
+from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi
+
+_RENYI_ORDERS = tuple(1.0 + 0.1 * 1.25**i for i in range(40))  # speed
+_RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of the discretised curve; points it skips
+_MOST_TILTED_LOSS = 600.0  # soundness: e to this power does not overflow
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # soundness: of a cumulant; per round, of masses that sum to one
+
+Bound = Callable[..., float]
+
+
+def _both(
+    epsilon: Bound, delta: Bound, of: Callable[[Case], tuple[Any, ...]]
+) -> tuple[Answer, Answer]:
+    """The two answers of a theorem whose parameters, but for the last, are ``of(case)``."""
+    return (
+        lambda case, level: epsilon(*of(case), level),
+        lambda case, level: delta(*of(case), level),
+    )
+
+
+def _generic(case: Case) -> tuple[float, int]:
+    return case.epsilon0, case.n
+
+
+def _response(case: Case) -> tuple[float, int, int]:
+    return case.epsilon0, case.k, case.n
+
+
+def _any_blanket(case: Case) -> tuple[blanket.Blanket, int]:
+    return blanket.AnyBlanket(case.epsilon0), case.n
+
+
+def _response_blanket(case: Case) -> tuple[blanket.Blanket, int]:
+    return blanket.KaryBlanket(case.k, case.epsilon0), case.n
+
+
+def _cohorts(case: Case) -> tuple[float, int, int, int]:
+    return case.epsilon0, case.n, case.population, case.rounds
+
+
+def _single(case: Case) -> bool:
+    return case.single
+
+
+def _single_response(case: Case) -> bool:
+    return case.single and case.k >= 2 and case.n >= 2
+
+
+def _repeated(case: Case) -> bool:
+    return not case.single
+
+
+def _always(case: Case) -> bool:
+    return True
+
+
+def _composed(one_round: Answer, compose: Bound) -> Answer:
+    def epsilon(case: Case, delta: float) -> float:
+        each = 0.5 * delta / (case.rounds * case.fraction)
+        local = one_round(case, min(each, 1.0))
+        # log(1 + g (e^local - 1)); local is at most epsilon0, far from overflow.
+        shrunk = up(math.log1p(case.fraction * math.expm1(local)), operations=2 * CALL + 2)
+        return compose(shrunk, case.fraction * each, case.rounds, delta)
+
+    return epsilon
+
+
+def _closed(bound: Bound) -> Answer:
+    return lambda case, delta: closed.usable(bound)(epsilon0=case.epsilon0, n=case.n, delta=delta)
+
+
+def _local(case: Case, delta: float) -> float:
+    return case.epsilon0
+
+
+def _certified(case: Case, delta: float) -> float:
+    return case.cohort.upper_epsilon(delta=delta)
+
+
+def _divergences(case: Case) -> list[tuple[float, float]]:
+    """(order, divergence of all rounds) of a discrete pair that dominates the certified curve."""
+    loss = discretise([(case.part.round, case.rounds)], 0.0, _RESOLUTION, _STRIDE).above
+    if loss.infinity > 0.0:
+        return []  # outcomes of infinite loss: no order has a finite divergence
+    top = max(float(law.index[-1]) for law, _ in loss.parts) * loss.spacing
+    found = []
+    for L in _RENYI_ORDERS:
+        if (L - 1.0) * top < _MOST_TILTED_LOSS:
+            # log E_P[e^{(L - 1) loss}], from above.
+            cumulant = loss.cumulants(L - 1.0)[0] * (1.0 + _RELATIVE) + _ABSOLUTE * case.rounds * L
+            found.append((L, cumulant / (L - 1.0)))
+    return found
+
+
+def _renyi_epsilon(case: Case, delta: float) -> float:
+    found = _divergences(case)
+    return min((epsilon_from_renyi(D, L, delta) for L, D in found), default=math.inf)
+
+
+def _renyi_delta(case: Case, epsilon: float) -> float:
+    return min((delta_from_renyi(D, L, epsilon) for L, D in _divergences(case)), default=1.0)
+
+
+_ONE_ROUND = (
+    Entry(
+        "Feldman et al. 2022, closed form",
+        "Feldman, McMillan, Talwar 2022, Theorem 3.2",
+        *_both(closed.feldman_2022_epsilon, closed.feldman_2022_delta, _generic),
+        _single,
+    ),
+    Entry(
+        "Feldman et al. 2021, closed form",
+        "Feldman, McMillan, Talwar 2021, Theorem 3.1",
+        *_both(closed.feldman_2021_epsilon, closed.feldman_2021_delta, _generic),
+        _single,
+    ),
+    Entry(
+        "Erlingsson et al. 2019",
+        "Balle et al. 2019, Theorem 5.1",
+        *_both(closed.erlingsson_2019_epsilon, closed.erlingsson_2019_delta, _generic),
+        _single,
+    ),
+    Entry(
+        "Balle et al. 2019, randomized response",
+        "Balle et al. 2019, Theorem 3.1",
+        *_both(closed.balle_2019_krr_epsilon, closed.balle_2019_krr_delta, _response),
+        _single_response,
+    ),
+    Entry(
+        "Balle et al. 2019, generic",
+        "Balle et al. 2019, Theorem 5.3",
+        *_both(closed.balle_2019_generic_epsilon, closed.balle_2019_generic_delta, _generic),
+        _single,
+    ),
+    Entry(
+        "blanket, Hoeffding",
+        "Balle et al. 2019, Lemmas 5.3 to 5.5, refined ranges",
+        *_both(blanket.hoeffding_epsilon, blanket.hoeffding_delta, _any_blanket),
+        _single,
+        reason="generic, the supremum over gamma",
+    ),
+    Entry(
+        "blanket, Bennett",
+        "Balle et al. 2019, Lemmas 5.3, 5.4, 5.6, corrected",
+        *_both(blanket.bennett_epsilon, blanket.bennett_delta, _any_blanket),
+        _single,
+        reason="generic, without the printed factor 1/(a m)",
+    ),
+    Entry(
+        "blanket of randomized response, Hoeffding",
+        "Balle et al. 2019, Lemmas 5.3, 5.5, 5.7",
+        *_both(blanket.hoeffding_epsilon, blanket.hoeffding_delta, _response_blanket),
+        _single_response,
+    ),
+    Entry(
+        "blanket of randomized response, Bennett",
+        "Balle et al. 2019, Lemmas 5.3, 5.6, 5.7, corrected",
+        *_both(blanket.bennett_epsilon, blanket.bennett_delta, _response_blanket),
+        _single_response,
+        reason="without the printed factor 1/(a m)",
+    ),
+)
+
+_KOV = "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
+
+_MANY_ROUNDS = (
+    Entry(
+        "Renyi curve of the certified profile",
+        "an integral of the profile; Canonne, Kamath, Steinke 2020, Proposition 12",
+        _renyi_epsilon,
+        _renyi_delta,
+        _always,
+    ),
+    Entry(
+        "Girgis et al. 2021",
+        "Girgis et al. 2021, Theorem 1; Canonne, Kamath, Steinke 2020",
+        *_both(girgis_2021_epsilon, girgis_2021_delta, _cohorts),
+        _always,
+        reason=f"best whole order from {ORDERS[0]} to {ORDERS[-1]}",
+    ),
+    Entry(
+        "certified round, optimal composition",
+        f"the certified profile at one point; {_KOV}",
+        _composed(_certified, kairouz_oh_viswanath_epsilon),
+        None,
+        _repeated,
+    ),
+    Entry(
+        "Feldman et al. 2022, optimal composition",
+        f"Feldman, McMillan, Talwar 2022, Theorem 3.2; {_KOV}",
+        _composed(_closed(closed.feldman_2022_epsilon), kairouz_oh_viswanath_epsilon),
+        None,
+        _repeated,
+    ),
+    Entry(
+        "Feldman et al. 2021, optimal composition",
+        f"Feldman, McMillan, Talwar 2021, Theorem 3.1; {_KOV}",
+        _composed(_closed(closed.feldman_2021_epsilon), kairouz_oh_viswanath_epsilon),
+        None,
+        _repeated,
+    ),
+    Entry(
+        "no amplification, optimal composition",
+        _KOV,
+        _composed(_local, kairouz_oh_viswanath_epsilon),
+        None,
+        _repeated,
+        reason="the local epsilon0 of every round",
+    ),
+    Entry(
+        "no amplification, advanced composition",
+        "Dwork, Rothblum, Vadhan 2010",
+        _composed(_local, dwork_rothblum_vadhan_epsilon),
+        None,
+        _repeated,
+        reason="the local epsilon0 of every round",
+    ),
+)
+
+ENTRIES = (*_ONE_ROUND, *_MANY_ROUNDS)
