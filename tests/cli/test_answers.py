@@ -13,7 +13,7 @@ from click.testing import Result
 
 import shuffledp as sdp
 from shuffledp.accounting._analyses import NAMES
-from shuffledp.cli.mechanisms import ANALYSES
+from shuffledp.cli.questions import ANALYSES
 from shuffledp.randomizers import HadamardResponse, SubsetSelection
 
 Run = Callable[..., Result]

@@ -457,7 +457,7 @@ def test_spark_is_an_engine_that_can_be_asked_for(
             asked.append((data, column))
             return super().map_batches(step, data, column, **settings)
 
-    monkeypatch.setattr("shuffledp.shuffling.spark.SparkEngine", Watched)
+    monkeypatch.setattr(sdp, "SparkEngine", Watched)
     assert near(answer(shuffledp(COUNT + " --engine spark --json"))["estimates"], [1500, 1000, 500])
     assert asked == [("pets.csv", "pet")]
 
@@ -520,11 +520,11 @@ def test_ctrl_c_leaves_no_file_and_gives_the_reservation_back(
 def test_a_picture_that_fails_leaves_no_file_but_the_answer(
     shuffledp: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(ax: Any, path: Path) -> None:
+    def full(figure: Any, path: Path, **settings: Any) -> None:
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shuffledp.plotting.save", full)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
     result = shuffledp(COUNT + " --plot picture.png")
     assert result.exit_code == 1
     assert "No space left" in result.stderr

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 import shuffledp as sdp
-from shuffledp.cli.grids import numbers, whole_numbers
+from shuffledp.cli.commands.curve import numbers, whole_numbers
 
 Run = Callable[..., Result]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.numbers import MAX_COUNT, WHOLE, Real
+from shuffledp.cli.options import WHOLE, Real
 
 Run = Callable[..., Result]
 
@@ -23,7 +23,7 @@ def test_a_million_can_be_written_in_many_ways(shuffledp: Run, text: str) -> Non
     assert "1,000,000 in each round" in result.stdout
 
 
-@given(st.integers(min_value=1, max_value=MAX_COUNT))
+@given(st.integers(min_value=1, max_value=WHOLE.most))
 def test_whole_numbers_are_read_exactly(number: int) -> None:
     for text in (str(number), f"{number:_}", f"{number}e0", f"{number}0e-1"):
         assert WHOLE.convert(text, None, None) == number

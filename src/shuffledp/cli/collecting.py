@@ -6,134 +6,176 @@ DATA given       calibrate for its rows, randomize, count, analyze
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import shuffledp
 from shuffledp._digits import rounded_up, written
-from shuffledp.cli.command import option, stacked
-from shuffledp.cli.ledgers import both_or_neither, open_ledger, population_options
-from shuffledp.cli.numbers import POSITIVE, WHOLE, Real
-from shuffledp.cli.outputs import output_option
-from shuffledp.cli.printing import print_answer, print_json
-from shuffledp.cli.protocol_files import write_protocol
-from shuffledp.cli.reporting import one_line_each
-from shuffledp.cli.results import present, result_options
-from shuffledp.cli.truth import true_answer
+from shuffledp.cli.files import open_ledger, output_option, write_protocol
+from shuffledp.cli.options import (
+    EXISTING_FILE,
+    FINITE,
+    POSITIVE,
+    POSITIVE_PROBABILITY,
+    WHOLE,
+    Given,
+    Whole,
+    option,
+    stacked,
+    wrong_usage,
+)
+from shuffledp.cli.output import present, print_answer, print_json, result_options
 
 if TYPE_CHECKING:
     from shuffledp.collecting._protocol import Protocol
-    from shuffledp.shuffling.engine import Engine
 
-Given = dict[str, Any]
 Make = Callable[..., "Protocol"]
 
-PRIVACY = "Privacy"
+ENGINES = tuple(
+    name.removesuffix("Engine").lower()
+    for name in shuffledp.__all__
+    if name.endswith("Engine") and name != "Engine"
+)
+"""The engines among the public names: SparkEngine is asked for as spark."""
+
+
+def _known(context: click.Context, parameter: click.Parameter, engine: str) -> str:
+    if engine not in ENGINES:
+        raise click.BadParameter(f"no engine {engine!r}; there are {' and '.join(ENGINES)}.")
+    return engine
+
+
+question = partial(option, group="Question")
+privacy = partial(option, group="Privacy")
 RUN = "How it runs"
+LEDGER = "Ledger"
+
 data_argument = click.argument("data", required=False, metavar="[DATA]")
-column_option = option(
-    "--column", metavar="NAME", help="Needed if there are several.", group="Question"
-)
-honest_option = option(
-    "--honest-fraction",
-    type=Real(high=1.0, positive=True),
-    default=1.0,
-    metavar="X",
-    help="Count only on so many of the reports to hide people.  [default: 1]",
-    group=PRIVACY,
-)
-round_option = option(
-    "--round",
-    type=WHOLE,
-    default=1,
-    metavar="R",
-    help="This is collection number R of the planned ones.  [default: 1]",
-    group=PRIVACY,
-)
-_plan_options = stacked(
-    option("--epsilon", type=POSITIVE, required=True, metavar="X", help="Target.", group=PRIVACY),
-    option(
-        "--delta",
-        type=Real(high=1.0, positive=True),
-        required=True,
-        metavar="X",
-        help="Target.",
-        group=PRIVACY,
+column_option = question("--column", "NAME", "Needed if there are several.")
+statement_options = stacked(
+    privacy(
+        "--round",
+        WHOLE,
+        "This is collection number R of the planned ones.",
+        default=1,
+        metavar="R",
     ),
-    option(
-        "--n",
-        type=WHOLE,
-        metavar="N",
-        help="Honest reports planned for.  [default: those of DATA]",
-        group=PRIVACY,
+    privacy(
+        "--honest-fraction",
+        POSITIVE_PROBABILITY,
+        "Count only on so many of the reports to hide people.",
+        default=1.0,
     ),
-    option(
+)
+ledger_option = option(
+    "--ledger ledger_file",
+    EXISTING_FILE,
+    "Record this collection; see `shuffledp ledger`.",
+    group=LEDGER,
+)
+collecting_options = stacked(
+    privacy("--epsilon", POSITIVE, "Target.", required=True),
+    privacy("--delta", POSITIVE_PROBABILITY, "Target.", required=True),
+    privacy("--n", WHOLE, "Honest reports planned for.  [default: those of DATA]"),
+    privacy(
         "--rounds",
-        type=WHOLE,
+        WHOLE,
+        "Collections on the same people that meet the target together.",
         default=1,
         metavar="T",
-        help="Collections on the same people that meet the target together.  [default: 1]",
-        group=PRIVACY,
     ),
-    round_option,
-    honest_option,
-)
-_run_options = stacked(
+    statement_options,
+    ledger_option,
+    option("--population", "NAME", "The people who are asked.", group=LEDGER),
     output_option(
-        "--plan", "plan_file", help="Collect nothing: write the protocol to a new file.", group=RUN
+        "--plan plan_file", "Collect nothing: write the protocol to a new file.", group=RUN
     ),
     option(
         "--engine",
-        default="embedded",
-        metavar="NAME",
-        help="A module of shuffledp.shuffling: embedded (this process), spark.  [default: embedded]",
+        "NAME",
+        f"One of {', '.join(ENGINES)}; embedded is this process.",
         group=RUN,
+        default="embedded",
+        callback=_known,
     ),
     option(
         "--simulation",
-        is_flag=True,
-        help="Show the truth beside the estimates. Not private: for made-up data.",
+        None,
+        "Show the truth beside the estimates. Not private: for made-up data.",
         group=RUN,
     ),
+    result_options,
 )
-collecting_options = stacked(_plan_options, population_options, _run_options, result_options)
+number_options = stacked(
+    data_argument,
+    column_option,
+    question("--low", FINITE, "Least number.", required=True),
+    question("--high", FINITE, "Largest.", required=True),
+    question(
+        "--outside",
+        click.Choice(["error", "clip"]),
+        "Numbers beyond an end: error, or clip to that end.",
+        default="error",
+        metavar="WHAT",
+    ),
+    question(
+        "--levels", Whole(most=2**14), "Grid steps from low to high.  [default: the best number]"
+    ),
+    collecting_options,
+)
+
+
+def collect_number(kind: str, low: float, high: float, given: Given) -> None:
+    """Run ``shuffledp sum`` or ``mean``: ``kind`` is the class of ``shuffledp``."""
+    settings = {name: given.pop(name) for name in ("outside", "levels")}
+
+    def make(**plan: Any) -> Protocol:
+        from shuffledp.randomizers._grid import interval
+
+        with wrong_usage():
+            ends = interval(low, high)
+        protocol: Protocol = getattr(shuffledp, kind)(*ends, **settings, **plan)
+        return protocol
+
+    collect_or_plan(make, given)
 
 
 def collect_or_plan(make: Make, given: Given) -> None:
     """Run the command: ``make(epsilon=, delta=, n=, rounds=)`` gives the protocol."""
-    check_usage(given)
-    with one_line_each():
-        if given["plan_file"] is None:
-            _collect(make, given)
-        else:
-            _plan(make, given)
+    _check_usage(given)
+    if given["plan_file"] is None:
+        _collect(make, given)
+    else:
+        _plan(make, given)
 
 
-def check_usage(given: Given) -> None:
+def _check_usage(given: Given) -> None:
     """Either data or a plan, and nothing that contradicts it."""
     planned = given["plan_file"] is not None
     if planned == (given["data"] is not None):
         raise click.UsageError("give either DATA to collect from, or --plan FILE with --n.")
     if planned and given["n"] is None:
         raise click.UsageError("--plan needs --n, the honest reports to count on.")
-    files = ("csv_file", "plot_file", "statement_file", "ledger_file")
-    unfit = [name for name in files if given[name] is not None]
-    if unfit and planned:
-        raise click.UsageError(f"{_flag(unfit[0])} needs DATA: a plan has no result.")
+    for name in ("csv", "plot", "statement", "ledger"):
+        if planned and given[f"{name}_file"] is not None:
+            raise click.UsageError(f"--{name} needs DATA: a plan has no result.")
     if given["simulation"] and given["ledger_file"] is not None:
         raise click.UsageError("--simulation collects from nobody: leave out --ledger.")
     if given["simulation"] and given["statement_file"] is not None:
         raise click.UsageError("--simulation is not private: leave out --statement.")
-    both_or_neither(given["ledger_file"], given["population"], "--population")
+    with_ledger(given, "population")
     if given["round"] > given["rounds"]:
         raise click.UsageError(f"--round must be at most --rounds {given['rounds']}.")
 
 
-def _flag(name: str) -> str:
-    return "--" + name.removesuffix("_file")
+def with_ledger(given: Given, name: str) -> None:
+    """A ledger goes with a population or a reservation."""
+    if (given["ledger_file"] is None) != (given[name] is None):
+        raise click.UsageError(f"--ledger and --{name} go together.")
 
 
 def _target(given: Given, n: int) -> Given:
@@ -161,24 +203,11 @@ def _plan(make: Make, given: Given) -> None:
 
 
 def _collect(make: Make, given: Given) -> None:
-    engine = _engine(given["engine"])
     protocol = make(**_target(given, given["n"] or _honest_rows(given)))
     truth = None
     if given["simulation"]:
-        truth = true_answer(protocol, given["data"], given["column"])
-    present(_analyzed(protocol, engine, given), given, truth)
-
-
-def _engine(name: str) -> Engine:
-    """``NameEngine`` of the module ``shuffledp.shuffling.name``: a new engine is one new file."""
-    home = f"shuffledp.shuffling.{name}"
-    known = name.isidentifier() and find_spec(home) is not None
-    kind = getattr(import_module(home), f"{name.capitalize()}Engine", None) if known else None
-    if kind is None:
-        text = f"no engine {name!r}; there are embedded and spark"
-        raise click.BadParameter(text, param_hint="--engine")
-    engine: Engine = kind()
-    return engine
+        truth = _true_answer(protocol, given["data"], given["column"])
+    present(_analyzed(protocol, given), given, truth)
 
 
 def _honest_rows(given: Given) -> int:
@@ -193,7 +222,7 @@ def _honest_rows(given: Given) -> int:
     return honest_reports(rows, given["honest_fraction"], None)
 
 
-def _analyzed(protocol: Protocol, engine: Engine, given: Given) -> Any:
+def _analyzed(protocol: Protocol, given: Given) -> Any:
     """Reserved in the ledger before anything is randomized; given back if it comes to nothing."""
     from shuffledp.shuffling.engine import tallied
     from shuffledp.shuffling.permutation import check_enough
@@ -204,20 +233,36 @@ def _analyzed(protocol: Protocol, engine: Engine, given: Given) -> Any:
         ticket = ledger.reserve(protocol, population=given["population"])
         assumptions |= {"ledger": ledger, "reservation": ticket}
     try:
-        done = _readable(lambda: tallied(protocol, given["data"], given["column"], engine))
+        engine = getattr(shuffledp, f"{given['engine'].capitalize()}Engine")()
+        done = tallied(protocol, given["data"], given["column"], engine)
         check_enough(done.n, 1)
-    except BaseException:
+    except BaseException as error:
         if given["ledger_file"] is not None:
             ledger.release(ticket)  # nothing of it was seen outside of this command
+        if isinstance(error, TypeError):  # a column of the wrong type is the data's fault
+            raise click.ClickException(str(error)) from error
         raise
     return protocol.analyze(
         tally=done.tally, n=done.n, confidence=given["confidence"], **assumptions
     )
 
 
-def _readable(read: Callable[[], Any]) -> Any:
-    """What ``read`` gives; a column of the wrong type is the data's fault, not a defect."""
-    try:
-        return read()
-    except TypeError as error:
-        raise click.ClickException(str(error)) from error
+def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:
+    """What no private collection ever sees: counts per category, or the sum or mean of a column.
+
+    Each number is in [low, high], or is moved to an end where the protocol moves it."""
+    import numpy as np
+
+    from shuffledp.shuffling._contract import reads_text
+    from shuffledp.shuffling.columns import open_column
+
+    batches = open_column(data, column, text=reads_text(protocol))
+    if protocol.name == "histogram":
+        counts = (np.bincount(protocol.encode(batch), minlength=protocol.k) for batch in batches)
+        return sum(counts, start=np.zeros(protocol.k, dtype=np.int64))
+    sums, rows = [], 0
+    for batch in batches:
+        numbers = np.asarray(batch, dtype=np.float64)
+        sums.append(math.fsum(np.clip(numbers, protocol.low, protocol.high)))
+        rows += len(numbers)
+    return math.fsum(sums) / (rows if protocol.name == "mean" else 1)

@@ -1,4 +1,4 @@
-"""Entry point of the ``shuffledp`` command.
+"""Entry point of the ``shuffledp`` command: finds commands by file name, reports errors on one line.
 
 Exit status: 0 answered, 1 no answer (no certificate, a target out of reach, a file that cannot be
 written), 2 wrong usage, 130 interrupted.
@@ -7,11 +7,96 @@ written), 2 wrong usage, 130 interrupted.
 from __future__ import annotations
 
 import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, NoReturn
 
 import click
 
 from shuffledp import __version__
-from shuffledp.cli.group import CommandDirectory
+from shuffledp.cli import commands
+from shuffledp.errors import ShuffledpError
+
+_REFUSALS = (ShuffledpError, ValueError, OSError, ImportError)
+"""What a user can have caused."""
+
+
+class InterruptedByUser(click.ClickException):
+    """Ctrl-C, as an error with a message and the status that shells give to it."""
+
+    exit_code = 130
+
+
+class CommandDirectory(click.Group):
+    """Every module of ``cli/commands`` holds one command, a function of the same name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name.replace("_", "-") for module in iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One list per section, in the order in which the sections are first met."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                row = (name, command.get_short_help_str(width))
+                sections.setdefault(getattr(command, "section", "Commands"), []).append(row)
+        for title, rows in sorted(sections.items(), key=lambda section: section[0] == "Help"):
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a warning of the library is one line of standard error."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt as error:
+                raise InterruptedByUser("interrupted") from error
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> NoReturn:
+        """Run, report an error on one line, exit. No arguments at all: show the help."""
+        given = list(sys.argv[1:] if args is None else args) or ["--help"]
+        settings["standalone_mode"] = False
+        try:
+            status = super().main(given, *rest, **settings)
+        except Exception as error:
+            if "--debug" in given:  # also where parsing failed before the option was read
+                traceback.print_exc()
+            click.echo(_one_line(error), err=True)
+            sys.exit(error.exit_code if isinstance(error, click.ClickException) else 1)
+        # Without standalone mode click returns the status of --help, --version and ctx.exit.
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    """``shuffledp epsilon: error: what was wrong``; what a user cannot have caused names its type."""
+    path, message = "shuffledp", str(error)
+    if isinstance(error, click.ClickException):
+        message = error.format_message()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            path = error.ctx.command_path
+            message += f" See `{path} --help`."
+    elif not isinstance(error, _REFUSALS):
+        message = f"{type(error).__name__}: {error} (--debug shows the traceback)"
+    return f"{path}: error: {' '.join(message.split())}"
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    click.echo(f"shuffledp: warning: {' '.join(str(message).split())}", err=True)
 
 
 def _color() -> bool | None:
@@ -21,7 +106,6 @@ def _color() -> bool | None:
 
 @click.group(
     cls=CommandDirectory,
-    package="shuffledp.cli.commands",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="`shuffledp COMMAND --help` shows a worked example of each.",
 )

@@ -14,21 +14,23 @@ from typing import Any
 
 import click
 
-from shuffledp.cli.command import option, stacked
-from shuffledp.cli.matrices import read_matrix
-from shuffledp.cli.numbers import (
+from shuffledp.cli.files import read_matrix
+from shuffledp.cli.options import (
     EPSILON0,
+    EXISTING_FILE,
     POSITIVE,
     POSITIVE_PROBABILITY,
     PROBABILITY,
     WHOLE,
+    Given,
     Whole,
+    option,
+    stacked,
+    wrong_usage,
 )
 
 GROUP = "Randomizer (one of these; none: any epsilon0-LDP randomizer)"
 DETAILS = "Its parameters"
-
-Given = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,11 @@ class Choice:
 
     def option(self) -> Callable[[Any], Any]:
         """The command line option."""
-        if self.parameter is None:
-            return option(self.flag, is_flag=True, help=self.help, group=GROUP)
-        return option(self.flag, type=self.type, metavar=self.metavar, help=self.help, group=GROUP)
+        return option(self.flag, self.type, self.help, group=GROUP, metavar=self.metavar)
 
 
 CATEGORIES = Whole(least=2, most=2**40)
 DIMENSION = Whole(most=2**40)
-FILE = click.Path(exists=True, dir_okay=False)
 
 
 def _over_categories(name: str, kind: str, text: str, **settings: Any) -> Choice:
@@ -147,7 +146,7 @@ CHOICES = (
         "matrix.FiniteRandomizer",
         "Output probabilities from a .csv, .json or .npy file, one row per input.",
         parameter="matrix",
-        type=FILE,
+        type=EXISTING_FILE,
         metavar="FILE",
         local=(),
         read=read_matrix,
@@ -178,7 +177,7 @@ def _flag(name: str) -> str:
 randomizer_options = stacked(
     *(choice.option() for choice in CHOICES),
     *(
-        option(_flag(name), type=kind, metavar="X", help=text, group=DETAILS)
+        option(_flag(name), kind, text, group=DETAILS, metavar="X")
         for name, (kind, text) in DETAIL_OPTIONS.items()
     ),
 )
@@ -228,12 +227,5 @@ def randomizer_of(given: Given) -> Any:
     """The randomizer that the options describe."""
     choice = chosen(given)
     arguments = parameters(choice, given)
-    return described(lambda: kind_of(choice)(**arguments))
-
-
-def described(build: Callable[[], Any]) -> Any:
-    """What ``build`` gives; the library's refusal of a value is an error of usage."""
-    try:
-        return build()
-    except (TypeError, ValueError) as error:
-        raise click.UsageError(f"{error}.") from error
+    with wrong_usage():
+        return kind_of(choice)(**arguments)

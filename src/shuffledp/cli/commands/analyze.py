@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from shuffledp.cli.collecting import honest_option, round_option
-from shuffledp.cli.command import command, option
-from shuffledp.cli.ledgers import both_or_neither, open_ledger, reservation_options
-from shuffledp.cli.protocol_files import PROTOCOL_FILE, read_protocol
-from shuffledp.cli.reporting import one_line_each
-from shuffledp.cli.results import present, result_options
-
-if TYPE_CHECKING:
-    from shuffledp.collecting._protocol import Protocol
+from shuffledp.cli.collecting import LEDGER, ledger_option, privacy, statement_options, with_ledger
+from shuffledp.cli.files import open_ledger, protocol_of_reports, read_protocol
+from shuffledp.cli.options import EXISTING_FILE, Given, command, option
+from shuffledp.cli.output import present, result_options
 
 EXAMPLE = """
 $ shuffledp analyze shuffled.parquet --plot pets.png --statement privacy.txt
@@ -29,38 +24,26 @@ histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
 
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("reports", metavar="SHUFFLED")
-@option(
-    "--protocol",
-    "protocol_file",
-    type=PROTOCOL_FILE,
-    metavar="FILE",
-    help="Refuse reports of another protocol.  [default: what the reports say]",
-    group="Privacy",
+@privacy(
+    "--protocol protocol_file",
+    EXISTING_FILE,
+    "Refuse reports of another protocol.  [default: what the reports say]",
 )
-@honest_option
-@round_option
-@reservation_options
+@statement_options
+@ledger_option
+@option("--reservation", "ID", "Made by `shuffledp ledger reserve`.", group=LEDGER)
 @result_options
 def analyze(reports: str, protocol_file: str | None, **given: Any) -> None:
     """Estimates and privacy statement from shuffled reports.
 
     The last of three roles. Fewer honest reports than planned weaken the statement, which says so."""
-    both_or_neither(given["ledger_file"], given["reservation"], "--reservation")
+    with_ledger(given, "reservation")
     from shuffledp.shuffling.roles import analyze_file
 
-    with one_line_each():
-        protocol = _protocol_of(reports) if protocol_file is None else read_protocol(protocol_file)
-        assumptions = {"honest_fraction": given["honest_fraction"], "rounds": given["round"]}
-        if given["ledger_file"] is not None:
-            assumptions["ledger"] = open_ledger(given["ledger_file"])
-            assumptions["reservation"] = given["reservation"]
-        result = analyze_file(protocol, reports, confidence=given["confidence"], **assumptions)
-        present(result, given)
-
-
-def _protocol_of(path: str) -> Protocol:
-    """What the reports say of themselves."""
-    from shuffledp.collecting import protocol_from_dict
-    from shuffledp.shuffling.files import open_reports
-
-    return protocol_from_dict(open_reports(path).header.protocol)
+    protocol = read_protocol(protocol_file) if protocol_file else protocol_of_reports(reports)
+    assumptions: Given = {"honest_fraction": given["honest_fraction"], "rounds": given["round"]}
+    if given["ledger_file"] is not None:
+        assumptions["ledger"] = open_ledger(given["ledger_file"])
+        assumptions["reservation"] = given["reservation"]
+    result = analyze_file(protocol, reports, confidence=given["confidence"], **assumptions)
+    present(result, given)

@@ -7,25 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.command import command, option
-from shuffledp.cli.mechanisms import analysis_used, rounds_options
-from shuffledp.cli.numbers import POSITIVE, PROBABILITY
-from shuffledp.cli.printing import (
-    certificate,
-    described_rounds,
-    json_option,
-    print_answer,
-    print_json,
-)
-from shuffledp.cli.randomizers import (
-    Given,
-    chosen,
-    described,
-    kind_of,
-    parameters,
-    randomizer_of,
-    randomizer_options,
-)
+from shuffledp.cli.options import POSITIVE, PROBABILITY, Given, command, option, wrong_usage
+from shuffledp.cli.output import print_answer, print_json
+from shuffledp.cli.questions import analysis_used, certificate, question_options
+from shuffledp.cli.randomizers import chosen, kind_of, parameters, randomizer_of
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibration import Calibration
@@ -45,22 +30,18 @@ n = 174,565 meets epsilon <= 0.1 at delta = 1e-8
 
 
 @command(section="Accounting", example=EXAMPLE)
-@option(
-    "--epsilon", type=POSITIVE, required=True, metavar="X", help="Central epsilon.", group=GROUP
-)
-@option("--delta", type=PROBABILITY, required=True, metavar="X", help="Central delta.", group=GROUP)
+@option("--epsilon", POSITIVE, "Central epsilon.", group=GROUP, required=True)
+@option("--delta", PROBABILITY, "Central delta.", group=GROUP, required=True)
 @option(
     "--solve-for",
-    type=click.Choice([*LOCAL, *COUNTS]),
-    default="epsilon0",
-    metavar="NAME",
-    help="The largest epsilon0 (default), rounds or cohort (of --population), or the smallest "
-    "gamma or n.",
+    click.Choice([*LOCAL, *COUNTS]),
+    "The largest epsilon0 (default), rounds or cohort (of --population), or the smallest gamma or n.",
     group=GROUP,
+    default="epsilon0",
+    show_default=False,
+    metavar="NAME",
 )
-@randomizer_options
-@rounds_options
-@json_option
+@question_options
 def calibrate(as_json: bool, **given: Any) -> None:
     """The parameter that meets a wanted (epsilon, delta).
 
@@ -68,20 +49,12 @@ def calibrate(as_json: bool, **given: Any) -> None:
     found = _solve(given)
     bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
     if as_json:
-        print_json(
-            parameter=found.parameter,
-            value=found.value,
-            quantity="epsilon",
-            lower=bound.lower,
-            upper=bound.upper,
-            analysis=analysis,
-        )
+        answer = {"parameter": found.parameter, "value": found.value, "quantity": "epsilon"}
+        print_json(**answer, lower=bound.lower, upper=bound.upper, analysis=analysis)
         return
     target = f"epsilon <= {written(given['epsilon'])} at delta = {written(given['delta'])}"
-    print_answer(
-        f"{found.parameter} = {_shown(found)} meets {target}",
-        [*certificate(bound.lower, bound.upper, analysis), *described_rounds(found.mechanism)],
-    )
+    headline = f"{found.parameter} = {_shown(found)} meets {target}"
+    print_answer(headline, certificate(found.mechanism, bound, analysis))
 
 
 def _solve(given: Given) -> Calibration:
@@ -116,15 +89,16 @@ def _subject(given: Given) -> tuple[Any, Given]:
     from shuffledp import Shuffled
 
     unknown = given["solve_for"]
+    arguments: Given = {}
     if unknown in COUNTS:
-        randomizer = randomizer_of(given)
-        described(lambda: Shuffled(randomizer, n=1, analysis=given["analysis"]))
-        return randomizer, {}
-    choice = chosen(given)
-    kind, arguments = kind_of(choice), parameters(choice, given, unknown)
-    trial = {**arguments, unknown: LOCAL[unknown]}
-    described(lambda: Shuffled(kind(**trial), n=1, analysis=given["analysis"]))
-    return kind, arguments
+        subject = randomizer_of(given)
+    else:
+        choice = chosen(given)
+        subject, arguments = kind_of(choice), parameters(choice, given, unknown)
+    with wrong_usage():
+        trial = subject if unknown in COUNTS else subject(**arguments, **{unknown: LOCAL[unknown]})
+        Shuffled(trial, n=1, analysis=given["analysis"])
+    return subject, arguments
 
 
 def _shown(found: Calibration) -> str:

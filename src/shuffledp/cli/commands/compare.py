@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.command import command, option
-from shuffledp.cli.mechanisms import mechanism_of, size_options
-from shuffledp.cli.numbers import POSITIVE, POSITIVE_PROBABILITY
-from shuffledp.cli.pictures import plot_option, save_picture
-from shuffledp.cli.printing import json_option, print_json, print_table
+from shuffledp.cli.files import plot_option, write_picture
+from shuffledp.cli.options import POSITIVE, POSITIVE_PROBABILITY, command, option
+from shuffledp.cli.output import json_option, print_headline, print_json, print_table
+from shuffledp.cli.questions import mechanism_of, size_options
 from shuffledp.cli.randomizers import randomizer_options
 
 if TYPE_CHECKING:
@@ -25,30 +24,14 @@ $ shuffledp compare --krr 4 --epsilon0 2 --n 1000 --delta 1e-6 --plot bounds.png
 
 
 @command(section="Accounting", example=EXAMPLE)
-@option(
-    "--delta",
-    type=POSITIVE_PROBABILITY,
-    metavar="X",
-    help="Compare bounds of epsilon at this delta.",
-    group=GROUP,
-)
-@option(
-    "--epsilon",
-    type=POSITIVE,
-    metavar="X",
-    help="Compare bounds of delta at this epsilon.",
-    group=GROUP,
-)
+@option("--delta", POSITIVE_PROBABILITY, "Compare bounds of epsilon at this delta.", group=GROUP)
+@option("--epsilon", POSITIVE, "Compare bounds of delta at this epsilon.", group=GROUP)
 @randomizer_options
 @size_options
 @json_option
 @plot_option
 def compare(
-    delta: float | None,
-    epsilon: float | None,
-    as_json: bool,
-    plot_file: str | None,
-    **given: Any,
+    delta: float | None, epsilon: float | None, as_json: bool, plot_file: str | None, **given: Any
 ) -> None:
     """Every bound that applies, sound or not, side by side."""
     if (delta is None) == (epsilon is None):
@@ -59,13 +42,9 @@ def compare(
     if plot_file is not None:
         _draw(found, plot_file)
     if as_json:
-        print_json(
-            quantity=found.quantity,
-            lower=found.lower,
-            upper=found.best.value,
-            analysis=found.best.bound,
-            bounds=found.to_dict()["rows"],
-        )
+        best = {"upper": found.best.value, "analysis": found.best.bound}
+        bounds = found.to_dict()["rows"]
+        print_json(quantity=found.quantity, lower=found.lower, **best, bounds=bounds)
     else:
         _print(found)
 
@@ -74,13 +53,12 @@ def _draw(found: Comparison, path: str) -> None:
     from shuffledp import plotting
     from shuffledp.plotting._comparison import height_of
 
-    save_picture(found.plot(plotting.new_axes(height_of(len(found)))), path)
+    write_picture(path, found.plot(plotting.new_axes(height_of(len(found)))))
 
 
 def _print(found: Comparison) -> None:
     """The table, the reasons of what is not simply sound, and the lower end of the truth."""
-    click.secho(f"bounds of {found.quantity} at {found.given} = {written(found.level)}", bold=True)
-    click.echo()
+    print_headline(f"bounds of {found.quantity} at {found.given} = {written(found.level)}")
     rows = [(rounded_up(row.value), row.soundness, row.bound, row.theorem) for row in found]
     print_table([("value", "soundness", "bound", "theorem"), *rows], align="<")
     click.echo()

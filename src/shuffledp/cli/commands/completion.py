@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from shuffledp.cli.command import command
+from shuffledp.cli.options import command
 
 SHELLS = ("bash", "zsh", "fish")
 

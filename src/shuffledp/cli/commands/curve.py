@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.command import command, option
-from shuffledp.cli.grids import RANGES, epsilon_grid, grid
-from shuffledp.cli.mechanisms import analysis_used, mechanism_of, rounds_options
-from shuffledp.cli.numbers import EPSILON, PROBABILITY, Whole
-from shuffledp.cli.pictures import plot_option, save_picture
-from shuffledp.cli.printing import OUTPUT, inputs, json_option, print_json, print_table
-from shuffledp.cli.randomizers import Given, randomizer_options
+from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
+from shuffledp.cli.options import EPSILON, PROBABILITY, Given, Whole, command, option
+from shuffledp.cli.output import inputs, print_json, print_table
+from shuffledp.cli.questions import analysis_used, mechanism_of, question_options
 
 if TYPE_CHECKING:
     from shuffledp.bound import Bound
 
 GROUP = "Question"
+RANGES: dict[str, tuple[float, float]] = {
+    "n": (1e3, 1e7),
+    "rounds": (1, 1000),
+    "epsilon0": (0.5, 6.0),
+}
+"""What may be swept, and where the curve begins and ends unless the user says so."""
+COUNTS = ("n", "rounds")
 
 EXAMPLE = """
 $ shuffledp curve --krr 16 --epsilon0 4 --n 1e6 --csv curve.csv --plot curve.png
@@ -63,37 +64,19 @@ class Curve:
 @command(section="Accounting", example=EXAMPLE)
 @option(
     "--against",
-    type=click.Choice(["epsilon", *RANGES]),
+    click.Choice(["epsilon", *RANGES]),
+    "delta against epsilon (default), or epsilon against n, rounds or epsilon0.",
+    group=GROUP,
     default="epsilon",
+    show_default=False,
     metavar="NAME",
-    help="delta against epsilon (default), or epsilon against n, rounds or epsilon0.",
-    group=GROUP,
 )
-@option(
-    "--delta", type=PROBABILITY, metavar="X", help="For epsilon against something.", group=GROUP
-)
-@option("--from", "start", type=EPSILON, metavar="X", help="Where the curve begins.", group=GROUP)
-@option("--to", "stop", type=EPSILON, metavar="X", help="Where it ends.", group=GROUP)
-@option(
-    "--points",
-    type=Whole(least=2, most=100_000),
-    default=21,
-    show_default=True,
-    metavar="N",
-    help="How many points.",
-    group=GROUP,
-)
-@randomizer_options
-@rounds_options
-@json_option
-@option(
-    "--csv",
-    "csv_file",
-    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
-    metavar="FILE",
-    help="Write the numbers in full; - is standard output.",
-    group=OUTPUT,
-)
+@option("--delta", PROBABILITY, "For epsilon against something.", group=GROUP)
+@option("--from start", EPSILON, "Where the curve begins.", group=GROUP)
+@option("--to stop", EPSILON, "Where it ends.", group=GROUP)
+@option("--points", Whole(least=2, most=100_000), "How many points.", group=GROUP, default=21)
+@question_options
+@output_option("--csv csv_file", "Write the numbers in full; - is standard output.", dash=True)
 @plot_option
 def curve(as_json: bool, csv_file: str | None, plot_file: str | None, **given: Any) -> None:
     """The privacy curve, or epsilon against n, rounds or epsilon0."""
@@ -102,21 +85,26 @@ def curve(as_json: bool, csv_file: str | None, plot_file: str | None, **given: A
     found = _privacy_curve(given) if given["against"] == "epsilon" else _sweep(given)
     if plot_file is not None:
         _draw(found, given, plot_file)
-    if csv_file is not None:
-        _write_csv(found, csv_file)
+    if csv_file not in (None, "-"):
+        write_text(csv_file, as_csv([found.header, *found.rows()]))
     if as_json:
         points = [dict(zip(("at", "lower", "upper"), row, strict=True)) for row in found.rows()]
         print_json(quantity=found.quantity, points=points, analysis=found.analysis)
-    elif csv_file != "-":
+    elif csv_file == "-":
+        click.echo(as_csv([found.header, *found.rows()]), nl=False)
+    else:
         _print(found)
 
 
 def _privacy_curve(given: Given) -> Curve:
-    """delta against epsilon."""
+    """delta against epsilon; by default from 0 to where delta has fallen to 1e-12."""
+    from shuffledp.plotting._curves import epsilon_grid
+
     if given["delta"] is not None:
         raise click.UsageError("--delta does not go with --against epsilon.")
     mechanism = mechanism_of(given)
-    epsilons = epsilon_grid(mechanism, given["start"], given["stop"], given["points"])
+    high = float(epsilon_grid(mechanism)[-1]) if given["stop"] is None else given["stop"]
+    epsilons = numbers(given["start"] or 0.0, high, given["points"])
     bound = mechanism.delta(epsilon=epsilons, tolerance=given["tolerance"])
     analysis = analysis_used(mechanism, epsilons[len(epsilons) // 2])
     return Curve("epsilon", "delta", epsilons, bound, analysis)
@@ -129,10 +117,9 @@ def _sweep(given: Given) -> Curve:
         raise click.UsageError(f"--against {against} needs --delta.")
     if given[against] is not None:
         raise click.UsageError(f"--{against} is what varies: leave it out.")
-    values = grid(against, given["start"], given["stop"], given["points"])
+    values = _grid(against, given["start"], given["stop"], given["points"])
     mechanisms = [mechanism_of({**given, against: value}) for value in values]
-    with _progress(mechanisms) as each:
-        bounds = [m.epsilon(delta=given["delta"], tolerance=given["tolerance"]) for m in each]
+    bounds = [m.epsilon(delta=given["delta"], tolerance=given["tolerance"]) for m in mechanisms]
     middle = len(values) // 2
     analysis = analysis_used(mechanisms[middle], bounds[middle].upper)
     return Curve(against, "epsilon", values, _together(bounds), analysis)
@@ -147,25 +134,47 @@ def _together(bounds: list[Bound]) -> Bound:
     return Bound(np.array([b.lower for b in bounds]), np.array([b.upper for b in bounds]))
 
 
-@contextmanager
-def _progress(items: list[Any]) -> Iterator[Any]:
-    """A bar on standard error, where somebody can see it."""
-    with click.progressbar(items, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        yield bar
+def _grid(against: str, start: float | None, stop: float | None, points: int) -> list[float]:
+    """The values of the swept parameter."""
+    low, high = (
+        usual if asked is None else asked
+        for asked, usual in zip((start, stop), RANGES[against], strict=True)
+    )
+    if against in COUNTS:
+        return [*whole_numbers(_whole(low), _whole(high), points)]
+    return numbers(low, high, points)
 
 
-def _write_csv(found: Curve, path: str) -> None:
-    """Every number as Python writes it, so that reading it back gives the same number."""
-    with click.open_file(path, "w", encoding="utf-8") as file:
-        _write_rows(file, found)
-    if path != "-":
-        click.echo(f"wrote {path}", err=True)
+def _whole(value: float) -> int:
+    if value < 1 or value % 1:
+        raise click.UsageError(f"--from and --to must be whole numbers here, got {written(value)}.")
+    return int(value)
 
 
-def _write_rows(file: IO[Any], found: Curve) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(found.header)
-    writer.writerows(found.rows())
+def numbers(low: float, high: float, points: int) -> list[float]:
+    """Evenly spaced, both ends included."""
+    _check_order(low, high)
+    step = (high - low) / (points - 1)
+    return [low + step * i for i in range(points - 1)] + [high]
+
+
+def whole_numbers(low: int, high: int, points: int) -> list[int]:
+    """Evenly spaced in the logarithm, both ends included, none twice.
+
+    >>> whole_numbers(1, 100, 5)
+    [1, 3, 10, 32, 100]
+    """
+    _check_order(low, high)
+    ratio = (high / low) ** (1.0 / (points - 1))
+    inner = (round(low * ratio**i) for i in range(1, points - 1))
+    return sorted({low, high, *(min(max(value, low), high) for value in inner)})
+
+
+def _check_order(low: float, high: float) -> None:
+    if not low < high:
+        raise click.UsageError(
+            f"--from must be less than --to, got {written(low)} and {written(high)}."
+        )
 
 
 def _draw(found: Curve, given: Given, path: str) -> None:
@@ -179,7 +188,7 @@ def _draw(found: Curve, given: Given, path: str) -> None:
             found.against, found.values, found.bound, delta=given["delta"], ax=ax
         )
     ax.set_title(_title(found), parse_math=False)
-    save_picture(ax, path)
+    write_picture(path, ax)
 
 
 def _title(found: Curve) -> str:

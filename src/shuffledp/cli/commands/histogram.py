@@ -13,14 +13,12 @@ from shuffledp.cli.collecting import (
     collecting_options,
     column_option,
     data_argument,
+    question,
 )
-from shuffledp.cli.command import command, option
-from shuffledp.cli.randomizers import described
+from shuffledp.cli.options import EXISTING_FILE, command, wrong_usage
 
 if TYPE_CHECKING:
     from shuffledp.collecting.histogram import HistogramProtocol
-
-GROUP = "Question"
 
 EXAMPLE = """
 $ shuffledp histogram pets.csv --categories cat,dog,fish --epsilon 1 --delta 1e-6
@@ -39,28 +37,10 @@ histogram planned: epsilon <= 0.9995 at delta = 1e-6
 @command(section="Collecting", example=EXAMPLE)
 @data_argument
 @column_option
-@option(
-    "--categories", metavar="A,B,...", help="The public list, separated by commas.", group=GROUP
-)
-@option(
-    "--categories-file",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Instead: one category per line, or a .json list.",
-    group=GROUP,
-)
-@option(
-    "--numeric",
-    is_flag=True,
-    help="The categories are whole numbers, as the column's type is.",
-    group=GROUP,
-)
-@option(
-    "--other",
-    metavar="NAME",
-    help="The category of what is missing or not in the list; else an error.",
-    group=GROUP,
-)
+@question("--categories", "A,B,...", "The public list, separated by commas.")
+@question("--categories-file", EXISTING_FILE, "Instead: one category per line, or a .json list.")
+@question("--numeric", None, "The categories are whole numbers, as the column's type is.")
+@question("--other", "NAME", "The category of what is missing or not in the list; else an error.")
 @collecting_options
 def histogram(
     categories: str | None, categories_file: str | None, numeric: bool, other: Any, **given: Any
@@ -77,7 +57,8 @@ def histogram(
         from shuffledp.collecting._domain import checked_categories
         from shuffledp.collecting.histogram import HistogramProtocol
 
-        known = described(lambda: checked_categories(listed))
+        with wrong_usage():
+            known = checked_categories(listed)
         return HistogramProtocol(known, other=other, **plan)
 
     collect_or_plan(make, given)

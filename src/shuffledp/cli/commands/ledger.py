@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.command import command, option
-from shuffledp.cli.ledgers import open_ledger
-from shuffledp.cli.numbers import POSITIVE, POSITIVE_PROBABILITY, WHOLE
-from shuffledp.cli.printing import json_option, print_answer, print_json, print_table
-from shuffledp.cli.protocol_files import PROTOCOL_FILE, read_protocol
-from shuffledp.cli.reporting import one_line_each
+from shuffledp.cli.files import open_ledger, read_protocol
+from shuffledp.cli.options import (
+    EXISTING_FILE,
+    POSITIVE,
+    POSITIVE_PROBABILITY,
+    WHOLE,
+    Given,
+    command,
+    option,
+)
+from shuffledp.cli.output import (
+    json_option,
+    print_answer,
+    print_headline,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from shuffledp.collecting.ledger import Collection, Ledger
-
-Given = dict[str, Any]
 
 EXAMPLE = """
 $ shuffledp ledger create readers.jsonl --epsilon 2 --delta 1e-6
@@ -38,27 +47,19 @@ readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("action", type=click.Choice(["create", "show", "check", "reserve", "release"]))
 @click.argument("file", type=click.Path(dir_okay=False))
-@option("--epsilon", type=POSITIVE, metavar="X", help="Of the budget.", group="create")
-@option("--delta", type=POSITIVE_PROBABILITY, metavar="X", help="Of the budget.", group="create")
-@option("--head", metavar="HASH", help="A line that must still be there.", group="check")
+@option("--epsilon", POSITIVE, "Of the budget.", group="create")
+@option("--delta", POSITIVE_PROBABILITY, "Of the budget.", group="create")
+@option("--head", "HASH", "A line that must still be there.", group="check")
 @option(
-    "--protocol",
-    "protocol_file",
-    type=PROTOCOL_FILE,
-    metavar="FILE",
-    help="The collection: `check` says what it would cost.",
+    "--protocol protocol_file",
+    EXISTING_FILE,
+    "The collection: `check` says what it would cost.",
     group="reserve, check",
 )
-@option("--population", metavar="NAME", help="The people who are asked.", group="reserve, check")
-@option(
-    "--honest",
-    type=WHOLE,
-    metavar="N",
-    help="Honest reports to count on.  [default: as planned]",
-    group="reserve",
-)
-@option("--note", default="", metavar="TEXT", help="Kept with the reservation.", group="reserve")
-@option("--reservation", metavar="ID", help="What is given back.", group="release")
+@option("--population", "NAME", "The people who are asked.", group="reserve, check")
+@option("--honest", WHOLE, "Honest reports to count on.  [default: as planned]", group="reserve")
+@option("--note", "TEXT", "Kept with the reservation.", group="reserve", default="")
+@option("--reservation", "ID", "What is given back.", group="release")
 @json_option
 def ledger(action: str, file: str, **given: Any) -> None:
     """The privacy spent on the same people, and what is left.
@@ -72,10 +73,9 @@ def ledger(action: str, file: str, **given: Any) -> None:
 
     FILE is append-only: every line confirms those before it. Collections are composed by the
     accountant: what fits is not a matter of subtraction."""
-    with one_line_each():
-        if action != "create" and not Path(file).is_file():
-            raise click.ClickException(f"no ledger {file}: make one with `shuffledp ledger create`")
-        _ACTIONS[action](file, given)
+    if action != "create" and not Path(file).is_file():
+        raise click.ClickException(f"no ledger {file}: make one with `shuffledp ledger create`")
+    _ACTIONS[action](file, given)
 
 
 def _create(file: str, given: Given) -> None:
@@ -99,8 +99,7 @@ def _show(file: str, given: Given) -> None:
         listed = [_entry(collection) for collection in collections]
         print_json(budget=_budget(found), populations=rows, collections=listed, head=found.head)
         return
-    click.secho(_headline(file, found), bold=True)
-    click.echo()
+    print_headline(_headline(file, found))
     _print_populations(rows)
     _print_collections(collections)
     click.echo(f"\n  head  {found.head}")
@@ -208,9 +207,7 @@ def _print_populations(rows: list[Given]) -> None:
         )
         for row in rows
     ]
-    width = max(len("population"), *(len(row[0]) for row in cells))
-    header = ("population", "collections", "epsilon spent", "left")
-    print_table([(f"{row[0]:<{width}}", *row[1:]) for row in (header, *cells)])
+    print_table([("population", "collections", "epsilon spent", "left"), *cells], first="<")
 
 
 def _print_collections(collections: tuple[Collection, ...]) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_up
-from shuffledp.cli.command import command, option
-from shuffledp.cli.outputs import output_option
-from shuffledp.cli.printing import json_option, print_answer, print_json
-from shuffledp.cli.protocol_files import PROTOCOL_FILE, read_protocol
+from shuffledp.cli.files import output_option, read_protocol
+from shuffledp.cli.options import EXISTING_FILE, command, option
+from shuffledp.cli.output import json_option, print_answer, print_json
 
 if TYPE_CHECKING:
     from shuffledp.collecting._protocol import Protocol
@@ -28,18 +27,16 @@ $ shuffledp randomize --value cat --protocol survey.json -o one.parquet
 
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("data", required=False, metavar="[DATA]")
-@option("--column", metavar="NAME", help="Needed if there are several.", group=GROUP)
-@option("--value", metavar="X", help="Instead of DATA: one person's value.", group=GROUP)
+@option("--column", "NAME", "Needed if there are several.", group=GROUP)
+@option("--value", "X", "Instead of DATA: one person's value.", group=GROUP)
 @option(
-    "--protocol",
-    "protocol_file",
-    type=PROTOCOL_FILE,
-    required=True,
-    metavar="FILE",
-    help="From `shuffledp histogram --plan`, or sum or mean.",
+    "--protocol protocol_file",
+    EXISTING_FILE,
+    "From `shuffledp histogram --plan`, or sum or mean.",
     group=GROUP,
+    required=True,
 )
-@output_option("--output", "-o", required=True, help="A new .parquet file of reports.")
+@output_option("--output -o", "A new .parquet file of reports.", required=True)
 @json_option
 def randomize(
     data: str | None,

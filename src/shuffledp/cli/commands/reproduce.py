@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shuffledp.cli.command import command, option
+from shuffledp.cli.options import command, option
 
 WHAT, HOW = "What", "How"
 
@@ -20,26 +20,25 @@ $ shuffledp reproduce --all --quick
 
 @command(section="Papers", example=EXAMPLE)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@option("--list", "listed", is_flag=True, help="List all names and stop.", group=WHAT)
-@option("--all", "everything", is_flag=True, help="Run all of them.", group=WHAT)
-@option("--quick", is_flag=True, help="Coarse grids: everything in about two minutes.", group=HOW)
+@option("--list listed", None, "List all names and stop.", group=WHAT)
+@option("--all everything", None, "Run all of them.", group=WHAT)
+@option("--quick", None, "Coarse grids: everything in about two minutes.", group=HOW)
 @option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    click.Path(file_okay=False, path_type=Path),
+    "Folder for NAME.md, NAME.png and NAME.csv.",
+    group=HOW,
     default=Path("papers"),
     metavar="DIR",
-    help="Folder for NAME.md, NAME.png and NAME.csv (default: papers).",
-    group=HOW,
 )
 @option(
     "--data",
-    type=click.Path(exists=True, path_type=Path),
-    metavar="PATH",
-    help="Check-ins for the maps of a city: a csv file with latitude, longitude and checkins, or a "
+    click.Path(exists=True, path_type=Path),
+    "Check-ins for the maps of a city: a csv file with latitude, longitude and checkins, or a "
     "folder of such files. Without it, a synthetic city.",
     group=HOW,
 )
-@option("--force", is_flag=True, help="Run also what is finished.", group=HOW)
+@option("--force", None, "Run also what is finished.", group=HOW)
 def reproduce(
     names: tuple[str, ...],
     listed: bool,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from shuffledp.cli.command import command, option
-from shuffledp.cli.numbers import WHOLE
-from shuffledp.cli.outputs import output_option
-from shuffledp.cli.printing import json_option, print_answer, print_json
+from shuffledp.cli.files import output_option, protocol_of_reports
+from shuffledp.cli.options import WHOLE, command, option
+from shuffledp.cli.output import json_option, print_answer, print_json
 
 EXAMPLE = """
 $ shuffledp shuffle reports-1.parquet reports-2.parquet -o all.parquet --minimum 1e5
@@ -17,14 +16,8 @@ $ shuffledp shuffle reports-1.parquet reports-2.parquet -o all.parquet --minimum
 
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("reports", nargs=-1, required=True, metavar="REPORTS...")
-@output_option("--output", "-o", required=True, help="A new .parquet file.")
-@option(
-    "--minimum",
-    type=WHOLE,
-    metavar="N",
-    help="Refuse fewer reports.  [default: as many as planned]",
-    group="Shuffle",
-)
+@output_option("--output -o", "A new .parquet file.", required=True)
+@option("--minimum", WHOLE, "Refuse fewer reports.  [default: as many as planned]", group="Shuffle")
 @json_option
 def shuffle(reports: tuple[str, ...], output: str, minimum: int | None, as_json: bool) -> None:
     """Mix files of reports and forget everything else.
@@ -34,7 +27,7 @@ def shuffle(reports: tuple[str, ...], output: str, minimum: int | None, as_json:
     protocols, damaged files and the same file twice are refused."""
     from shuffledp.shuffling.roles import shuffle_files
 
-    least = _planned(reports[0]) if minimum is None else minimum
+    least = protocol_of_reports(reports[0]).n if minimum is None else minimum
     n = shuffle_files(reports, output, minimum=least)
     if as_json:
         print_json(reports=n, output=output, minimum=least)
@@ -43,11 +36,3 @@ def shuffle(reports: tuple[str, ...], output: str, minimum: int | None, as_json:
         f"{n:,} reports in {output}, in a fresh random order",
         [("inputs", f"{len(reports):,}"), ("minimum", f"{least:,}")],
     )
-
-
-def _planned(path: str) -> int:
-    """The number that the protocol of a report file was planned for."""
-    from shuffledp.collecting import protocol_from_dict
-    from shuffledp.shuffling.files import open_reports
-
-    return protocol_from_dict(open_reports(path).header.protocol).n

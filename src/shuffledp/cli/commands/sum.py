@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shuffledp.cli.command import command
-from shuffledp.cli.number_commands import number_options, run_number
+from shuffledp.cli.collecting import collect_number, number_options
+from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp sum ages.csv --low 0 --high 100 --epsilon 1 --delta 1e-6
@@ -23,4 +23,4 @@ def sum(low: float, high: float, **given: Any) -> None:
 
     DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. The estimate is
     unbiased; grid and noise are chosen for the smallest error at the certified privacy."""
-    run_number("SumProtocol", low, high, given)
+    collect_number("SumProtocol", low, high, given)

@@ -3,102 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shuffledp._digits import rounded_up, written
-from shuffledp.cli.command import command, option, stacked
+from shuffledp.cli.files import output_option, plot_option, write_picture, written_file
 from shuffledp.cli.labelled_data import DIGITS, Layout, read_labelled
-from shuffledp.cli.number_commands import FINITE
-from shuffledp.cli.numbers import POSITIVE, POSITIVE_PROBABILITY, WHOLE, Real, Whole
-from shuffledp.cli.outputs import output_option, replacing, write_picture
-from shuffledp.cli.pictures import plot_option
-from shuffledp.cli.printing import json_option, print_answer, print_json
-from shuffledp.cli.reporting import one_line_each
+from shuffledp.cli.options import (
+    FINITE,
+    OUTPUT,
+    POSITIVE,
+    POSITIVE_PROBABILITY,
+    WHOLE,
+    Given,
+    Real,
+    Whole,
+    command,
+    option,
+    stacked,
+)
+from shuffledp.cli.output import json_option, print_answer, print_json
 
 if TYPE_CHECKING:
     from shuffledp.bound import Bound
     from shuffledp.learning import ShuffledTrainer
-
-Given = dict[str, Any]
-TABLE, TRAINING, PRIVACY = "The table", "Training", "Privacy"
 
 EXAMPLE = """
 $ shuffledp train a.csv --label y --classes 0,1 --epsilon 2 --delta 1e-5 --test b.csv
 epsilon <= 2 at delta = 1e-5 after 100 rounds
 """
 
+table = partial(option, group="The table")
+training = partial(option, group="Training")
+privacy = partial(option, group="Privacy")
+output = partial(option, group=OUTPUT)
+
 table_options = stacked(
-    option("--label", metavar="NAME", help="The column with the class.", group=TABLE),
-    option("--classes", metavar="A,B,...", help="All classes, a public list.", group=TABLE),
-    option(
-        "--features", metavar="A,B,...", help="Columns of numbers.  [default: all]", group=TABLE
-    ),
-    option("--low", type=FINITE, metavar="X", help="Public range of the features,", group=TABLE),
-    option("--high", type=FINITE, metavar="X", help="which becomes [-1, 1].", group=TABLE),
+    table("--label", "NAME", "The column with the class."),
+    table("--classes", "A,B,...", "All classes, a public list."),
+    table("--features", "A,B,...", "Columns of numbers.  [default: all]"),
+    table("--low", FINITE, "Public range of the features,"),
+    table("--high", FINITE, "which becomes [-1, 1]."),
 )
 training_options = stacked(
-    option(
-        "--cohort",
-        type=WHOLE,
-        metavar="N",
-        help="Drawn afresh for each round.  [default: everybody]",
-        group=TRAINING,
-    ),
-    option(
-        "--rounds",
-        type=WHOLE,
-        default=100,
-        show_default=True,
-        metavar="T",
-        help="In total.",
-        group=TRAINING,
-    ),
-    option(
+    training("--cohort", WHOLE, "Drawn afresh for each round.  [default: everybody]"),
+    training("--rounds", WHOLE, "In total.", default=100, metavar="T"),
+    training(
         "--hidden",
-        type=Whole(most=2**20),
-        metavar="N",
-        help="Units of one hidden layer.  [default: none, a linear model]",
-        group=TRAINING,
+        Whole(most=2**20),
+        "Units of one hidden layer.  [default: none, a linear model]",
     ),
-    option(
-        "--learning-rate",
-        type=POSITIVE,
-        default=0.5,
-        show_default=True,
-        metavar="X",
-        help="Size of a step.",
-        group=TRAINING,
-    ),
-    option(
-        "--momentum",
-        type=Real(high=1.0),
-        default=0.0,
-        show_default=True,
-        metavar="X",
-        help="Share of the last step in the next.",
-        group=TRAINING,
-    ),
-    option(
-        "--radius",
-        type=POSITIVE,
-        default=1.0,
-        show_default=True,
-        metavar="X",
-        help="Gradients are clipped to this l2 norm.",
-        group=TRAINING,
-    ),
-    option(
-        "--seed",
-        type=Whole(least=0),
-        metavar="N",
-        help="Repeatable: for simulations only.",
-        group=TRAINING,
-    ),
+    training("--learning-rate", POSITIVE, "Size of a step.", default=0.5),
+    training("--momentum", Real(high=1.0), "Share of the last step in the next.", default=0.0),
+    training("--radius", POSITIVE, "Gradients are clipped to this l2 norm.", default=1.0),
+    training("--seed", Whole(least=0), "Repeatable: for simulations only."),
     output_option(
-        "--checkpoint", help="Kept up to date, and gone on from if it exists.", group=TRAINING
+        "--checkpoint", "Kept up to date, and gone on from if it exists.", group="Training"
     ),
 )
 
@@ -106,35 +69,18 @@ training_options = stacked(
 @command(section="Learning", example=EXAMPLE)
 @click.argument("data", type=click.Path(exists=True))
 @table_options
-@option("--epsilon", type=POSITIVE, required=True, metavar="X", help="In total.", group=PRIVACY)
-@option(
-    "--delta",
-    type=POSITIVE_PROBABILITY,
-    required=True,
-    metavar="X",
-    help="In total.",
-    group=PRIVACY,
-)
+@privacy("--epsilon", POSITIVE, "In total.", required=True)
+@privacy("--delta", POSITIVE_PROBABILITY, "In total.", required=True)
 @training_options
-@option(
-    "--test",
-    "test_data",
-    type=click.Path(exists=True),
+@output(
+    "--test test_data",
+    click.Path(exists=True),
+    "Public examples to measure the accuracy on.",
     metavar="DATA",
-    help="Public examples to measure the accuracy on.",
-    group="Output",
 )
-@option(
-    "--every",
-    type=WHOLE,
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Measure each so many rounds.",
-    group="Output",
-)
-@output_option("--model", "model_file", help="Write the weights (a state_dict of PyTorch).")
-@output_option("--history", "history_file", help="Write what was measured: .csv or .json.")
+@output("--every", WHOLE, "Measure each so many rounds.", default=10)
+@output_option("--model model_file", "Write the weights (a state_dict of PyTorch).")
+@output_option("--history history_file", "Write what was measured: .csv or .json.")
 @plot_option
 @json_option
 def train(data: str, as_json: bool, **given: Any) -> None:
@@ -147,10 +93,9 @@ def train(data: str, as_json: bool, **given: Any) -> None:
         raise click.UsageError("--plot needs --test: without it nothing is measured.")
     if (given["low"] is None) != (given["high"] is None):
         raise click.UsageError("--low and --high go together.")
-    with one_line_each():
-        trainer = _trained(data, given)
-        bound = trainer.epsilon(delta=given["delta"])
-        _write(trainer, given)
+    trainer = _trained(data, given)
+    bound = trainer.epsilon(delta=given["delta"])
+    _write(trainer, given)
     _report(trainer, bound, given, as_json)
 
 
@@ -251,19 +196,18 @@ def _write(trainer: ShuffledTrainer, given: Given) -> None:
 
     history = trainer.history
     if given["model_file"] is not None:
-        with replacing(given["model_file"]) as partial:
+        with written_file(given["model_file"]) as partial:
             torch.save(trainer.model.state_dict(), partial)
     if given["history_file"] is not None:
         as_json = Path(given["history_file"]).suffix.lower() == ".json"
-        with replacing(given["history_file"]) as partial:
+        with written_file(given["history_file"]) as partial:
             (history.to_json if as_json else history.to_csv)(partial)
     if given["plot_file"] is not None:
         from shuffledp.plotting import new_axes
         from shuffledp.plotting._learning import learning_curve
 
-        write_picture(
-            given["plot_file"], learning_curve(history, delta=given["delta"], ax=new_axes())
-        )
+        ax = learning_curve(history, delta=given["delta"], ax=new_axes())
+        write_picture(given["plot_file"], ax)
 
 
 def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool) -> None:

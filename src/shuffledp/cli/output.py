@@ -1,23 +1,30 @@
-"""A result on the terminal, for machines, in files and as a picture, always with its privacy."""
+"""Answers on the terminal, rounded outward, and as JSON, in full.
+
+A result of a collection comes with its privacy, and goes into the files that were asked for.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 import math
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from shuffledp import __version__
 from shuffledp._digits import rounded_up, written
-from shuffledp.cli.command import option, stacked
-from shuffledp.cli.numbers import Real
-from shuffledp.cli.outputs import csv_option, output_option, write_picture, write_text
-from shuffledp.cli.pictures import plot_option
-from shuffledp.cli.printing import OUTPUT, json_option, print_json, print_table
-from shuffledp.cli.randomizers import described
+from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
+from shuffledp.cli.options import (
+    OUTPUT,
+    POSITIVE_PROBABILITY,
+    Given,
+    option,
+    stacked,
+    wrong_usage,
+)
 
 if TYPE_CHECKING:
     from shuffledp.collecting.result import HistogramResult, NumberResult
@@ -25,41 +32,89 @@ if TYPE_CHECKING:
 
     Result = HistogramResult | NumberResult
 
-SHOWN = 40
+_NOT_INPUTS = ("as_json", "csv_file", "plot_file")
+_SHOWN = 40
 """Categories on the terminal; files and JSON have all."""
 _MOST_DECIMALS = 9
+
+json_option = option("--json as_json", None, "Print JSON for machines.", group=OUTPUT)
+
+
+def inputs() -> dict[str, Any]:
+    """The options of the running command that were given or have a default, as they are typed."""
+    context = click.get_current_context()
+    values = {p: context.params.get(p.name or "") for p in context.command.params}
+    return {
+        parameter.opts[0].lstrip("-").replace("-", "_"): value
+        for parameter, value in values.items()
+        if value is not None and value is not False and parameter.name not in _NOT_INPUTS
+    }
+
+
+def print_json(**answer: Any) -> None:
+    """One object: the command, its answer, its inputs, our version. JSON has no infinity: a string."""
+    command = click.get_current_context().info_name
+    whole = {"command": command, **answer, "inputs": inputs(), "version": __version__}
+    click.echo(json.dumps(_plain(whole), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity"
+    return value
+
+
+def print_answer(headline: str, rows: Iterable[tuple[str, str]]) -> None:
+    """A headline, then a line for each (name, text)."""
+    print_headline(headline)
+    print_table(rows, align="<")
+
+
+def print_headline(headline: str) -> None:
+    """What matters most, and an empty line."""
+    click.secho(headline, bold=True)
+    click.echo()
+
+
+def print_table(rows: Iterable[Sequence[str]], align: str = ">", first: str = "") -> None:
+    """Columns as wide as their widest cell; ``first``: how the first one is aligned, if not alike."""
+    cells = list(rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    ways = [first or align, *[align] * (len(widths) - 1)]
+    for row in cells:
+        padded = (f"{c:{way}{width}}" for c, way, width in zip(row, ways, widths, strict=True))
+        click.echo(f"  {'  '.join(padded)}".rstrip())
 
 
 def _confidence(context: click.Context, parameter: click.Parameter, level: float) -> float:
     """Refused before anything is collected."""
     from shuffledp.collecting._intervals import checked_confidence
 
-    return float(described(lambda: checked_confidence(level)))
+    with wrong_usage():
+        return float(checked_confidence(level))
 
 
 result_options = stacked(
     option(
         "--confidence",
-        type=Real(high=1.0, positive=True),
-        callback=_confidence,
-        default=0.95,
-        show_default=True,
-        metavar="X",
-        help="Of each interval.",
+        POSITIVE_PROBABILITY,
+        "Of each interval.",
         group=OUTPUT,
+        default=0.95,
+        callback=_confidence,
     ),
     json_option,
-    csv_option,
+    output_option("--csv csv_file", "Write the numbers in full."),
     plot_option,
-    output_option(
-        "--statement",
-        "statement_file",
-        help="Write the privacy statement: .json, or text.",
-    ),
+    output_option("--statement statement_file", "Write the privacy statement: .json, or text."),
 )
 
 
-def present(result: Result, given: dict[str, Any], truth: Any = None) -> None:
+def present(result: Result, given: Given, truth: Any = None) -> None:
     """The answer first, then the files that were asked for. ``truth``: of a simulation."""
     header, rows = table_of(result, truth)
     if given["as_json"]:
@@ -69,7 +124,7 @@ def present(result: Result, given: dict[str, Any], truth: Any = None) -> None:
     else:
         _print(result, header, rows)
     if given["csv_file"] is not None:
-        write_text(given["csv_file"], _as_csv(header, rows))
+        write_text(given["csv_file"], as_csv([header, *rows]))
     if given["statement_file"] is not None:
         write_text(given["statement_file"], _stated(result.privacy, given["statement_file"]))
     if given["plot_file"] is not None:
@@ -91,14 +146,6 @@ def table_of(result: Any, truth: Any = None) -> tuple[list[str], list[list[Any]]
         names.append("truth")
         rows.append(truth.tolist() if hasattr(truth, "tolist") else [truth])
     return names, [list(row) for row in zip(*rows, strict=True)]
-
-
-def _as_csv(header: list[str], rows: list[list[Any]]) -> str:
-    """Every number as Python writes it, so that reading it back gives the same number."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([header, *rows])
-    return text.getvalue()
 
 
 def _stated(statement: PrivacyStatement, path: str) -> str:
@@ -140,14 +187,13 @@ def _print_estimates(header: list[str], rows: list[list[Any]], interval: str) ->
     places = decimals(row[2] for row in rows)
     rounding = [ROUND_HALF_EVEN, ROUND_CEILING, ROUND_FLOOR, ROUND_CEILING, ROUND_HALF_EVEN]
     cells = []
-    for name, *numbers in rows[:SHOWN]:
+    for name, *numbers in rows[:_SHOWN]:
         shown = [fixed(x, places, way) for x, way in zip(numbers, rounding, strict=False)]
         cells.append([str(name), *shown])
     titles = [header[0], header[1], "std. error", interval, "to", *header[5:]]
-    width = max(len(row[0]) for row in [titles, *cells])
-    print_table([[f"{row[0]:<{width}}", *row[1:]] for row in [titles, *cells]])
-    if len(rows) > SHOWN:
-        click.echo(f"  ... {len(rows) - SHOWN:,} more: --csv and --json have all")
+    print_table([titles, *cells], first="<")
+    if len(rows) > _SHOWN:
+        click.echo(f"  ... {len(rows) - _SHOWN:,} more: --csv and --json have all")
 
 
 def decimals(errors: Any) -> int:

@@ -1,0 +1,168 @@
+"""Files that a command writes, whole or not at all, and files that it reads.
+
+An option that names a file to be written is checked before any work is done: what was collected
+must not be lost in the end.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._files import atomic_file
+from shuffledp.cli.options import OUTPUT, option
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from shuffledp.collecting._protocol import Protocol
+    from shuffledp.collecting.ledger import Ledger
+
+
+def _writable(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """A name in a folder that can be written to, or a pipe or a device."""
+    if path in (None, "-") or (Path(path).exists() and not Path(path).is_file()):
+        return path
+    folder = Path(path).absolute().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise click.ClickException(f"{path} cannot be written: no folder {folder} to write to.")
+    return path
+
+
+def _drawable(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """The name of a file that can be a picture, with matplotlib at hand."""
+    if path is not None:
+        from shuffledp.plotting._style import file_format, require_matplotlib
+
+        try:
+            file_format(path)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}.") from error
+        require_matplotlib()
+    return _writable(context, parameter, path)
+
+
+def output_option(
+    names: str, text: str, *, group: str = OUTPUT, dash: bool = False, **settings: Any
+) -> Callable[..., Any]:
+    """An option that names a file to be written; ``dash``: or - for standard output."""
+    kind = click.Path(dir_okay=False, writable=True, allow_dash=dash)
+    return option(names, kind, text, group=group, **{"callback": _writable, **settings})
+
+
+plot_option = output_option(
+    "--plot plot_file", "Draw a .png, .svg or .pdf file.", callback=_drawable
+)
+
+
+@contextmanager
+def written_file(path: str, *, replace: bool = True) -> Iterator[Path]:
+    """A file to write, which becomes ``path`` when the block ends without an error, and says so."""
+    with atomic_file(Path(path), replace=replace) as partial:
+        yield partial
+    click.echo(f"wrote {path}", err=True)
+
+
+def write_text(path: str, text: str, *, replace: bool = True) -> None:
+    """A text file."""
+    with written_file(path, replace=replace) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def as_csv(rows: Iterable[Sequence[Any]]) -> str:
+    """Every number as Python writes it, so that reading it back gives the same number."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def write_picture(path: str, ax: Axes) -> None:
+    """The figure of ``ax``, in the format of the file's suffix."""
+    from shuffledp import plotting
+
+    plotting.save(ax, path)
+    click.echo(f"wrote {path}", err=True)
+
+
+def write_protocol(path: str, protocol: Protocol) -> None:
+    """A new file. One that exists is left alone: reports may have been made with it."""
+    write_text(path, json.dumps(protocol.to_dict(), indent=2) + "\n", replace=False)
+
+
+def read_protocol(path: str) -> Protocol:
+    """The protocol of a file that ``--plan`` wrote."""
+    from shuffledp.collecting import protocol_from_dict
+
+    try:
+        return protocol_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as error:
+        raise click.ClickException(f"{path} is no protocol: {error}") from error
+
+
+def protocol_of_reports(path: str) -> Protocol:
+    """What a file of reports says of itself."""
+    from shuffledp.collecting import protocol_from_dict
+    from shuffledp.shuffling.files import open_reports
+
+    return protocol_from_dict(open_reports(path).header.protocol)
+
+
+def open_ledger(path: str) -> Ledger:
+    """The ledger of a file that exists, every line of it checked; its budget is in the first."""
+    from shuffledp.collecting.ledger import Ledger
+
+    with Path(path).open("rb") as file:
+        first = file.readline()
+    try:
+        content = json.loads(first)["content"]
+        budget = (content["epsilon"], content["delta"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise click.ClickException(f"{path} is no ledger: its first line has no budget") from error
+    return Ledger(path, budget)
+
+
+def read_matrix(path: str) -> Any:
+    """Rows from a .csv, .json (a list of rows) or .npy file, not yet checked to be probabilities."""
+    file = Path(path)
+    reader = _MATRIX_READERS.get(file.suffix.lower())
+    if reader is None:
+        known = ", ".join(_MATRIX_READERS)
+        raise click.UsageError(f"--matrix must be one of {known}, got {path!r}.")
+    try:
+        return reader(file)
+    except (ValueError, EOFError) as error:
+        raise click.UsageError(f"--matrix {path}: {error}.") from error
+
+
+def _matrix_of_csv(file: Path) -> list[list[float]]:
+    with file.open(newline="", encoding="utf-8-sig") as lines:
+        reader = csv.reader(lines)
+        return [_numbers(row, reader.line_num) for row in reader if row]
+
+
+def _numbers(row: list[str], line: int) -> list[float]:
+    try:
+        return [float(cell) for cell in row]
+    except ValueError as error:
+        raise ValueError(f"line {line}: {error}") from None
+
+
+def _matrix_of_npy(file: Path) -> Any:
+    import numpy as np
+
+    return np.load(file, allow_pickle=False)
+
+
+_MATRIX_READERS: dict[str, Callable[[Path], Any]] = {
+    ".csv": _matrix_of_csv,
+    ".json": lambda file: json.loads(file.read_text(encoding="utf-8")),
+    ".npy": _matrix_of_npy,
+}

@@ -1,0 +1,111 @@
+"""Questions to the accountant: the rounds that the options describe, and the answer in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp.cli.options import WHOLE, Given, Real, option, stacked, wrong_usage
+from shuffledp.cli.output import json_option, print_answer, print_json
+from shuffledp.cli.randomizers import randomizer_of, randomizer_options
+
+if TYPE_CHECKING:
+    from shuffledp.accounting.mechanism import Mechanism
+    from shuffledp.bound import Bound
+
+ROUNDS = "Rounds"
+ANALYSES = ("best", "exact", "blanket", "clones", "clones-2021", "strong")
+
+size_options = stacked(
+    option("--n", WHOLE, "Honest reports in one shuffle.", group=ROUNDS),
+    option("--rounds", WHOLE, "Adaptive rounds.  [default: 1]", group=ROUNDS, metavar="T"),
+    option(
+        "--population",
+        WHOLE,
+        "The n users are a fresh random cohort of so many, each round.",
+        group=ROUNDS,
+    ),
+)
+rounds_options = stacked(
+    size_options,
+    option(
+        "--analysis",
+        click.Choice(ANALYSES),
+        f"One of {', '.join(ANALYSES)}.",
+        group=ROUNDS,
+        default="best",
+        metavar="NAME",
+    ),
+    option(
+        "--tolerance",
+        Real(low=1e-7, high=0.5),
+        "Numerical looseness allowed, relative.",
+        group=ROUNDS,
+        default=1e-3,
+    ),
+)
+question_options = stacked(randomizer_options, rounds_options, json_option)
+
+
+def mechanism_of(given: Given) -> Mechanism:
+    """All rounds; errors of usage where the options do not describe any."""
+    if given.get("n") is None:
+        raise click.UsageError("Missing option '--n'.")
+    randomizer = randomizer_of(given)
+    from shuffledp import Shuffled
+
+    with wrong_usage():
+        one = Shuffled(
+            randomizer,
+            n=given["n"],
+            analysis=given.get("analysis", "best"),
+            population=given["population"],
+        )
+        return one * (given["rounds"] or 1)
+
+
+def ask(quantity: str, at: str, level: float, given: Given) -> None:
+    """``quantity`` (epsilon or delta) of all rounds where the other one, ``at``, is ``level``."""
+    mechanism = mechanism_of(given)
+    bound = getattr(mechanism, quantity)(**{at: level}, tolerance=given["tolerance"])
+    analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
+    if given["as_json"]:
+        print_json(quantity=quantity, lower=bound.lower, upper=bound.upper, analysis=analysis)
+        return
+    headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
+    print_answer(headline, certificate(mechanism, bound, analysis))
+
+
+def analysis_used(mechanism: Mechanism, epsilon: float) -> str:
+    """The analysis that is tightest for a round's share of a total ``epsilon``.
+
+    The analyses that apply form a chain, each below the next for every epsilon: the share matters
+    only where two of them agree, as all do from epsilon0 on, where delta is zero."""
+    from shuffledp import NoCertificateError, Shuffled
+    from shuffledp.accounting._curves.subsampled import subsampled_epsilon
+
+    ((part, rounds),) = mechanism.parts
+    assert isinstance(part, Shuffled)
+    inside = subsampled_epsilon(0.5 * part.randomizer.epsilon0, part.fraction)
+    try:
+        return part.analysis_at(min(epsilon / rounds, inside, 700.0))
+    except NoCertificateError:
+        return part.analysis
+
+
+def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, str]]:
+    """The two ends, what each means, the analysis that gave the upper one, and what was asked about."""
+    ((part, rounds),) = mechanism.parts
+    cohort = "" if part.population is None else f", a fresh cohort of {part.population:,} users"
+    high, low = rounded_up(bound.upper), rounded_down(bound.lower)
+    width = max(len(high), len(low))
+    return [
+        ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
+        ("lower", f"{low:<{width}}  no analysis can certify less"),
+        ("analysis", analysis),
+        ("randomizer", repr(part.randomizer)),
+        ("reports", f"{part.n:,} in each round{cohort}"),
+        ("rounds", f"{rounds:,}"),
+    ]
