@@ -6,7 +6,7 @@
 Each node holds one example. Its reply is one randomized report: no metrics, no counts, nothing else. The
 strategy stands where the shuffler stands: it must be run by somebody whom the clients trust to
 forget who sent what, since Flower's messages carry node ids up to that point. It draws cohorts
-securely, releases nothing unless the whole cohort has answered, keeps the privacy ledger and stops
+securely, releases nothing unless the whole cohort has answered, counts the privacy spent and stops
 before the budget is exceeded.
 """
 
@@ -26,8 +26,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from shuffledp import Shuffled
-from shuffledp.learning import Budget, Ledger, aggregate, parameter_count, randomize_gradient
-from shuffledp.learning._cohort import draw_cohort
+from shuffledp.learning import Budget, Spending, aggregate, parameter_count, randomize_gradient
+from shuffledp.learning._clients import draw_cohort
 from shuffledp.randomizers.privunit import PrivUnit
 
 POPULATION, COHORT, ROUNDS = 40, 30, 8
@@ -68,19 +68,19 @@ def train(message: Message, context: Context) -> Message:
 class ShuffledSGD(FedAvg):
     """One SGD step per round from the shuffled reports of a secure random cohort of fixed size."""
 
-    def __init__(self, net: nn.Module, ledger: Ledger, lr: float) -> None:
-        super().__init__(fraction_evaluate=0.0, min_available_nodes=ledger.round.population or 1)
-        self.net, self.ledger = net, ledger
+    def __init__(self, net: nn.Module, spending: Spending, lr: float) -> None:
+        super().__init__(fraction_evaluate=0.0, min_available_nodes=spending.round.population or 1)
+        self.net, self.spending = net, spending
         self.optimizer = torch.optim.SGD(net.parameters(), lr=lr)
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        self.ledger.spend()  # refuses before anybody is asked
+        self.spending.spend()  # refuses before anybody is asked
         nodes = list(grid.get_node_ids())
-        if len(nodes) != self.ledger.round.population:
-            raise RuntimeError(f"{len(nodes)} nodes, the ledger is for {self.ledger.round}")
-        drawn = draw_cohort(len(nodes), self.ledger.round.n, None).tolist()
+        if len(nodes) != self.spending.round.population:
+            raise RuntimeError(f"{len(nodes)} nodes, the budget is for {self.spending.round}")
+        drawn = draw_cohort(len(nodes), self.spending.round.n, None).tolist()
         record = RecordDict({self.arrayrecord_key: arrays, self.configrecord_key: config})
         asked = [nodes[index] for index in drawn]
         return list(self._construct_messages(record, asked, MessageType.TRAIN))
@@ -92,13 +92,13 @@ class ShuffledSGD(FedAvg):
         reports = [
             reply.content["report"]["report"].numpy() for reply in replies if reply.has_content()
         ]
-        if len(reports) != self.ledger.round.n:
+        if len(reports) != self.spending.round.n:
             return None, None  # an incomplete crowd hides less: nothing is released
-        self.ledger = self.ledger.spend()
+        self.spending = self.spending.spend()
         parameters = list(self.net.parameters())
         # The order of arrival would show in the rounding of the mean: a secure random one instead.
         shuffled = np.stack(reports)[draw_cohort(len(reports), len(reports), None).numpy()]
-        estimate = aggregate(shuffled, self.ledger.round.randomizer, like=parameters)
+        estimate = aggregate(shuffled, self.spending.round.randomizer, like=parameters)
         for parameter, part in zip(parameters, estimate, strict=True):
             parameter.grad = part
         self.optimizer.step()
@@ -112,13 +112,13 @@ server = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     net = model()
     one = Shuffled(RANDOMIZER, n=COHORT).sampled_from(POPULATION)
-    strategy = ShuffledSGD(net, Ledger(one, budget=BUDGET), lr=0.2)
+    strategy = ShuffledSGD(net, Spending(one, budget=BUDGET), lr=0.2)
     strategy.start(grid, ArrayRecord(net.state_dict()), num_rounds=ROUNDS)
     points, labels = people().tensors
     with torch.no_grad():
         accuracy = float((net(points).argmax(dim=1) == labels).double().mean())
-    spent = strategy.ledger.epsilon(delta=BUDGET.delta).upper
-    print(f"{strategy.ledger.spent} rounds, accuracy {accuracy:.2f}, epsilon {spent:.2f}")
+    spent = strategy.spending.epsilon(delta=BUDGET.delta).upper
+    print(f"{strategy.spending.spent} rounds, accuracy {accuracy:.2f}, epsilon {spent:.2f}")
 
 
 if __name__ == "__main__":

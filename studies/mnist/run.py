@@ -91,7 +91,7 @@ class Run:
             evaluate=lambda model: {"accuracy": accuracy(model, inputs, labels)},
             every=self.every,
         )
-        epsilon = trainer.ledger.upper_epsilon(delta=DELTA)
+        epsilon = trainer.spending.upper_epsilon(delta=DELTA)
         curve = [
             [self.name, self.epsilon, self.seed, row["round"], row["accuracy"]]
             for row in trainer.history

@@ -4,7 +4,7 @@ import pytest
 
 from shuffledp import KaryRandomizedResponse, LocalRandomizer, Shuffled
 from shuffledp.errors import BudgetExceededError
-from shuffledp.learning._budget import Budget, Ledger, epsilon0_for, rounds_for
+from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for
 from shuffledp.randomizers.privunit import PrivUnit
 
 ONE = Shuffled(LocalRandomizer(1.0), n=300).sampled_from(1000)
@@ -40,38 +40,47 @@ def test_epsilon0_for_meets_the_target_and_a_larger_one_does_not():
     assert certified(local) <= 1.0 < certified(1.02 * local)
 
 
-def test_the_ledger_states_the_epsilon_of_its_rounds():
-    ledger = Ledger(ONE).spend(3).spend()
-    assert ledger.spent == 4
-    assert ledger.epsilon(delta=1e-5) == (4 * ONE).epsilon(delta=1e-5)
-    assert ledger.upper_epsilon(delta=1e-5) == ledger.epsilon(delta=1e-5).upper
+def test_the_spending_states_the_epsilon_of_its_rounds():
+    spending = Spending(ONE).spend(3).spend()
+    assert spending.spent == 4
+    assert spending.epsilon(delta=1e-5) == (4 * ONE).epsilon(delta=1e-5)
+    assert spending.upper_epsilon(delta=1e-5) == spending.epsilon(delta=1e-5).upper
 
 
 def test_nothing_spent_is_perfectly_private():
-    assert float(Ledger(ONE).epsilon(delta=0.0)) == Ledger(ONE).upper_epsilon(delta=0.0) == 0.0
+    assert float(Spending(ONE).epsilon(delta=0.0)) == Spending(ONE).upper_epsilon(delta=0.0) == 0.0
 
 
 def test_the_budget_is_spent_to_the_last_round_and_no_further():
     budget = Budget(epsilon=0.3, delta=1e-5)
-    ledger = Ledger(ONE, budget=budget)
-    left = ledger.rounds_left
-    spent = ledger.spend(int(left))
+    spending = Spending(ONE, budget=budget)
+    left = spending.rounds_left
+    spent = spending.spend(int(left))
     assert spent.rounds_left == 0
     assert spent.upper_epsilon(delta=1e-5) <= 0.3
     with pytest.raises(BudgetExceededError, match=f"after {int(left)} would exceed epsilon = 0.3"):
         spent.spend()
 
 
+def test_the_budget_is_calibrated_once_and_asking_computes_nothing(monkeypatch):
+    spending = Spending(ONE, budget=Budget(epsilon=0.3, delta=1e-5))
+    allowed = rounds_for(ONE, epsilon=0.3, delta=1e-5)
+    monkeypatch.setattr("shuffledp.learning._budget.rounds_for", None)
+    assert (spending.rounds_allowed, spending.rounds_left) == (allowed, allowed)
+    assert spending.spend(2).spend().rounds_left == allowed - 3
+    assert spending.having_spent(allowed + 7).rounds_left == 0
+
+
 @pytest.mark.parametrize("rounds", [-1, 0.5])
 def test_rounds_cannot_be_taken_back(rounds):
     with pytest.raises(ValueError, match="rounds must be"):
-        Ledger(ONE).spend(3).spend(rounds)
+        Spending(ONE).spend(3).spend(rounds)
     with pytest.raises(ValueError, match="spent must be"):
-        Ledger(ONE, spent=rounds)
+        Spending(ONE, spent=rounds)
 
 
 def test_without_a_budget_there_is_no_end():
-    assert Ledger(ONE).rounds_left == float("inf")
+    assert Spending(ONE).rounds_left == float("inf")
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-5), (-1.0, 1e-5), (1.0, 2.0), (1.0, -0.1)])

@@ -9,8 +9,8 @@ import torch
 from torch.utils.data import Dataset, TensorDataset
 
 from shuffledp._randomness.words import GeneratorWords
-from shuffledp.learning import _cohort as cohort
-from shuffledp.learning._cohort import ClientData, draw_cohort
+from shuffledp.learning import _clients as clients
+from shuffledp.learning._clients import ClientData, draw_cohort
 
 CPU = torch.device("cpu")
 
@@ -24,7 +24,7 @@ def chi_square_of_subsets(draw):
 
 def test_all_cohorts_are_equally_likely_with_secure_words(monkeypatch):
     words = GeneratorWords(np.random.default_rng(1))  # the same words every time
-    monkeypatch.setattr(cohort, "source", lambda: words)
+    monkeypatch.setattr(clients, "source", lambda: words)
     assert chi_square_of_subsets(lambda: draw_cohort(8, 3, None)) < 130
 
 
@@ -49,7 +49,7 @@ def test_all_orders_of_a_cohort_are_equally_likely_also_when_it_is_everybody(
 ):
     """The order in which reports are added shows in the rounding, so it must be the shuffler's."""
     words = GeneratorWords(np.random.default_rng(3))
-    monkeypatch.setattr(cohort, "source", lambda: words)
+    monkeypatch.setattr(clients, "source", lambda: words)
     generator = None if secure else torch.Generator().manual_seed(4)
     assert chi_square_of_orders(lambda: draw_cohort(4, size, generator), 4, size) < 80
 
@@ -62,7 +62,7 @@ def test_a_tie_that_matters_is_drawn_again(monkeypatch, tied):
         def draw(self, count):
             return next(self.draws)
 
-    monkeypatch.setattr(cohort, "source", Tied)
+    monkeypatch.setattr(clients, "source", Tied)
     assert draw_cohort(4, 1, None).tolist() == [1]
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from shuffledp.learning._gradients import (
+from shuffledp.learning._clients import (
     PerExampleGradients,
     flattened,
     shaped_like,

@@ -98,7 +98,7 @@ def test_the_accountant_is_attached():
     run = trainer(cohort=100)
     target = {"epsilon": 1.0, "delta": 1e-5}
     rounds = run.rounds_for(**target)
-    assert float((rounds * run.ledger.round).epsilon(delta=1e-5)) <= 1.0
+    assert float((rounds * run.spending.round).epsilon(delta=1e-5)) <= 1.0
     # Asked the other way round, the same number of rounds gives this epsilon0 back.
     assert run.epsilon0_for(**target, rounds=rounds) == pytest.approx(2.0, rel=0.05)
 
@@ -112,11 +112,11 @@ def test_the_history_holds_round_epsilon_and_what_was_measured():
 
 def test_a_run_beyond_the_budget_is_refused_before_anything_is_sent():
     run = trainer(budget=BUDGET)
-    allowed, before = int(run.ledger.rounds_left), weights(run)
+    allowed, before = int(run.spending.rounds_left), weights(run)
     with pytest.raises(BudgetExceededError):
         run.run(allowed + 1)
     assert torch.equal(weights(run), before)
-    assert run.ledger.spent == 0
+    assert run.spending.spent == 0
     run.run(allowed)
     with pytest.raises(BudgetExceededError, match="0 left"):
         run.step()
@@ -133,7 +133,7 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(tmp_path):
     resumed.run(2, evaluate=accuracy, every=1)
     assert torch.equal(weights(whole), weights(resumed))
     assert whole.history.rows == resumed.history.rows
-    assert whole.ledger == resumed.ledger
+    assert whole.spending == resumed.spending
 
 
 def test_seeded_runs_repeat_and_secure_runs_do_not():
@@ -190,7 +190,7 @@ def test_a_second_ctrl_c_ends_at_once_and_keeps_the_checkpoint_before(tmp_path):
     assert run.rounds == 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     resumed = trainer(seed=None).load(path)
-    assert (resumed.rounds, resumed.ledger.spent) == (2, 4)  # one of these two was sent
+    assert (resumed.rounds, resumed.spending.spent) == (2, 4)  # one of these two was sent
 
 
 def test_training_works_outside_the_main_thread():
@@ -214,7 +214,7 @@ def test_a_crash_charges_a_secure_run_for_the_rounds_that_may_be_lost(tmp_path):
         run.run(9, evaluate=crash, every=1, checkpoint=path, checkpoint_every=3)
     resumed = trainer(seed=None).load(path)
     assert resumed.rounds == 3
-    assert resumed.ledger.spent == 6 >= run.ledger.spent
+    assert resumed.spending.spent == 6 >= run.spending.spent
 
 
 def test_a_crash_before_the_first_checkpoint_of_a_run_is_charged_too(tmp_path):
@@ -227,21 +227,21 @@ def test_a_crash_before_the_first_checkpoint_of_a_run_is_charged_too(tmp_path):
     with pytest.raises(RuntimeError):
         run.run(4, evaluate=crash, every=4, checkpoint=path, checkpoint_every=5)
     resumed = trainer(seed=None).load(path)
-    assert (resumed.rounds, resumed.ledger.spent) == (2, 5)
-    assert run.ledger.spent == 4
+    assert (resumed.rounds, resumed.spending.spent) == (2, 5)
+    assert run.spending.spent == 4
 
 
 def test_a_crash_charges_a_repeatable_run_nothing_more(tmp_path):
     run = trainer().run(2)
     run.save(tmp_path / "checkpoint", in_flight=4)
-    assert trainer().load(tmp_path / "checkpoint").ledger.spent == 2
+    assert trainer().load(tmp_path / "checkpoint").spending.spent == 2
 
 
 def test_a_trainer_that_goes_back_is_charged_for_what_it_had_sent(tmp_path):
     run = trainer(seed=None).run(3, checkpoint=tmp_path / "checkpoint").run(2)
     run.load(tmp_path / "checkpoint").run(1)
     assert run.rounds == 4
-    assert run.ledger.spent >= 6  # three, two that were undone, one
+    assert run.spending.spent >= 6  # three, two that were undone, one
 
 
 def test_a_secure_run_goes_on_writing_the_checkpoint_that_it_came_from(tmp_path):
@@ -249,7 +249,7 @@ def test_a_secure_run_goes_on_writing_the_checkpoint_that_it_came_from(tmp_path)
     trainer(seed=None).run(3, checkpoint=path)
     trainer(seed=None).load(path).run(2)
     again = trainer(seed=None).load(path)
-    assert (again.rounds, again.ledger.spent) == (5, 5)
+    assert (again.rounds, again.spending.spent) == (5, 5)
 
 
 def test_a_seeded_run_leaves_the_checkpoint_that_it_came_from(tmp_path):
@@ -259,10 +259,10 @@ def test_a_seeded_run_leaves_the_checkpoint_that_it_came_from(tmp_path):
     assert trainer().load(path).rounds == 3
 
 
-def test_a_loaded_ledger_keeps_to_the_budget(tmp_path):
+def test_a_loaded_checkpoint_keeps_to_the_budget(tmp_path):
     path = tmp_path / "checkpoint"
     spent = trainer(budget=BUDGET, seed=None)
-    allowed = int(spent.ledger.rounds_left)
+    allowed = int(spent.spending.rounds_left)
     spent.save(path, in_flight=allowed)
     resumed = trainer(budget=BUDGET, seed=None).load(path)
     before = weights(resumed)
@@ -274,7 +274,7 @@ def test_a_loaded_ledger_keeps_to_the_budget(tmp_path):
 def test_a_clean_end_charges_nothing_more(tmp_path):
     path = tmp_path / "checkpoint"
     trainer(seed=None).run(4, checkpoint=path, checkpoint_every=2)
-    assert trainer(seed=None).load(path).ledger.spent == 4
+    assert trainer(seed=None).load(path).spending.spent == 4
 
 
 def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path):
@@ -371,7 +371,7 @@ def test_a_non_finite_gradient_is_named_and_nothing_is_spent():
     run = trainer(dataset=TensorDataset(points, labels))
     with pytest.raises(ValueError, match="gradients must be finite: client 0 of this cohort"):
         run.step()
-    assert run.ledger.spent == 0
+    assert run.spending.spent == 0
 
 
 def test_wrong_arguments_are_named():

@@ -15,7 +15,7 @@ except ImportError as error:
     raise ImportError('shuffledp.learning needs PyTorch: pip install "shuffledp[learn]"') from error
 
 from shuffledp.errors import BudgetExceededError
-from shuffledp.learning._budget import Budget, Ledger, epsilon0_for, rounds_for
+from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for
 from shuffledp.learning._history import History
 from shuffledp.learning._reports import aggregate, parameter_count, randomize_gradient
 from shuffledp.learning._trainer import ShuffledTrainer
@@ -27,8 +27,8 @@ __all__ = [
     "Budget",
     "BudgetExceededError",
     "History",
-    "Ledger",
     "ShuffledTrainer",
+    "Spending",
     "aggregate",
     "epsilon0_for",
     "load_mnist",

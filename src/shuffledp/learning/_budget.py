@@ -6,16 +6,17 @@ covers. All numbers are certified upper bounds for substitution neighbours: one 
 
 >>> from shuffledp import LocalRandomizer, Shuffled
 >>> one = Shuffled(LocalRandomizer(2.0), n=2_000).sampled_from(60_000)
->>> ledger = Ledger(one, budget=Budget(epsilon=0.5, delta=1e-5)).spend(100)
->>> float(ledger.epsilon(delta=1e-5)) < 0.2, ledger.rounds_left > 1_000
+>>> spending = Spending(one, budget=Budget(epsilon=0.5, delta=1e-5)).spend(100)
+>>> float(spending.epsilon(delta=1e-5)) < 0.2, spending.rounds_left > 1_000
 (True, True)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+import math
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from shuffledp import _validate
 from shuffledp.accounting.calibration import calibrate
@@ -33,20 +34,26 @@ class Budget:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _validate.positive("epsilon", self.epsilon))
-        delta = _validate.probability("delta", self.delta)
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", _validate.probability("delta", self.delta))
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """``spent`` rounds of one mechanism, within a ``budget`` if there is one."""
+class Spending:
+    """``spent`` rounds of one mechanism, within a ``budget`` if there is one.
+
+    ``rounds_allowed`` is what the budget allows in all (inf without one). It is a calibration, which
+    is run once, when the spending begins."""
 
     round: Shuffled
     spent: int = 0
     budget: Budget | None = None
+    rounds_allowed: float = field(init=False, default=math.inf)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spent", _validate.count("spent", self.spent, least=0))
+        if self.budget is not None:
+            most = rounds_for(self.round, epsilon=self.budget.epsilon, delta=self.budget.delta)
+            object.__setattr__(self, "rounds_allowed", most)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -59,18 +66,15 @@ class Ledger:
 
     def upper_epsilon(self, *, delta: float) -> float:
         """Its upper end alone, cheaper: what progress shows."""
-        return _upper_epsilon(self.round, self.spent, delta)
+        return self.mechanism.upper_epsilon(delta=delta) if self.spent else 0.0
 
     @property
     def rounds_left(self) -> float:
         """How many more rounds the budget allows (inf without a budget)."""
-        if self.budget is None:
-            return float("inf")
-        allowed = rounds_for(self.round, epsilon=self.budget.epsilon, delta=self.budget.delta)
-        return max(0, allowed - self.spent)
+        return max(0, self.rounds_allowed - self.spent)
 
-    def spend(self, rounds: int = 1) -> Ledger:
-        """The ledger after so many more rounds. BudgetExceededError if they are too many."""
+    def spend(self, rounds: int = 1) -> Self:
+        """What is spent after so many more rounds. BudgetExceededError if they are too many."""
         more = _validate.count("rounds", rounds, least=0)
         if more > self.rounds_left:
             assert self.budget is not None
@@ -80,15 +84,15 @@ class Ledger:
                 f"{self.rounds_left:g} left",
                 budget=(self.budget.epsilon, self.budget.delta),
             )
-        return replace(self, spent=self.spent + more)
+        return self.having_spent(self.spent + more)
+
+    def having_spent(self, rounds: int) -> Self:
+        """The same budget after so many rounds in all, which may be more than it allows."""
+        after = copy(self)  # not replace(): nothing is calibrated again
+        object.__setattr__(after, "spent", _validate.count("rounds", rounds, least=0))
+        return after
 
 
-@lru_cache(maxsize=1024)
-def _upper_epsilon(round: Shuffled, rounds: int, delta: float) -> float:
-    return (round * rounds).upper_epsilon(delta=delta) if rounds else 0.0
-
-
-@lru_cache(maxsize=64)
 def rounds_for(round: Shuffled, *, epsilon: float, delta: float) -> int:
     """The most rounds of this mechanism that are (epsilon, delta)-DP together; 0 if not even one is."""
     if round.upper_epsilon(delta=delta) > epsilon:

@@ -1,4 +1,4 @@
-"""Checkpoints: everything needed to go on as if nothing had happened.
+"""To stop and to go on: checkpoints, and a Ctrl-C that waits for one.
 
 A crash leaves no half checkpoint, but it can lose rounds whose reports were already sent: their privacy
 is spent. If the run is not repeatable (secure randomness), a checkpoint written *during* a run therefore
@@ -14,8 +14,12 @@ gradients as they are.
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 import torch
 
@@ -67,3 +71,33 @@ def restore_random_state(state: dict[str, Any], generator: torch.Generator | Non
         torch.set_rng_state(state["cpu"])
         if len(state["cuda"]) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(state["cuda"])
+
+
+class Interruptible:
+    """Ctrl-C waits for the end of a round, so that model, spending and checkpoint agree.
+
+    Inside the block the first one only sets ``asked``; the second one interrupts at once. Outside the
+    main thread, where no handler can be set, it does nothing."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Callable[[int, FrameType | None], Any] | int | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

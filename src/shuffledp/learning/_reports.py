@@ -25,7 +25,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from shuffledp.learning._gradients import flattened, shaped_like, trainable
+from shuffledp.learning._clients import flattened, shaped_like, trainable
 from shuffledp.learning._privunit_device import report_sum
 from shuffledp.randomizers.privunit import PrivUnit
 from shuffledp.randomizers.vectors import VectorRandomizer

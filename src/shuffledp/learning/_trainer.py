@@ -6,7 +6,7 @@ client i at the current model:
     report_i = randomizer(clip(g_i)),   estimate = mean of the de-biased reports,   step, project.
 
 A round releases the new model and nothing else, and the model is computed from the shuffled reports
-(``learning.cohort``) and earlier models: momentum, schedules, projection and averages of iterates cost
+(``_clients``) and earlier models: momentum, schedules, projection and averages of iterates cost
 no privacy. The certified epsilon holds even for somebody who sees all the shuffled reports.
 
 Three things it does not cover. ``evaluate`` must look at data that may be looked at: the clients' losses
@@ -24,14 +24,14 @@ gradient that is not finite) says something about it.
 ...     optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
 ...     budget=Budget(epsilon=1.0, delta=1e-5),
 ... )
->>> trainer.run(2).ledger.spent, float(trainer.epsilon(delta=1e-5)) < 1.0
+>>> trainer.run(2).spending.spent, float(trainer.epsilon(delta=1e-5)) < 1.0
 (2, True)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,11 +43,16 @@ from shuffledp._progress import Progress
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
 from shuffledp.learning import _checkpoint as checkpoints
-from shuffledp.learning._budget import Budget, Ledger, epsilon0_for, rounds_for
-from shuffledp.learning._cohort import ClientData, draw_cohort
-from shuffledp.learning._gradients import Loss, PerExampleGradients, shaped_like, trainable
+from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for
+from shuffledp.learning._clients import (
+    ClientData,
+    Loss,
+    PerExampleGradients,
+    draw_cohort,
+    shaped_like,
+    trainable,
+)
 from shuffledp.learning._history import History
-from shuffledp.learning._interrupt import Interruptible
 from shuffledp.learning._reports import parameter_count, refuse_non_finite, simulated_sum
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -101,7 +106,7 @@ class ShuffledTrainer:
             )
         _refuse_other_parameters(optimizer, self._parameters)
         one = Shuffled(randomizer, n=size).sampled_from(self._data.population)
-        self.ledger = Ledger(one, budget=budget)
+        self.spending = Spending(one, budget=budget)
         self.history = self._history([])
         self.projection = (
             None if projection is None else _validate.positive("projection", projection)
@@ -112,25 +117,25 @@ class ShuffledTrainer:
         self._resumed: Path | None = None
 
     def _history(self, rows: list[dict[str, float]]) -> History:
-        budget = self.ledger.budget
+        budget = self.spending.budget
         return History(rows, delta=None if budget is None else budget.delta)
 
     @property
     def randomizer(self) -> VectorRandomizer:
-        found: VectorRandomizer = self.ledger.round.randomizer
+        found: VectorRandomizer = self.spending.round.randomizer
         return found
 
     @property
     def cohort(self) -> int:
-        return self.ledger.round.n
+        return self.spending.round.n
 
     def epsilon(self, *, delta: float) -> Bound:
         """The certified epsilon of all rounds so far."""
-        return self.ledger.epsilon(delta=delta)
+        return self.spending.epsilon(delta=delta)
 
     def rounds_for(self, *, epsilon: float, delta: float) -> int:
         """The most rounds, from the first one on, that are (epsilon, delta)-DP."""
-        return rounds_for(self.ledger.round, epsilon=epsilon, delta=delta)
+        return rounds_for(self.spending.round, epsilon=epsilon, delta=delta)
 
     def epsilon0_for(self, *, epsilon: float, delta: float, rounds: int) -> float:
         """The largest epsilon0 of a randomizer like this one for which so many rounds are."""
@@ -151,10 +156,10 @@ class ShuffledTrainer:
 
     def step(self) -> None:
         """One round. Nothing is sent if the budget does not allow it."""
-        after = self.ledger.spend()
+        after = self.spending.spend()
         total = self._reports(draw_cohort(self._data.population, self.cohort, self.generator))
-        # From here on reports have been sent: the ledger counts the round whatever happens next.
-        self.ledger = after
+        # From here on reports have been sent: the round counts whatever happens next.
+        self.spending = after
         self._update(total / self.cohort)
         self.rounds += 1
 
@@ -198,7 +203,7 @@ class ShuffledTrainer:
         on a terminal. A secure run that was loaded from a checkpoint goes on writing there unless
         another is named."""
         todo = _validate.count("rounds", rounds, least=0)
-        self.ledger.spend(todo)  # refuse at once what the budget will not allow
+        self.spending.spend(todo)  # refuse at once what the budget will not allow
         _validate.count("every", every)
         _validate.count("checkpoint_every", checkpoint_every)
         last = self.rounds + todo
@@ -207,7 +212,7 @@ class ShuffledTrainer:
             # Before anything is sent: a crash must not forget the rounds that follow.
             self.save(checkpoint, in_flight=min(todo, _until(self.rounds, checkpoint_every)))
         with (
-            Interruptible() as interrupt,
+            checkpoints.Interruptible() as interrupt,
             Progress(todo, what="rounds", shown=progress) as line,
         ):
             for _ in range(todo):
@@ -227,8 +232,8 @@ class ShuffledTrainer:
 
     def _record(self, evaluate: Evaluate | None) -> None:
         row: dict[str, float] = {"round": self.rounds}
-        if self.ledger.budget is not None:
-            row["epsilon"] = self.ledger.upper_epsilon(delta=self.ledger.budget.delta)
+        if self.spending.budget is not None:
+            row["epsilon"] = self.spending.upper_epsilon(delta=self.spending.budget.delta)
         measured = {} if evaluate is None else evaluate(self.model)
         self.history.add({**row, **measured, **row})  # round and epsilon are ours to say
 
@@ -242,7 +247,7 @@ class ShuffledTrainer:
             "random": checkpoints.random_state(self.generator),
             "settings": self._settings(),
             "rounds": self.rounds,
-            "spent": self.ledger.spent,
+            "spent": self.spending.spent,
             "in_flight": in_flight,
             "history": self.history.rows,
         }
@@ -253,7 +258,7 @@ class ShuffledTrainer:
 
         A seeded run goes on exactly as it would have. A secure one is charged for the rounds that may
         have been lost in a crash, and for those that this trainer has run (see
-        ``learning.checkpoint``)."""
+        ``_checkpoint``)."""
         state = checkpoints.read(path)
         checkpoints.refuse_other_randomness(state["random"], self.generator)
         if state["settings"] != self._settings():
@@ -267,8 +272,8 @@ class ShuffledTrainer:
             self.scheduler.load_state_dict(state["scheduler"])
         secure = self.generator is None
         # Going back takes no report back: what this trainer sent before stays spent.
-        more = state["in_flight"] + self.ledger.spent if secure else 0
-        self.ledger = replace(self.ledger, spent=state["spent"] + more)
+        more = state["in_flight"] + self.spending.spent if secure else 0
+        self.spending = self.spending.having_spent(state["spent"] + more)
         self.rounds, self.history = state["rounds"], self._history(state["history"])
         self._resumed = Path(path) if secure else None
         return self
@@ -276,7 +281,7 @@ class ShuffledTrainer:
     def _settings(self) -> str:
         """What must be the same for a checkpoint to fit."""
         chunk = "" if self.generator is None else f", chunk={self._chunk}"
-        return f"{self.ledger.round!r}, projection={self.projection!r}{chunk}"
+        return f"{self.spending.round!r}, projection={self.projection!r}{chunk}"
 
 
 def _until(rounds: int, every: int) -> int:

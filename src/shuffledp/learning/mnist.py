@@ -18,6 +18,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from shuffledp import _validate
+from shuffledp._files import write_bytes
 
 MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -75,7 +76,7 @@ def _original(folder: Path, name: str, download: bool) -> bytes:
         data = _fetched(f"{name}.gz")
         unpacked = _checked(name, gzip.decompress(data), packed)
         folder.mkdir(parents=True, exist_ok=True)
-        packed.write_bytes(data)
+        write_bytes(packed, data)
         return unpacked
     return _checked(name, gzip.decompress(packed.read_bytes()), packed)
 

@@ -166,7 +166,7 @@ def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrai
     checkpoint = given["checkpoint"]
     if checkpoint is not None and Path(checkpoint).exists():
         trainer.load(checkpoint)
-    left = min(given["rounds"] - trainer.rounds, trainer.ledger.rounds_left)
+    left = min(given["rounds"] - trainer.rounds, trainer.spending.rounds_left)
     return trainer.run(
         max(0, int(left)),
         evaluate=_accuracy(given["test_data"], layout),
@@ -217,7 +217,7 @@ def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool)
         answer = {"lower": bound.lower, "upper": bound.upper, "accuracy": accuracy}
         print_json(**answer, **facts, epsilon0=trainer.randomizer.epsilon0)
         return
-    one = trainer.ledger.round
+    one = trainer.spending.round
     measured = [] if accuracy is None else [("accuracy", f"{accuracy:.4f} on {given['test_data']}")]
     print_answer(
         f"epsilon <= {rounded_up(bound.upper)} at delta = {written(given['delta'])} "
