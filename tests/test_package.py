@@ -1,11 +1,15 @@
 """The package itself: what it exports, and that importing it is cheap."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import shuffledp as sdp
+
+ROOT = Path(sdp.__file__).parent
 
 
 def test_every_public_name_can_be_had_and_is_listed() -> None:
@@ -15,8 +19,9 @@ def test_every_public_name_can_be_had_and_is_listed() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no_such_thing"):
-        _ = sdp.no_such_thing
+    name = "no_such_thing"
+    with pytest.raises(AttributeError, match=name):
+        getattr(sdp, name)
 
 
 def test_importing_the_package_loads_neither_numpy_nor_scipy() -> None:
@@ -31,3 +36,35 @@ def test_an_answer_needs_numpy_alone() -> None:
         "sys.exit(bool('scipy' in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_accountant_loads_no_sampler() -> None:
+    code = (
+        "import sys, shuffledp as sdp;"
+        "sdp.Shuffled(sdp.Facts(epsilon0=1.0), n=1000).epsilon(delta=1e-6);"
+        "rooms = ('shuffledp.randomizers', 'shuffledp._randomness');"
+        "sys.exit(any(name.startswith(rooms) for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_accountant_never_asks_what_a_randomizer_is() -> None:
+    rooms = [ROOT / "accounting", ROOT / "_certified", ROOT / "facts.py", ROOT / "bound.py"]
+    for path in (
+        path for room in rooms for path in (room.rglob("*.py") if room.is_dir() else [room])
+    ):
+        text = path.read_text(encoding="utf-8")
+        assert "shuffledp.randomizers" not in text, path
+        assert "getattr(randomizer" not in text, path
+
+
+def test_a_module_without_an_underscore_is_the_home_of_a_public_name() -> None:
+    """Programs (the command line and the papers) are no library: nothing in them is for import."""
+    stubs = [stub.read_text(encoding="utf-8") for stub in ROOT.rglob("*.pyi")]
+    inits = [init.read_text(encoding="utf-8") for init in ROOT.rglob("__init__.py")]
+    homes = set(re.findall(r"^ *from (shuffledp[\w.]*) import", "\n".join(stubs + inits), re.M))
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        private = any(part.startswith("_") for part in parts)
+        if not private and parts[0] not in ("cli", "papers"):
+            assert ".".join(("shuffledp", *parts)) in homes, path

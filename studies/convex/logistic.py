@@ -26,9 +26,8 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from shuffledp.learning import ShuffledTrainer
-from shuffledp.randomizers.l1 import L1Randomizer
-from shuffledp.randomizers.linf import LInfinityRandomizer
 from shuffledp.randomizers.privunit import PrivUnit
+from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 
 CLIENTS, DIMENSION, COHORT = 2_000, 10, 500
 EPSILON0 = 1.0

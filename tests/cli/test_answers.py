@@ -12,9 +12,9 @@ import pytest
 from click.testing import Result
 
 import shuffledp as sdp
+from shuffledp import HadamardResponse, SubsetSelection
 from shuffledp.accounting._analyses import NAMES
 from shuffledp.cli.questions import ANALYSES
-from shuffledp.randomizers import HadamardResponse, SubsetSelection
 
 Run = Callable[..., Result]
 

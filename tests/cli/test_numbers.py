@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from click.testing import Result
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp.cli.options import WHOLE, Real

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from shuffledp import KaryRandomizedResponse
 from shuffledp.collecting.baselines import (
     analytic_gaussian_sigma,
     central_baseline,
@@ -17,7 +18,6 @@ from shuffledp.collecting.baselines import (
 )
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol, SumProtocol
-from shuffledp.randomizers import KaryRandomizedResponse
 
 
 @cache

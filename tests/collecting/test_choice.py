@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.collecting import _choice as choice
@@ -15,7 +16,6 @@ from shuffledp.collecting._protocol import certified_epsilon, tolerance_for
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
 from shuffledp.errors import NoCertificateError
-from shuffledp.randomizers import KaryRandomizedResponse
 
 PLANS = [
     {"epsilon": 1.0, "delta": 1e-6, "n": 1, "rounds": 1},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shuffledp import KaryRandomizedResponse, LocalRandomizer
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting import protocol_from_dict
@@ -21,7 +22,6 @@ from shuffledp.collecting._choice import (
 )
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError
-from shuffledp.randomizers import KaryRandomizedResponse, LocalRandomizer
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding
 
 ANIMALS = ("cat", "dog", "fish", "bird", "newt")

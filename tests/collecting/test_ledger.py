@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting import _log
 from shuffledp.collecting._log import locked
@@ -25,7 +26,6 @@ from shuffledp.errors import (
     TornLineWarning,
     WeakerPrivacyWarning,
 )
-from shuffledp.randomizers import KaryRandomizedResponse
 
 SOURCE = Path(__file__).parents[2] / "src"
 BUDGET = (0.43, 1e-6)
@@ -208,7 +208,7 @@ from shuffledp.collecting import _log as chained_log
 from shuffledp.errors import BudgetExceededError
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.randomizers import KaryRandomizedResponse
+from shuffledp import KaryRandomizedResponse
 
 answer = KaryRandomizedResponse(k=4, epsilon0=1.5)
 survey = HistogramProtocol(range(4), epsilon=0.3, delta=1e-6, n=1000, randomizer=answer)

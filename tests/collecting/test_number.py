@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shuffledp import KaryRandomizedResponse
 from shuffledp.collecting import protocol_from_dict
 from shuffledp.collecting._choice import best_levels, calibrated_response, relative_variance
 from shuffledp.collecting.number import MeanProtocol, NumberProtocol, SumProtocol
 from shuffledp.errors import DomainError
-from shuffledp.randomizers import KaryRandomizedResponse
 from shuffledp.randomizers.laplace import DiscreteLaplace
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding
 

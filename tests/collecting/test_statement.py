@@ -8,11 +8,11 @@ from functools import cache
 
 import pytest
 
+from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.statement import honest_reports, state_privacy
 from shuffledp.errors import WeakerPrivacyWarning
-from shuffledp.randomizers import KaryRandomizedResponse
 
 
 @cache

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from shuffledp.learning._reports import simulated_sum
-from shuffledp.randomizers.l1 import L1Randomizer
-from shuffledp.randomizers.linf import LInfinityRandomizer
 from shuffledp.randomizers.privunit import PrivUnit
+from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 
 # Randomizer, its constant c, and max(d^(1 - 2/p), 1) as a power of d.
 KINDS = [(PrivUnit, 14.0, 0), (LInfinityRandomizer, 4.0, 1), (L1Randomizer, 4.0, 0)]

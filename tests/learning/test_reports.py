@@ -18,9 +18,8 @@ from shuffledp.learning._reports import (
     refuse_non_finite,
     simulated_sum,
 )
-from shuffledp.randomizers.l1 import L1Randomizer
-from shuffledp.randomizers.linf import LInfinityRandomizer
 from shuffledp.randomizers.privunit import PrivUnit
+from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 
 RANDOMIZERS = [
     PrivUnit(6, 3.0, radius=2.0),

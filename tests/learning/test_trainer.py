@@ -13,9 +13,8 @@ from torch.utils.data import TensorDataset
 
 from shuffledp import Shuffled
 from shuffledp.learning import Budget, BudgetExceededError, ShuffledTrainer, parameter_count
-from shuffledp.randomizers.l1 import L1Randomizer
-from shuffledp.randomizers.linf import LInfinityRandomizer
 from shuffledp.randomizers.privunit import PrivUnit
+from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 
 LOSS = nn.functional.cross_entropy
 BUDGET = Budget(epsilon=2.0, delta=1e-5)

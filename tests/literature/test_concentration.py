@@ -10,6 +10,7 @@ import pytest
 
 from oracles.brute import random_matrices, shuffled_pairs, worst
 from oracles.golden import Golden, entries
+from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket, tv_universal
 from shuffledp.accounting._curves.clones import strong_clones
@@ -24,7 +25,6 @@ from shuffledp.literature.concentration import (
     hoeffding_delta,
     hoeffding_epsilon,
 )
-from shuffledp.randomizers import FiniteRandomizer
 
 DELTAS = (hoeffding_delta, bennett_delta)
 

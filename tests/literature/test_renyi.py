@@ -18,6 +18,7 @@ from oracles.hockey import (
     swapped,
     upper_envelope,
 )
+from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
@@ -29,7 +30,6 @@ from shuffledp.literature.renyi import (
     epsilon_from_renyi,
     renyi_divergence,
 )
-from shuffledp.randomizers import FiniteRandomizer
 
 
 def divergence(pair: Atoms, order: int) -> float:

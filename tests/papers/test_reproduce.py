@@ -13,11 +13,9 @@ from click.testing import CliRunner, Result
 
 import shuffledp as sdp
 from shuffledp.cli.main import cli
-from shuffledp.papers import _runner as runner
-from shuffledp.papers import _template
+from shuffledp.papers import _runner as runner, _template
 from shuffledp.papers._page import made_with, numbers, page
-from shuffledp.papers._result import Curve, Item, Panel, Setting
-from shuffledp.papers._result import Result as Figure
+from shuffledp.papers._result import Curve, Item, Panel, Result as Figure, Setting
 from shuffledp.papers._runner import BY_NAME, ITEMS, PAPERS, named
 from shuffledp.papers.balle_2019._summation import Plan, lower_bound, simulated
 from shuffledp.papers.biswas_2022 import _cities as cities

@@ -5,11 +5,9 @@ from math import exp
 
 import pytest
 from flint import arb, ctx, fmpq
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
-from shuffledp.randomizers.binary import BinaryRandomizedResponse
-from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.kary import BinaryRandomizedResponse, KaryRandomizedResponse
 
 WORD = 2**64
 

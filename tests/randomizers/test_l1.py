@@ -13,7 +13,8 @@ from scipy.linalg import hadamard
 
 from oracles.brute import shuffled_pairs, worst
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.randomizers.l1 import L1Randomizer, hadamard_rows, hadamard_transform
+from shuffledp.randomizers.hadamard import walsh_hadamard
+from shuffledp.randomizers.signs import L1Randomizer, hadamard_rows
 
 FALSE_ALARM = 1e-6
 
@@ -25,7 +26,7 @@ def test_rows_and_transform_are_those_of_the_hadamard_matrix(width: int) -> None
     rows = hadamard_rows(np.arange(size, dtype=np.uint64), width)
     np.testing.assert_array_equal(rows, matrix[:, :width])
     values = np.random.default_rng(1).integers(-9, 9, size).astype(float)
-    np.testing.assert_array_equal(hadamard_transform(values), matrix @ values)
+    np.testing.assert_array_equal(walsh_hadamard(values), matrix @ values)
 
 
 def probabilities(randomizer: L1Randomizer, vector: np.ndarray) -> list[Fraction]:

@@ -12,10 +12,9 @@ from oracles.claims import rational_exp
 from oracles.hockey import hockey_stick
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.facts import AmplificationLaw
-from shuffledp.randomizers.binary import BinaryRandomizedResponse
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
-from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.kary import BinaryRandomizedResponse, KaryRandomizedResponse
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 

@@ -12,10 +12,10 @@ from flint import arb
 from scipy import special
 
 from oracles.brute import Matrix, shuffled_pairs, worst
+from shuffledp._randomness.uniform import rounded_up
 from shuffledp._randomness.words import Words
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.randomizers._vectors_sampling import rounded_up
-from shuffledp.randomizers.linf import LInfinityRandomizer
+from shuffledp.randomizers.signs import LInfinityRandomizer
 
 FALSE_ALARM = 1e-6
 VECTOR = np.array([1.0, -1.0, 0.3, 0.0, -0.7])

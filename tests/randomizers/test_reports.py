@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp.randomizers import (
+from shuffledp import (
     BinaryRandomizedResponse,
     DiscreteGaussian,
     DiscreteLaplace,

@@ -9,10 +9,9 @@ import pytest
 from scipy.special import chdtri
 
 from shuffledp._randomness.words import Words
-from shuffledp.randomizers.binary import BinaryRandomizedResponse
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
-from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.kary import BinaryRandomizedResponse, KaryRandomizedResponse
 from shuffledp.randomizers.matrix import FiniteRandomizer
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding

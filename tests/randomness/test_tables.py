@@ -6,8 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shuffledp._randomness.tables import WeightTable, integer_weights
 from shuffledp._randomness.words import Words, source

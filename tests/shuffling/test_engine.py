@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shuffledp import KaryRandomizedResponse
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
-from shuffledp.randomizers import KaryRandomizedResponse
 from shuffledp.shuffling._partial import Partial, Step, counted
 from shuffledp.shuffling.columns import open_column
 from shuffledp.shuffling.embedded import EmbeddedEngine

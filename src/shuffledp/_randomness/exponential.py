@@ -11,6 +11,8 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from shuffledp._randomness.uniform import WORD
+
 _CONTEXT = Context(prec=60)
 _SLACK = Fraction(1, 10**58)
 
@@ -30,3 +32,19 @@ def exponential(exponent: float | Fraction) -> tuple[Fraction, Fraction]:
 def log_rounded_up(ratio: Fraction) -> float:
     """At least ln(ratio), by less than two parts in 10^15, for a ratio >= 1."""
     return math.log1p(float(ratio - 1)) * (1.0 + 2.0**-50)
+
+
+def weight_of_odds(odds: Fraction) -> int:
+    """The largest whole w with w / (2^64 - w) <= odds."""
+    return math.floor(WORD * odds / (1 + odds))
+
+
+def truth_weight(epsilon0: float) -> int:
+    """The weight of a truthful bit: randomized response with odds of at most e^epsilon0."""
+    low, _ = exponential(epsilon0)
+    return weight_of_odds(low)
+
+
+def log_odds(weight: int) -> float:
+    """log(weight / (2^64 - weight)) for a weight of at least 2^63, rounded up."""
+    return log_rounded_up(Fraction(weight, WORD - weight))

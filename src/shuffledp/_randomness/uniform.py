@@ -1,7 +1,8 @@
-"""Exactly uniform whole numbers from random words, by rejection.
+"""Whole numbers, events and doubles of exactly known probabilities, from random words.
 
-A word is kept only if it lies below the largest multiple of ``bound``; its remainder is then exactly
-uniform. At most half of the words are thrown away, and next to none for small bounds.
+Uniform whole numbers by rejection: a word is kept only if it lies below the largest multiple of
+``bound``; its remainder is then exactly uniform. At most half of the words are thrown away, and next to
+none for small bounds.
 
 >>> import numpy as np
 >>> from shuffledp._randomness.words import source
@@ -12,10 +13,15 @@ True
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.words import Uint64s, Words
 
+Bools = npt.NDArray[np.bool_]
+
 WORD = 2**64
+_LOW_BITS = np.uint64(11)  # of a word, beyond the 53 of a double
 
 
 def words_below(words: Words, limit: int, count: int) -> Uint64s:
@@ -34,3 +40,21 @@ def uniform(words: Words, bound: int, count: int) -> Uint64s:
     """``count`` whole numbers, uniform in [0, bound); 1 <= bound < 2^64."""
     drawn = words_below(words, WORD - WORD % bound, count)
     return np.remainder(drawn, np.uint64(bound), out=drawn)
+
+
+def happens(weight: int, count: int, words: Words) -> Bools:
+    """Independent events of probability weight / 2^64 each, weight < 2^64."""
+    return np.asarray(words.draw(count) < np.uint64(weight))
+
+
+def rounded_up(share: Floats, words: Words) -> Bools:
+    """True with probability floor((1 + share) 2^52) / 2^53, for each share in [-1, 1].
+
+    So the mean of the sign is the share, up to 2^-52; a share of -1, 0 or 1 is kept exactly."""
+    threshold = np.floor((1.0 + share) * 2.0**52).astype(np.uint64)
+    return np.asarray((words.draw(share.size) >> _LOW_BITS) < threshold)
+
+
+def open_uniforms(count: int, words: Words) -> Floats:
+    """Uniform on the multiples of 2^-53 in (0, 1]."""
+    return np.asarray(((words.draw(count) >> _LOW_BITS) + np.uint64(1)) * 2.0**-53)

@@ -41,20 +41,13 @@ from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
 from shuffledp.collecting._fixed_point import FixedPointDecoder, highest_between, response_spread
 from shuffledp.collecting._protocol import certified_epsilon
-from shuffledp.collecting._randomizer_codec import canonical
 from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.frequency import FrequencyRandomizer
-from shuffledp.randomizers.hadamard import HadamardResponse
-from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.randomizers.subset import SubsetSelection
-from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+from shuffledp.randomizers.registry import canonical, survey_candidates
 
 Kind = Callable[..., FrequencyRandomizer]
 
-_SYMBOLS: tuple[Kind, ...] = (KaryRandomizedResponse, HadamardResponse, OptimisedLocalHashing)
-_SETS: tuple[Kind, ...] = (SubsetSelection, SymmetricUnaryEncoding, OptimisedUnaryEncoding)
-_MOST_BITS = 4096  # of a report that is a set
 _AS_GOOD = 1.02  # a ratio of variances
 _LARGEST_EPSILON0 = 36.0
 MOST_LEVELS = 2**14
@@ -117,7 +110,7 @@ def candidates(k: int) -> tuple[Kind, ...]:
     """The randomizers that are compared for k categories, the smallest reports first."""
     if k == 2:
         return (KaryRandomizedResponse,)
-    return _SYMBOLS + _SETS if k <= _MOST_BITS else _SYMBOLS
+    return tuple(survey_candidates(k))
 
 
 def first_better(kind: Kind, k: int, variance: float) -> FrequencyRandomizer | None:

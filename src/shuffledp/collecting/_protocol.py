@@ -29,9 +29,9 @@ import numpy as np
 
 from shuffledp import _json, _validate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
-from shuffledp.collecting._randomizer_codec import describe, restore
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.registry import describe, restore
 
 FORMAT_VERSION = 1
 """Of ``to_dict``. A reader refuses what it does not know."""

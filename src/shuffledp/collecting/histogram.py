@@ -24,11 +24,11 @@ from shuffledp import _validate
 from shuffledp.collecting._choice import best_calibrated
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
-from shuffledp.collecting._randomizer_codec import canonical
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.registry import canonical
 from shuffledp.randomizers.subset import SubsetSelection
 
 

@@ -42,8 +42,8 @@ from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
 from shuffledp.collecting._log import OpenLog, locked
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
-from shuffledp.collecting._randomizer_codec import describe, restore
 from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning
+from shuffledp.randomizers.registry import describe, restore
 
 _VERSION = 1
 

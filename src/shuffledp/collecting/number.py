@@ -30,12 +30,12 @@ from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_re
 from shuffledp.collecting._domain import as_column, missing_in, refuse
 from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
-from shuffledp.collecting._randomizer_codec import canonical
 from shuffledp.collecting.result import NumberResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers._categories import Counts, checked_symbols, histogram
 from shuffledp.randomizers._grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.registry import canonical
 
 _OUTSIDE = ("error", "clip")
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from shuffledp._certified.rounding import CALL, up
 from shuffledp.accounting._ends.upper import discretise
-from shuffledp.literature import closed_forms as closed
-from shuffledp.literature import concentration as blanket
+from shuffledp.literature import closed_forms as closed, concentration as blanket
 from shuffledp.literature._case import Answer, Case, Entry
 from shuffledp.literature.composition import (
     dwork_rothblum_vadhan_epsilon,

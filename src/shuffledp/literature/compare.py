@@ -21,20 +21,14 @@ from typing import Any
 from shuffledp import _validate
 from shuffledp._digits import rounded_down, rounded_up
 from shuffledp._progress import Progress
-from shuffledp.accounting._analyses import names_for
+from shuffledp.accounting._analyses import ANALYSES, names_for
 from shuffledp.accounting.mechanism import Composition, Mechanism, OneRound, Shuffled
 from shuffledp.errors import NoCertificateError, OutsideRangeError
 from shuffledp.literature import _as_published, _entries
 from shuffledp.literature._case import OUTSIDE, SOUND, UNSOUND, Case, Entry
 
 _COLUMNS = ("bound", "value", "soundness", "seconds", "theorem", "note")
-_CERTIFIED = {
-    "exact": "all datasets of binary randomized response",
-    "blanket": "Balle et al. 2019, Lemma 5.3, as the law of X",
-    "clones": "Feldman, McMillan, Talwar 2022, at p = 1/(e^epsilon0 + 1)",
-    "clones-2021": "Feldman, McMillan, Talwar 2021",
-    "strong": "the adversary knows which reports are random",
-}
+_CERTIFIED = {analysis.name: analysis.theorem for analysis in ANALYSES}
 """The certified analyses, and the theorem of each."""
 
 

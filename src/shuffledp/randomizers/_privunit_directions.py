@@ -40,8 +40,8 @@ import numpy.typing as npt
 from shuffledp._certified.caps import SphericalCap
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.normals import normals
+from shuffledp._randomness.uniform import Bools, open_uniforms
 from shuffledp._randomness.words import Words
-from shuffledp.randomizers._vectors_sampling import Bools, open_uniforms
 
 Singles = npt.NDArray[np.float32]
 

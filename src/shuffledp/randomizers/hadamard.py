@@ -24,9 +24,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._randomness.exponential import exponential, log_rounded_up
@@ -41,6 +42,8 @@ from shuffledp.randomizers._categories import (
     smallest_unsigned,
 )
 from shuffledp.randomizers.frequency import FrequencyRandomizer
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, init=False)
@@ -112,7 +115,7 @@ class HadamardResponse(FrequencyRandomizer):
         return checked_symbols(reports, self.order)
 
     def _count(self, reports: Integers) -> Counts:
-        signs = _walsh_hadamard(histogram(reports, self.order))
+        signs = walsh_hadamard(histogram(reports, self.order))
         return np.asarray((len(reports) + signs[1 : self.k + 1]) // 2)
 
 
@@ -124,7 +127,7 @@ def _odd_common_bits(rows: Uint64s, columns: Uint64s) -> Any:
     return (common & np.uint64(1)).astype(np.bool_)
 
 
-def _walsh_hadamard(vector: Counts) -> Counts:
+def walsh_hadamard(vector: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """sum over y of vector[y] H[r, y], for every r."""
     half = 1
     while half < vector.size:

@@ -172,3 +172,15 @@ class KaryRandomizedResponse(FrequencyRandomizer):
 
     def _count(self, reports: Integers) -> Counts:
         return histogram(reports, self.k)
+
+
+@dataclass(frozen=True, init=False)
+class BinaryRandomizedResponse(KaryRandomizedResponse):
+    """Report one bit truthfully with probability e^epsilon0/(e^epsilon0 + 1).
+
+    >>> BinaryRandomizedResponse(epsilon0=1.0).k
+    2
+    """
+
+    def __init__(self, epsilon0: float | None = None, gamma: float | None = None) -> None:
+        super().__init__(k=2, epsilon0=epsilon0, gamma=gamma)

@@ -86,7 +86,8 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._certified.caps import SphericalCap, best_cap, cap_of
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.exponential import weight_of_odds
+from shuffledp._randomness.uniform import WORD, happens, rounded_up
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw
 from shuffledp.randomizers._privunit_directions import (
@@ -95,7 +96,6 @@ from shuffledp.randomizers._privunit_directions import (
     rejected,
     sum_by_halves,
 )
-from shuffledp.randomizers._vectors_sampling import happens, rounded_up, weight_of_odds
 from shuffledp.randomizers.vectors import VectorRandomizer
 
 MOST_MARGIN = 1e-3

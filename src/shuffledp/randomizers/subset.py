@@ -29,7 +29,7 @@ from shuffledp._randomness.uniform import WORD, uniform
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw
 from shuffledp.randomizers._categories import Integers, chunks
-from shuffledp.randomizers._sets import SetRandomizer, packed, unpacked
+from shuffledp.randomizers.frequency import SetRandomizer, packed, unpacked
 
 
 @dataclass(frozen=True, init=False)

@@ -30,7 +30,7 @@ from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw
 from shuffledp.randomizers._categories import Integers
-from shuffledp.randomizers._sets import SetRandomizer, packed
+from shuffledp.randomizers.frequency import SetRandomizer, packed
 
 _MOST_CATEGORIES = 2**24
 _ALL_ONES_COUNTED = 64

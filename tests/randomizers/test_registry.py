@@ -6,15 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from shuffledp.collecting._randomizer_codec import canonical, describe, restore
-from shuffledp.randomizers import BinaryRandomizedResponse, FiniteRandomizer, KaryRandomizedResponse
+from shuffledp import BinaryRandomizedResponse, FiniteRandomizer, KaryRandomizedResponse
 from shuffledp.randomizers.gaussian import DiscreteGaussian
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.laplace import DiscreteLaplace
+from shuffledp.randomizers.registry import canonical, describe, restore
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 

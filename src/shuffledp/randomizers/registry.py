@@ -1,0 +1,315 @@
+"""The registry: one entry per randomizer, and everybody who needs a list of them reads this one.
+
+An entry gives a randomizer its option on the command line (``--krr 16``), its form in JSON, its place among
+the candidates of a survey and its row in the reference. A randomizer of your own is registered in the file
+that defines it:
+
+    sdp.register(sdp.Registration("coin", NoisyCoin, "A noisy coin.", fields=("epsilon0",)))
+
+and then works wherever ours do, once that file is imported (``shuffledp --load coin.py ...`` does that).
+
+Constructors round to whole weights, so the arguments that are read off a randomizer might make one that
+differs in the last bits. ``canonical`` is the one that makes itself again: clients and analyst then agree
+on every probability.
+
+>>> from shuffledp import KaryRandomizedResponse
+>>> describe(KaryRandomizedResponse(k=4, epsilon0=2.0))
+{'kind': 'KaryRandomizedResponse', 'k': 4, 'epsilon0': 2.0}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+_SETTLES = 16  # descriptions of descriptions
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a randomizer, as it is given on the command line.
+
+    Attributes:
+        name: of the constructor's argument.
+        type: int, float or "file" (a matrix).
+        metavar: how the help calls its value.
+        help: one line; of the parameter that the randomizer's own option takes, none is needed.
+        least, most: the range of values.
+    """
+
+    name: str
+    type: type[int] | type[float] | str
+    metavar: str = "X"
+    help: str = ""
+    least: float = 0
+    most: float = 2**40
+
+
+CATEGORIES = Parameter("k", int, "K", least=2)
+DIMENSION = Parameter("dimension", int, "D", least=1)
+LEVELS = Parameter(
+    "levels",
+    int,
+    help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).",
+    least=1,
+)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One randomizer.
+
+    Attributes:
+        option: its name on the command line, without dashes.
+        kind: the class (ours: module and class, loaded when used).
+        summary: one line, for the help and the reference.
+        takes: the parameter that is the value of its option; None for a bare flag.
+        local: the arguments of which exactly one gives the local guarantee.
+        details: further parameters that may be given.
+        fields: the arguments that make it again, for JSON; without any it cannot be written.
+        survey: the most categories for which it is tried when a survey is planned; 0: never. It must be a
+            class of ``k`` and ``epsilon0`` whose objects have ``support_probability``, ``estimate`` and so on
+            (see FrequencyRandomizer).
+    """
+
+    option: str
+    kind: type[Any] | str
+    summary: str
+    takes: Parameter | None = None
+    local: tuple[str, ...] = ("epsilon0",)
+    details: tuple[Parameter, ...] = ()
+    fields: tuple[str, ...] = ()
+    survey: int = 0
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", self.option):
+            raise ValueError(
+                f"option must be lower-case letters, digits and dashes, got {self.option!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of the class: its kind in JSON."""
+        return self.kind.split(".")[1] if isinstance(self.kind, str) else self.kind.__name__
+
+    def load(self) -> type[Any]:
+        """The class."""
+        if not isinstance(self.kind, str):
+            return self.kind
+        module, name = self.kind.split(".")
+        found: type[Any] = getattr(import_module(f"shuffledp.randomizers.{module}"), name)
+        return found
+
+
+_MOST_SET = 4096  # categories of a report that is a set, one bit each
+_MOST = 2**40
+
+_REGISTERED = [
+    Registration(
+        "krr",
+        "kary.KaryRandomizedResponse",
+        "Randomized response over K values.",
+        CATEGORIES,
+        local=("epsilon0", "gamma"),
+        fields=("k", "epsilon0"),
+        survey=_MOST,
+    ),
+    Registration(
+        "binary",
+        "kary.BinaryRandomizedResponse",
+        "Randomized response of one bit, analysed exactly.",
+        local=("epsilon0", "gamma"),
+        fields=("epsilon0",),
+    ),
+    Registration(
+        "subset",
+        "subset.SubsetSelection",
+        "A random subset of K values.",
+        CATEGORIES,
+        details=(
+            Parameter(
+                "size",
+                int,
+                help="Values in a reported subset, with --subset.  [default: the best]",
+                least=1,
+            ),
+        ),
+        fields=("k", "epsilon0", "size"),
+        survey=_MOST_SET,
+    ),
+    Registration(
+        "unary",
+        "unary.SymmetricUnaryEncoding",
+        "One noisy bit per value (basic RAPPOR).",
+        CATEGORIES,
+        fields=("k", "epsilon0"),
+        survey=_MOST_SET,
+    ),
+    Registration(
+        "oue",
+        "unary.OptimisedUnaryEncoding",
+        "One noisy bit per value, optimised (OUE).",
+        CATEGORIES,
+        fields=("k", "epsilon0"),
+        survey=_MOST_SET,
+    ),
+    Registration(
+        "hadamard",
+        "hadamard.HadamardResponse",
+        "Hadamard response over K values.",
+        CATEGORIES,
+        fields=("k", "epsilon0"),
+        survey=_MOST,
+    ),
+    Registration(
+        "hashing",
+        "hashing.OptimisedLocalHashing",
+        "Optimised local hashing of K values.",
+        CATEGORIES,
+        details=(
+            Parameter(
+                "symbols",
+                int,
+                help="Prime number of hash values, with --hashing.  [default: the best]",
+                least=1,
+            ),
+        ),
+        fields=("k", "epsilon0", "symbols"),
+        survey=_MOST,
+    ),
+    Registration(
+        "laplace",
+        "laplace.DiscreteLaplace",
+        "Laplace noise on a bounded interval, on a grid.",
+        details=(LEVELS,),
+        fields=("epsilon0", "low", "high", "levels"),
+    ),
+    Registration(
+        "gaussian",
+        "gaussian.DiscreteGaussian",
+        "Gaussian noise on a bounded interval, on a grid; SIGMA in lengths of the interval.",
+        Parameter("sigma", float, "SIGMA"),
+        local=(),
+        details=(LEVELS,),
+        fields=("sigma", "low", "high", "levels"),
+    ),
+    Registration(
+        "privunit",
+        "privunit.PrivUnit",
+        "PrivUnit on the l2 ball of dimension D.",
+        DIMENSION,
+    ),
+    Registration(
+        "linf",
+        "signs.LInfinityRandomizer",
+        "One sign of one coordinate out of D.",
+        DIMENSION,
+    ),
+    Registration(
+        "l1",
+        "signs.L1Randomizer",
+        "One sign of one Hadamard row, dimension D.",
+        DIMENSION,
+    ),
+    Registration(
+        "matrix",
+        "matrix.FiniteRandomizer",
+        "Output probabilities from a .csv, .json or .npy file, one row per input.",
+        Parameter("matrix", "file", "FILE"),
+        local=(),
+    ),
+    Registration(
+        "local",
+        "local.LocalRandomizer",
+        "Any randomizer, known by --epsilon0 and perhaps --total-variation.",
+        details=(
+            Parameter(
+                "total_variation",
+                float,
+                help="Largest total variation distance between the reports of two inputs, with --local.",
+                most=1,
+            ),
+        ),
+    ),
+]
+
+
+def register(entry: Registration) -> None:
+    """Add a randomizer of your own; the same one again changes nothing."""
+    for known in _REGISTERED:
+        if known == entry:
+            return
+        if entry.option == known.option or entry.name == known.name:
+            raise ValueError(
+                f"a randomizer is registered once by option and class name, got {entry.option!r} and "
+                f"{entry.name!r}, which {known.kind!r} has"
+            )
+    _REGISTERED.append(entry)
+
+
+def registered() -> tuple[Registration, ...]:
+    """All of them, ours first."""
+    return tuple(_REGISTERED)
+
+
+def survey_candidates(k: int) -> Iterator[type[Any]]:
+    """The classes that a survey of k categories may choose among, the smallest reports first."""
+    found = [entry for entry in _REGISTERED if entry.survey >= k]
+    return (entry.load() for entry in sorted(found, key=lambda entry: -min(entry.survey, _MOST)))
+
+
+def describe(randomizer: Any) -> dict[str, Any]:
+    """Its name and arguments."""
+    kind = type(randomizer).__name__
+    entry = _writable().get(kind)
+    if entry is None:
+        raise TypeError(
+            f"randomizer must be one that can be written ({', '.join(_writable())}; others after "
+            f"shuffledp.register), got {randomizer!r}"
+        )
+    return {"kind": kind, **{name: getattr(randomizer, name) for name in entry.fields}}
+
+
+def restore(description: Any) -> Any:
+    """The randomizer of a description."""
+    kind = description.get("kind") if isinstance(description, dict) else None
+    entry = _writable().get(str(kind))
+    if entry is None:
+        raise ValueError(f"randomizer must be a description with a known kind, got {description!r}")
+    if set(description) != {"kind", *entry.fields}:
+        raise ValueError(f"the description of {kind} must hold {entry.fields}, got {description!r}")
+    return entry.load()(**{name: description[name] for name in entry.fields})
+
+
+def canonical(randomizer: Any) -> Any:
+    """The randomizer that its own description makes; its epsilon0 is not larger."""
+    for _ in range(_SETTLES):
+        again = restore(describe(randomizer))
+        if again == randomizer:
+            return again
+        randomizer = again
+    raise ArithmeticError(f"the description of {randomizer!r} does not settle; please report this")
+
+
+def reference_table() -> str:
+    """The rows of the reference, in Markdown."""
+    head = (
+        "| option | class | what it is | in JSON | candidate of a survey |\n|---|---|---|---|---|"
+    )
+    rows = (
+        f"| `--{entry.option}{f' {entry.takes.metavar}' if entry.takes else ''}` | `{entry.name}` | "
+        f"{entry.summary} | {'yes' if entry.fields else 'no'} | {_candidate(entry.survey)} |"
+        for entry in _REGISTERED
+    )
+    return "\n".join([head, *rows])
+
+
+def _candidate(most: int) -> str:
+    return "no" if most == 0 else "yes" if most >= _MOST else f"up to {most:,} categories"
+
+
+def _writable() -> dict[str, Registration]:
+    return {entry.name: entry for entry in _REGISTERED if entry.fields}
