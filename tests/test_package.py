@@ -10,6 +10,7 @@ import pytest
 import shuffledp as sdp
 
 ROOT = Path(sdp.__file__).parent
+pytestmark = pytest.mark.quick
 
 
 def test_every_public_name_can_be_had_and_is_listed() -> None:

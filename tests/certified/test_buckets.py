@@ -12,6 +12,8 @@ from flint import arb
 from oracles import balls
 from shuffledp._certified.buckets import binomial_buckets
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("resolution", [1.2e-3, 1e-4, 1e-5, 0.5])
 @pytest.mark.parametrize(

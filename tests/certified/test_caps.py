@@ -8,6 +8,8 @@ from scipy import special
 
 from shuffledp._certified.caps import SphericalCap, best_cap, cap_at, cap_of
 
+pytestmark = pytest.mark.quick
+
 DIMENSIONS = [2, 3, 4, 7, 64, 65, 66, 1000, 10**6, 10**8]
 
 

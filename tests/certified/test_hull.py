@@ -1,8 +1,11 @@
 """Convex hulls of points."""
 
 import numpy as np
+import pytest
 
 from shuffledp._certified.hull import lower_hull
+
+pytestmark = pytest.mark.quick
 
 
 def test_the_lower_hull_drops_what_lies_above() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, tail_sum
 
+pytestmark = pytest.mark.quick
+
 
 def brute_tail(z: list[int], w: list[float], count: int, own: dict[int, float], k0: int) -> float:
     total = 0.0

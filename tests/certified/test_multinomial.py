@@ -5,6 +5,8 @@ import pytest
 
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
 
+pytestmark = pytest.mark.quick
+
 
 def test_a_multinomial_is_enumerated_whole() -> None:
     counts, p = enumerate_multinomial(6, np.array([0.2, 0.3, 0.5]))

@@ -22,6 +22,8 @@ from shuffledp._certified.rounding import (
     up,
 )
 
+pytestmark = pytest.mark.quick
+
 COUNTS = (0.0, 0.5, 1.0, 2.0, 3.0, 7.0, 100.0, 1e4, 2.0**20 + 0.25, 1e9, 2.0**40, 2.0**52 - 4.0)
 
 

@@ -4,7 +4,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import shuffledp
+
+pytestmark = pytest.mark.quick
 
 SOURCE = Path(shuffledp.__file__).parent
 ROUNDING = Path("_certified/rounding.py")

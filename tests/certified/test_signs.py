@@ -16,6 +16,8 @@ from shuffledp._certified.signs import (
 )
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 
+pytestmark = pytest.mark.quick
+
 HALF = arb(1) / 2
 
 

@@ -10,6 +10,8 @@ from shuffledp._certified.rounding import CALL, UNIT
 from shuffledp._certified.signs import _even_deviance
 from shuffledp._certified.stirling import log1p_minus, stirling_remainder
 
+pytestmark = pytest.mark.quick
+
 HALF = arb(1) / 2
 BRANCHES = [0.05, 0.3]
 """Where the series for log1p and the deviance change their length."""

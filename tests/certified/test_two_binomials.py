@@ -7,6 +7,8 @@ import pytest
 
 from shuffledp._certified.two_binomials import TwoBinomials
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("m", [0, 3, 40, 300])
 def test_two_binomials_are_their_convolution(m: int) -> None:

@@ -12,6 +12,8 @@ from click.testing import Result
 import shuffledp as sdp
 from shuffledp.cli.commands.curve import numbers, whole_numbers
 
+pytestmark = pytest.mark.quick
+
 Run = Callable[..., Result]
 
 FOUR = sdp.KaryRandomizedResponse(k=4, epsilon0=1.0)

@@ -9,6 +9,8 @@ from click.testing import Result
 
 import shuffledp as sdp
 
+pytestmark = pytest.mark.quick
+
 Run = Callable[..., Result]
 
 GOOD = "epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6"

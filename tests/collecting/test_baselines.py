@@ -19,6 +19,8 @@ from shuffledp.collecting.baselines import (
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol, SumProtocol
 
+pytestmark = pytest.mark.quick
+
 
 @cache
 def survey() -> HistogramProtocol:

@@ -10,6 +10,8 @@ import pytest
 from shuffledp.collecting._domain import MOST_CATEGORIES, CategoryIndex, checked_categories
 from shuffledp.errors import DomainError
 
+pytestmark = pytest.mark.quick
+
 MIXED = ["a", 1, 2.5]
 
 

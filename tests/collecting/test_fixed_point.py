@@ -11,6 +11,8 @@ from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.laplace import DiscreteLaplace
 
+pytestmark = pytest.mark.quick
+
 RESPONSES = [
     KaryRandomizedResponse(k=2, epsilon0=0.5),
     KaryRandomizedResponse(k=4, epsilon0=2.0),

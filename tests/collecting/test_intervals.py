@@ -10,6 +10,8 @@ import pytest
 from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._intervals import count_intervals
 
+pytestmark = pytest.mark.quick
+
 
 def binomial(n: int, p: float) -> Floats:
     """The law of Bin(n, p) from the definition."""

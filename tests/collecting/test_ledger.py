@@ -27,6 +27,8 @@ from shuffledp.errors import (
     WeakerPrivacyWarning,
 )
 
+pytestmark = pytest.mark.quick
+
 SOURCE = Path(__file__).parents[2] / "src"
 BUDGET = (0.43, 1e-6)
 

@@ -16,6 +16,8 @@ import pytest
 from shuffledp.collecting._log import locked
 from shuffledp.errors import LogCorruptError, TornLineWarning
 
+pytestmark = pytest.mark.quick
+
 SOURCE = Path(__file__).parents[2] / "src"
 
 

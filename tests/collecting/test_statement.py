@@ -14,6 +14,8 @@ from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.statement import honest_reports, state_privacy
 from shuffledp.errors import WeakerPrivacyWarning
 
+pytestmark = pytest.mark.quick
+
 
 @cache
 def survey() -> HistogramProtocol:

@@ -14,6 +14,8 @@ from shuffledp.errors import OutsideRangeError
 from shuffledp.literature import closed_forms as forms
 from shuffledp.literature.closed_forms import usable
 
+pytestmark = pytest.mark.quick
+
 EPSILON_FORMS = {
     "efmrtt_eps": forms.erlingsson_2019_epsilon,
     "closed_fmt21_eps": forms.feldman_2021_epsilon,

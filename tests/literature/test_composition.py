@@ -18,6 +18,8 @@ from shuffledp.literature.composition import (
     kairouz_oh_viswanath_epsilon,
 )
 
+pytestmark = pytest.mark.quick
+
 EPSILONS = (
     kairouz_oh_viswanath_epsilon,
     kairouz_oh_viswanath_closed_epsilon,

@@ -26,6 +26,8 @@ from shuffledp.literature.concentration import (
     hoeffding_epsilon,
 )
 
+pytestmark = pytest.mark.quick
+
 DELTAS = (hoeffding_delta, bennett_delta)
 
 

@@ -19,6 +19,8 @@ from shuffledp.literature.girgis import (
 )
 from shuffledp.literature.renyi import epsilon_from_renyi, renyi_divergence
 
+pytestmark = pytest.mark.quick
+
 
 def divergence(pair: Atoms, order: int) -> float:
     moment = sum((p**order / q ** (order - 1) for p, q in pair if p), Fraction(0))

@@ -32,6 +32,8 @@ from shuffledp.literature.concentration import (
     hoeffding_delta,
 )
 
+pytestmark = pytest.mark.quick
+
 SMALL = [(2, 3, 8), (2, 20, 5), (3, 2, 5), (3, 6, 4), (4, 8, 4), (5, 2, 3)]
 SHARES = np.array([0.0, 0.05, 0.2, 0.5, 0.8, 0.99])
 

@@ -31,6 +31,8 @@ from shuffledp.literature.renyi import (
     renyi_divergence,
 )
 
+pytestmark = pytest.mark.quick
+
 
 def divergence(pair: Atoms, order: int) -> float:
     """log(sum P^order Q^(1 - order)) / (order - 1), from the definition, for a whole order."""

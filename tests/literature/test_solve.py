@@ -7,6 +7,8 @@ import pytest
 from shuffledp import _validate
 from shuffledp.literature._solve import smallest_below
 
+pytestmark = pytest.mark.quick
+
 
 def test_a_decreasing_bound_is_solved() -> None:
     found = smallest_below(lambda e: math.exp(-10.0 * e), 1e-3, 5.0)

@@ -10,6 +10,8 @@ from response import krr_witnesses
 from shuffledp.literature.concentration import KaryBlanket, bennett_delta
 from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 
+pytestmark = pytest.mark.quick
+
 
 def truth(k: int, epsilon0: float, n: int, epsilon: float) -> float:
     """A certified lower bound: concrete datasets in either direction."""

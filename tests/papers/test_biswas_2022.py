@@ -14,6 +14,8 @@ from shuffledp.papers.biswas_2022.as_published import (
     one_bin_deltas_with_the_right_loss_as_published,
 )
 
+pytestmark = pytest.mark.quick
+
 
 def arguments(golden: Golden) -> tuple[float, int, int, int, float]:
     at = golden.params

@@ -9,6 +9,8 @@ import pytest
 from oracles.brute import cohort_law, k_ary
 from shuffledp.papers.girgis_2021.as_published import count_law_as_published
 
+pytestmark = pytest.mark.quick
+
 
 def count_law(E: Fraction, cohort: int, population: int, own: int) -> np.ndarray:
     """The law of the number of ones, all others holding 0, from the definition."""

@@ -11,6 +11,8 @@ import pytest
 import shuffledp
 from shuffledp import papers
 
+pytestmark = pytest.mark.quick
+
 ROOT = Path(shuffledp.__file__).parent
 PAPERS = ROOT / "papers"
 DOOR = ROOT / "literature" / "_as_published.py"

@@ -9,6 +9,8 @@ from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary
 from shuffledp.papers.koskela_2021.as_published import clones_as_published, marginals_as_published
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("golden", entries("fmt21_p1eq51_delta"), ids=str)
 def test_the_pair_as_printed_has_its_golden_values(golden: Golden) -> None:

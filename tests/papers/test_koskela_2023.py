@@ -24,6 +24,8 @@ from shuffledp.papers.koskela_2023.as_published import (
     weak_tail_joint_as_published,
 )
 
+pytestmark = pytest.mark.quick
+
 CLOSE = 1e-9
 
 

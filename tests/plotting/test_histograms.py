@@ -18,6 +18,8 @@ from shuffledp.plotting._histograms import NAMED, estimate, height_of, histogram
 from shuffledp.plotting._learning import learning_curve
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
+pytestmark = pytest.mark.quick
+
 ROWS = [
     {"round": r, "epsilon": 0.1 * r**0.5, "accuracy": 1 - 0.9**r, "loss": 0.9**r} for r in (1, 4, 9)
 ]

@@ -17,6 +17,8 @@ from shuffledp.randomizers.registry import canonical, describe, restore
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 
+pytestmark = pytest.mark.quick
+
 CATEGORICAL = [
     HadamardResponse,
     KaryRandomizedResponse,

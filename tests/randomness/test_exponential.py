@@ -7,6 +7,8 @@ from flint import arb, fmpq
 
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 
+pytestmark = pytest.mark.quick
+
 
 def ball(number):
     fraction = Fraction(number)

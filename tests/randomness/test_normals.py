@@ -16,6 +16,8 @@ from shuffledp._randomness import normals as module
 from shuffledp._randomness.normals import RELATIVE_ERROR, normals
 from shuffledp._randomness.words import Words, source
 
+pytestmark = pytest.mark.quick
+
 UNIT = 2.0**-53
 FULL = 2**64 - 1
 FALSE_ALARM = 1e-6

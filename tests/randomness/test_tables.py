@@ -11,6 +11,8 @@ from hypothesis import given, settings, strategies as st
 from shuffledp._randomness.tables import WeightTable, integer_weights
 from shuffledp._randomness.words import Words, source
 
+pytestmark = pytest.mark.quick
+
 WORD = 2**64
 MASSES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12).filter(lambda p: sum(p) > 1e-3)
 

@@ -6,6 +6,8 @@ import pytest
 from shuffledp._randomness.uniform import uniform, words_below
 from shuffledp._randomness.words import Words, source
 
+pytestmark = pytest.mark.quick
+
 
 class Script(Words):
     """Given words, in order."""

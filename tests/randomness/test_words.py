@@ -8,6 +8,8 @@ import pytest
 
 from shuffledp._randomness.words import GeneratorWords, KeyStreamWords, SystemWords, source
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def no_cryptography(monkeypatch):

@@ -16,6 +16,8 @@ import pytest
 from shuffledp.shuffling._extras import needed
 from shuffledp.shuffling.columns import open_column
 
+pytestmark = pytest.mark.quick
+
 NUMBERS = [5, 3, 9, 2**62 + 1, -4]
 WORDS = ["b", "", "ä", "b", "c"]
 HOLES = [5, None, 2**62 + 1, None, 7]

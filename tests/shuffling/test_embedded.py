@@ -16,6 +16,8 @@ from shuffledp.shuffling._parallel import parallel_map
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
 
+pytestmark = pytest.mark.quick
+
 THREE_PERCENT_CATS = np.array(["cat"] * 90 + ["dog"] * 2910)
 
 

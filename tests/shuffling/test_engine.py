@@ -15,6 +15,8 @@ from shuffledp.shuffling.columns import open_column
 from shuffledp.shuffling.embedded import EmbeddedEngine
 from shuffledp.shuffling.engine import Engine, collect, tallied
 
+pytestmark = pytest.mark.quick
+
 
 class BackwardsEngine(Engine):
     """The last batch first, all partial results in a list."""

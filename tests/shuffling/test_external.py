@@ -12,6 +12,8 @@ from scipy.stats import chi2
 from shuffledp._randomness.words import source
 from shuffledp.shuffling._external import shuffled_batches
 
+pytestmark = pytest.mark.quick
+
 
 def shuffled(parts: list[np.ndarray], rows: int, folder: Path, seed: int) -> np.ndarray:
     n = sum(map(len, parts))

@@ -12,6 +12,8 @@ from shuffledp.errors import DamagedReportsError, ReportFileError, UnknownVersio
 from shuffledp.shuffling._header import Header
 from shuffledp.shuffling.files import create_reports, open_reports
 
+pytestmark = pytest.mark.quick
+
 PROTOCOL = {"protocol": "test", "epsilon": 0.1, "categories": ["ä", 2, True]}
 
 

@@ -21,6 +21,8 @@ from shuffledp.errors import (
 from shuffledp.shuffling.files import open_reports
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files, write_reports
 
+pytestmark = pytest.mark.quick
+
 TRUTH = ["cat"] * 1500 + ["dog"] * 1000 + ["fish"] * 500
 
 
