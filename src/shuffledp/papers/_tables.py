@@ -23,6 +23,16 @@ def require_small(n: Any) -> int:
     return _validate.count("n", n, most=MOST_USERS)
 
 
+def alpha(epsilon: Any) -> float:
+    """e^epsilon."""
+    return math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(())))
+
+
+def hockey_sticks(p: Floats, q: Floats, a: float) -> tuple[float, float]:
+    """sum (p - a q)_+ and sum (q - a p)_+."""
+    return float(np.maximum(p - a * q, 0.0).sum()), float(np.maximum(q - a * p, 0.0).sum())
+
+
 @lru_cache(maxsize=4)
 def log_factorials(n: int) -> Floats:
     """log(0!), ..., log(n!)."""
@@ -67,9 +77,3 @@ def trinomial_table(n: int, p: float) -> tuple[Floats, Floats, Floats]:
     for part in table:
         part.setflags(write=False)  # shared: the last tables are kept
     return table
-
-
-def trinomial_excess(n: int, p: float, u: float, v: float, w: float) -> float:
-    """(1/n) E[(u N1 + v N2 + w N3)_+] for (N1, N2, N3) of n trials with chances p, p, 1 - 2 p."""
-    i, j, law = trinomial_table(n, p)
-    return float((law * np.maximum(u * i + v * j + w * (n - i - j), 0.0)).sum()) / n

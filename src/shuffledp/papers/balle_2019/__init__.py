@@ -1,1 +1,1 @@
-"""One of the five papers: what it states as published, and its figures."""
+"""Balle, Bell, Gascon, Nissim 2019, "The privacy blanket of the shuffle model"."""

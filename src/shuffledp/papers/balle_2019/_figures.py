@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +49,7 @@ LOCAL, EPSILON, DELTA = 0.4, 0.1, 1e-6
 _STEPS = 18  # speed: of a search
 _LARGEST = 20.0  # nats
 
-DeltaOf = Callable[[float], float]
-Bound = Callable[[Blanket, int, float], float]
-
+Bound = Callable[[Any, int, float], float]
 _MAKERS: dict[str, Callable[[float], Blanket]] = {
     "RR-2": lambda e0: KaryBlanket(2, e0),
     "Laplace": LaplaceBlanket,
@@ -112,14 +112,9 @@ def _panel_1(sizes: list[int]) -> Panel:
 
 
 def _panel_2(sizes: list[int]) -> Panel:
-    bounds: dict[str, Callable[[int], float]] = {
-        "Hoeffding, Generic (Theorem 5.3)": lambda n: largest_epsilon0(
-            lambda e0: balle_2019_generic_delta(e0, n, EPSILON)
-        )
-    }
-    bounds |= {
-        f"Hoeffding, {name}": _solved(hoeffding_delta, make) for name, make in _MAKERS.items()
-    }
+    bounds = {"Hoeffding, Generic (Theorem 5.3)": _solved(balle_2019_generic_delta, float)}
+    for name, make in _MAKERS.items():
+        bounds[f"Hoeffding, {name}"] = _solved(hoeffding_delta, make)
     certified = {
         "certified, RR-2": lambda n: _calibrated(2, n, DELTA),
         "certified, Laplace": _certified_laplace,
@@ -135,7 +130,10 @@ def _panel_3(sizes: list[int]) -> Panel:
         for name, make in _MAKERS.items()
         for label, bound in (("Hoeffding", hoeffding_delta), ("Bennett", bennett_delta))
     }
-    printed = {f"Bennett as printed, RR-{k}": _printed_bennett(k) for k in (2, 100)}
+    printed = {
+        f"Bennett as printed, RR-{k}": _solved(partial(bennett_krr_delta_as_published, k), float)
+        for k in (2, 100)
+    }
     small = [n for n in sizes if n <= 10**5]
     curves = [*evaluated("sound", sizes, bounds), *evaluated("unsound", small, printed)]
     return _local_panel(f"(iii) ε = {EPSILON}, δ = 10⁻⁶", curves)
@@ -161,7 +159,7 @@ def _local_panel(title: str, curves: list[Curve]) -> Panel:
 
 
 def largest_epsilon0(
-    delta_of: DeltaOf,
+    delta_of: Callable[[float], float],
     level: float = DELTA,
     low: float = EPSILON,
     high: float = _LARGEST,
@@ -174,12 +172,9 @@ def largest_epsilon0(
     return low
 
 
-def _solved(bound: Bound, make: Callable[[float], Blanket]) -> Callable[[int], float]:
+def _solved(bound: Bound, make: Callable[[float], Any]) -> Callable[[int], float]:
+    """n -> the largest epsilon0, for a bound of delta that is asked with make(epsilon0), n, epsilon."""
     return lambda n: largest_epsilon0(lambda e0: bound(make(e0), n, EPSILON))
-
-
-def _printed_bennett(k: int) -> Callable[[int], float]:
-    return lambda n: largest_epsilon0(lambda e0: bennett_krr_delta_as_published(k, e0, n, EPSILON))
 
 
 def _calibrated(k: int, n: int, delta: float) -> float:

@@ -1,1 +1,1 @@
-"""One of the five papers: what it states as published, and its figures."""
+"""Biswas, Jung, Palamidessi 2022, "Tight differential privacy guarantees for the shuffle model with k-RR"."""

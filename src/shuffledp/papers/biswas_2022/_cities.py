@@ -68,12 +68,21 @@ def cities(data: Path | None) -> list[City]:
 def read(path: Path) -> City:
     """A city from a file of places."""
     latitude, longitude, checkins = _columns(path)
+    name, (south, north, west, east), grid = _box(path, latitude, longitude)
+    column, row = _cell(longitude, west, east, grid[0]), _cell(latitude, south, north, grid[1])
+    counts = np.bincount(row * grid[0] + column, weights=checkins, minlength=grid[0] * grid[1])
+    source = f"{path.name}, {int(checkins.sum()):,} check-ins"
+    return City(name, source, counts.astype(np.int64), grid)
+
+
+def _box(path: Path, latitude: Floats, longitude: Floats) -> tuple[str, Box, tuple[int, int]]:
+    """The paper's city if all places lie inside, else a box of their own."""
+    south, north, west, east = latitude.min(), latitude.max(), longitude.min(), longitude.max()
     for name, (box, grid) in BOXES.items():
-        if _inside(box, latitude, longitude):
-            return _city(name, path, box, grid, latitude, longitude, checkins)
-    own = (latitude.min(), latitude.max(), longitude.min(), longitude.max())
+        if box[0] <= south and north <= box[1] and box[2] <= west and east <= box[3]:
+            return name, box, grid
     title = path.name.split(".")[0].replace("_", " ").title()
-    return _city(title, path, own, OTHER_GRID, latitude, longitude, checkins)
+    return title, (south, north, west, east), OTHER_GRID
 
 
 def _columns(path: Path) -> tuple[Floats, Floats, Integers]:
@@ -91,29 +100,6 @@ def _columns(path: Path) -> tuple[Floats, Floats, Integers]:
         raise ValueError(f"{path.name} must have at least one place, got none")
     latitude, longitude = np.array(places).T
     return latitude, longitude, np.array(counts, dtype=np.int64)
-
-
-def _inside(box: Box, latitude: Floats, longitude: Floats) -> bool:
-    south, north, west, east = box
-    tall = (latitude >= south) & (latitude <= north)
-    return bool((tall & (longitude >= west) & (longitude <= east)).all())
-
-
-def _city(
-    name: str,
-    path: Path,
-    box: Box,
-    grid: tuple[int, int],
-    latitude: Floats,
-    longitude: Floats,
-    checkins: Integers,
-) -> City:
-    south, north, west, east = box
-    column = _cell(longitude, west, east, grid[0])
-    row = _cell(latitude, south, north, grid[1])
-    counts = np.bincount(row * grid[0] + column, weights=checkins, minlength=grid[0] * grid[1])
-    source = f"{path.name}, {int(checkins.sum()):,} check-ins"
-    return City(name, source, counts.astype(np.int64), grid)
 
 
 def _cell(value: Floats, low: float, high: float, cells: int) -> Integers:

@@ -23,7 +23,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.papers._tables import log_chooses, require_small
+from shuffledp.papers._tables import alpha, hockey_sticks, log_chooses, require_small
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,8 @@ def _one_bin(epsilon0: float, n: int, n_x0: int, k: int) -> _Bin:
 def one_bin_delta_as_published(epsilon0: float, n: int, n_x0: int, k: int, epsilon: float) -> float:
     """Equation (6) with v_s as printed in Theorem IV.1. WRONG, far too small."""
     law = _one_bin(epsilon0, n, n_x0, k)
-    a = math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(())))
     with np.errstate(under="ignore"):
-        return float((np.exp(law.p) * np.maximum(1.0 - a / law.printed, 0.0)).sum())
+        return float((np.exp(law.p) * np.maximum(1.0 - alpha(epsilon) / law.printed, 0.0)).sum())
 
 
 def one_bin_deltas_with_the_right_loss_as_published(
@@ -73,10 +72,8 @@ def one_bin_deltas_with_the_right_loss_as_published(
 ) -> tuple[float, float]:
     """Equation (6) with v_s = log P/Q, and the same for (Q, P). For k > 2 a LOWER bound of the truth."""
     law = _one_bin(epsilon0, n, n_x0, k)
-    a = math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(())))
     with np.errstate(under="ignore"):
-        p, q = np.exp(law.p), np.exp(law.q)
-    return float(np.maximum(p - a * q, 0.0).sum()), float(np.maximum(q - a * p, 0.0).sum())
+        return hockey_sticks(np.exp(law.p), np.exp(law.q), alpha(epsilon))
 
 
 def _choose(logs: Floats, index: np.ndarray) -> Floats:

@@ -1,1 +1,1 @@
-"""One of the five papers: what it states as published, and its figures."""
+"""Girgis, Data, Diggavi 2021, "Renyi differential privacy of the subsampled shuffle model"."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
-from shuffledp.accounting._curves.subsampled import subsampled_epsilon
-from shuffledp.accounting.mechanism import Mechanism, Shuffled
-from shuffledp.literature.closed_forms import feldman_2021_epsilon, usable
-from shuffledp.literature.composition import (
-    dwork_rothblum_vadhan_epsilon,
-    kairouz_oh_viswanath_closed_epsilon,
-    kairouz_oh_viswanath_epsilon,
-)
+from shuffledp._certified.rounding import CALL, up
+from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.literature import closed_forms, composition
 from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_lower
 from shuffledp.literature.renyi import epsilon_from_renyi
 from shuffledp.papers._result import (
@@ -34,6 +31,8 @@ from shuffledp.randomizers.privunit import PrivUnit
 DELTA = 1e-8
 EPSILON_AT_DELTA = f"{LABELS['epsilon']} at δ = 10⁻⁸"
 ROUNDS = 10**5
+KOV, DRV = "ε₀, subsampled, Kairouz-Oh-Viswanath", "ε₀, subsampled, Dwork-Rothblum-Vadhan"
+ANY = "certified, any 3-LDP randomizer"
 ORDERS = (*range(2, 65), *(round(65 * 1.18**i) for i in range(30)))
 """Whole orders to 8000: few rounds need large ones."""
 MNIST = {
@@ -46,13 +45,14 @@ MNIST = {
 MNIST_EPSILON0, MNIST_COHORT, MNIST_USERS, MNIST_DELTA = 2.0, 2000, 60_000, 1e-5
 
 
+@lru_cache(maxsize=4)
 def _round(epsilon0: float, cohort: int, population: int) -> Shuffled:
     return Shuffled(LocalRandomizer(epsilon0), n=cohort).sampled_from(population)
 
 
-def _shrunk(epsilon0: float, share: float) -> float:
+def _subsampled(epsilon0: float, share: float) -> float:
     """Amplification by subsampling, rounded up."""
-    return subsampled_epsilon(epsilon0, share) * (1.0 + 1e-14)
+    return up(math.log1p(share * math.expm1(epsilon0)), operations=2 * CALL + 4)
 
 
 def _composed_clones(epsilon0: float, cohort: int, population: int, rounds: int) -> float:
@@ -61,54 +61,64 @@ def _composed_clones(epsilon0: float, cohort: int, population: int, rounds: int)
     Half of delta is spent on the rounds' own deltas."""
     share = cohort / population
     each = 0.5 * DELTA / (rounds * share)
-    local = usable(feldman_2021_epsilon)(epsilon0=epsilon0, n=cohort, delta=min(each, 0.5))
+    closed = closed_forms.usable(closed_forms.feldman_2021_epsilon)
+    local = closed(epsilon0=epsilon0, n=cohort, delta=min(each, 0.5))
     leak = 0.0 if local == epsilon0 else share * each
-    return kairouz_oh_viswanath_epsilon(_shrunk(local, share), leak, rounds, DELTA)
+    shrunk = _subsampled(local, share)
+    return composition.kairouz_oh_viswanath_epsilon(shrunk, leak, rounds, DELTA)
 
 
 def _theorem_1(epsilon0: float, cohort: int, population: int, rounds: int) -> float:
     return girgis_2021_epsilon(epsilon0, cohort, population, rounds, DELTA, ORDERS)
 
 
-def _theorem_2(epsilon0: float, cohort: int, population: int, rounds: Sequence[int]) -> list[float]:
-    known = [(float(L), girgis_2021_lower(epsilon0, cohort, population, float(L))) for L in ORDERS]
-    return [min(epsilon_from_renyi(T * D, L, DELTA) for L, D in known) for T in rounds]
+@lru_cache(maxsize=1)
+def _lower_divergences(epsilon0: float, cohort: int, population: int) -> list[tuple[float, float]]:
+    orders = map(float, ORDERS)
+    return [(L, girgis_2021_lower(epsilon0, cohort, population, L)) for L in orders]
+
+
+def _theorem_2(epsilon0: float, cohort: int, population: int, rounds: int) -> float:
+    known = _lower_divergences(epsilon0, cohort, population)
+    return min(epsilon_from_renyi(rounds * D, L, DELTA) for L, D in known)
 
 
 def _against_rounds(
-    epsilon0: float, cohort: int, population: int, points: int, lower: bool
+    epsilon0: float, cohort: int, population: int, points: int, lower: bool = False
 ) -> Panel:
-    at = epsilon0, cohort, population
-    rounds = whole_numbers(100, ROUNDS, points)
-    one = _round(*at)
-    bounds = {
-        "Theorem 1": lambda T: _theorem_1(*at, T),
-        "2021 clones, strong composition": lambda T: _composed_clones(*at, T),
-    }
-    certified = epsilon_curve("certified", rounds, [T * one for T in rounds], DELTA)
-    curves = [certified, *evaluated("sound", rounds, bounds)]
-    if lower:
-        curves.append(Curve("Theorem 2, converted", "unsound", rounds, _theorem_2(*at, rounds)))
     title = f"ε₀ = {epsilon0:g}, γ = {cohort / population:g}, n = {power_of_ten(population)}"
-    return Panel(title, curves, LABELS["rounds"], EPSILON_AT_DELTA, x_log=True)
+    rounds = whole_numbers(100, ROUNDS, points)
+    return _panel(
+        title, LABELS["rounds"], rounds, lambda T: (epsilon0, cohort, population, T), lower
+    )
 
 
-def _against_n(epsilon0: float, cohort: int, points: int, lower: bool) -> Panel:
-    sizes = whole_numbers(10**5, 10**8, points)
-    mechanisms: list[Mechanism] = [ROUNDS * _round(epsilon0, cohort, n) for n in sizes]
-    bounds = {
-        "Theorem 1": lambda n: _theorem_1(epsilon0, cohort, n, ROUNDS),
-        "2021 clones, strong composition": lambda n: _composed_clones(epsilon0, cohort, n, ROUNDS),
-    }
-    curves = [
-        epsilon_curve("certified", sizes, mechanisms, DELTA),
-        *evaluated("sound", sizes, bounds),
-    ]
-    if lower:
-        converted = [_theorem_2(epsilon0, cohort, n, [ROUNDS])[0] for n in sizes]
-        curves.append(Curve("Theorem 2, converted", "unsound", sizes, converted))
+def _against_n(epsilon0: float, cohort: int, points: int, lower: bool = False) -> Panel:
     title = f"ε₀ = {epsilon0:g}, γn = {power_of_ten(cohort)}, T = 10⁵"
-    return Panel(title, curves, "clients, n", EPSILON_AT_DELTA, x_log=True)
+    sizes = whole_numbers(10**5, 10**8, points)
+    return _panel(title, "clients, n", sizes, lambda n: (epsilon0, cohort, n, ROUNDS), lower)
+
+
+def _panel(
+    title: str,
+    x_label: str,
+    x: list[int],
+    at: Callable[[int], tuple[float, int, int, int]],
+    lower: bool,
+) -> Panel:
+    """The bounds against x; ``at`` gives epsilon0, cohort, population and rounds."""
+    sound = {
+        "Theorem 1": lambda v: _theorem_1(*at(v)),
+        "2021 clones, strong composition": lambda v: _composed_clones(*at(v)),
+    }
+    unsound = {"Theorem 2, converted": lambda v: _theorem_2(*at(v))} if lower else {}
+    mechanisms = [rounds * _round(*one) for *one, rounds in map(at, x)]
+    curves = [
+        epsilon_curve("certified", x, mechanisms, DELTA),
+        *evaluated("sound", x, sound),
+        *evaluated("unsound", x, unsound),
+    ]
+    return Panel(title, curves, x_label, EPSILON_AT_DELTA, x_log=True)
 
 
 @item
@@ -116,9 +126,9 @@ def figure_4(setting: Setting) -> Result:
     """epsilon0 = 1: Theorem 1 against composed clones."""
     points = setting.choose(19, 5)
     panels = (
-        _against_rounds(1.0, 10**3, 10**6, points, lower=False),
-        _against_rounds(1.0, 10**4, 10**7, points, lower=False),
-        _against_n(1.0, 10**4, points, lower=False),
+        _against_rounds(1.0, 10**3, 10**6, points),
+        _against_rounds(1.0, 10**4, 10**7, points),
+        _against_n(1.0, 10**4, points),
     )
     end = panels[0].last
     return Result(panels, {"end": end, "saved": end["Theorem 1"] / end["certified"]})
@@ -175,38 +185,32 @@ def _composed_numerically(rounds: int) -> float:
     share = MNIST_COHORT / MNIST_USERS
     each = 0.5 * MNIST_DELTA / (rounds * share)
     crowd = Shuffled(LocalRandomizer(MNIST_EPSILON0), n=MNIST_COHORT, analysis="clones-2021")
-    local = _shrunk(crowd.upper_epsilon(delta=each), share)
-    return kairouz_oh_viswanath_epsilon(local, share * each, rounds, MNIST_DELTA)
+    local = _subsampled(crowd.upper_epsilon(delta=each), share)
+    return composition.kairouz_oh_viswanath_epsilon(local, share * each, rounds, MNIST_DELTA)
 
 
 @item
 def factor(setting: Setting) -> Result:
     """The claim: a factor of 17 at T = 10^5, gamma = 0.001, epsilon0 = 3, n = 10^6."""
     at = 3.0, 10**3, 10**6
-    one, alone = _round(*at), _shrunk(3.0, 1e-3)
+    one, alone = _round(*at), _subsampled(3.0, 1e-3)
     ours = (ROUNDS * one).epsilon(delta=DELTA)
     bounds: dict[str, Any] = {
         "Theorem 1": lambda T: _theorem_1(*at, T),
-        "ε₀, subsampled, Kairouz-Oh-Viswanath": (
-            lambda T: kairouz_oh_viswanath_epsilon(alone, 0.0, T, DELTA)
-        ),
-        "ε₀, subsampled, Dwork-Rothblum-Vadhan": (
-            lambda T: dwork_rothblum_vadhan_epsilon(alone, 0.0, T, DELTA)
-        ),
+        KOV: lambda T: composition.kairouz_oh_viswanath_epsilon(alone, 0.0, T, DELTA),
+        DRV: lambda T: composition.dwork_rothblum_vadhan_epsilon(alone, 0.0, T, DELTA),
     }
     upper, optimal, advanced = (bound(ROUNDS) for bound in bounds.values())
-    closed = kairouz_oh_viswanath_closed_epsilon(alone, 0.0, ROUNDS, DELTA)
+    closed = composition.kairouz_oh_viswanath_closed_epsilon(alone, 0.0, ROUNDS, DELTA)
     values = {
-        "ε₀, subsampled, Dwork-Rothblum-Vadhan": advanced,
-        "ε₀, subsampled, Kairouz-Oh-Viswanath": optimal,
+        DRV: advanced,
+        KOV: optimal,
         "the same, closed form (their Theorem 3.4)": closed,
         "Theorem 1": upper,
-        "certified, any 3-LDP randomizer": ours.upper,
+        ANY: ours.upper,
     }
     times = whole_numbers(100, ROUNDS, setting.choose(19, 5))
-    certified = epsilon_curve(
-        "certified, any 3-LDP randomizer", times, [T * one for T in times], DELTA
-    )
+    certified = epsilon_curve(ANY, times, [T * one for T in times], DELTA)
     curves = [certified, *evaluated("sound", times, bounds)]
     title = "γ = 0.001, ε₀ = 3, n = 10⁶"
     panel = Panel(title, curves, LABELS["rounds"], EPSILON_AT_DELTA, x_log=True)

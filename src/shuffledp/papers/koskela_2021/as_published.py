@@ -17,23 +17,26 @@ import math
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.papers._tables import binomial_table, require_small, trinomial_table
+from shuffledp.papers._tables import (
+    alpha,
+    binomial_table,
+    hockey_sticks,
+    require_small,
+    trinomial_table,
+)
 
 
 def marginals_as_published(n: int, k: int, gamma: float, epsilon: float) -> tuple[float, float]:
     """H of (Ps, Qs) and of (Qs, Ps), as for the strong adversary in Section 4.1. UNSOUND."""
     users, symbols = require_small(n), _validate.count("k", k, least=2)
     blanket = _validate.probability("gamma", gamma, positive=True)
-    a = math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(())))
     law = binomial_table(users - 1, blanket / symbols)
-    p, q = np.append(0.0, law), np.append(law, 0.0)
-    return float(np.maximum(p - a * q, 0.0).sum()), float(np.maximum(q - a * p, 0.0).sum())
+    return hockey_sticks(np.append(0.0, law), np.append(law, 0.0), alpha(epsilon))
 
 
 def clones_as_published(epsilon0: float, n: int, epsilon: float) -> float:
     """The hockey stick of (5.1)-(5.2). Sound, looser than the 2021 clones it transcribes."""
     users, local = require_small(n), _validate.epsilon0(epsilon0)
-    a = math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(())))
     truth, lie = 1.0 / (1.0 + math.exp(-local)), math.exp(-local) / (1.0 + math.exp(-local))
     i, j, crowd = trinomial_table(users - 1, 0.5 * math.exp(-local))
     shape = (users + 1, users + 1)
@@ -42,4 +45,4 @@ def clones_as_published(epsilon0: float, n: int, epsilon: float) -> float:
     for table, x, y in ((p, 1, 0), (q, 0, 1)):
         table[i, j] += lie * crowd
         table[i + x, j + y] += truth * crowd
-    return float(np.maximum(p - a * q, 0.0).sum())
+    return hockey_sticks(p, q, alpha(epsilon))[0]

@@ -1,1 +1,1 @@
-"""One of the five papers: what it states as published, and its figures."""
+"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model of differential privacy"."""

@@ -17,17 +17,15 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.papers._tables import (
-    binomial_table,
-    require_small,
-    trinomial_excess,
-    trinomial_table,
-)
+from shuffledp.papers._tables import alpha, binomial_table, require_small, trinomial_table
+
+_Counts = Callable[[int, float, tuple[float, float]], Floats]
 
 
 def strong_tail_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:
@@ -58,50 +56,43 @@ def strong_figure_as_published(n: int, k: int, gamma: float, epsilon: float) -> 
 
 def weak_tail_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:
     """Theorems 15 and 16 as written: N1 and N2 independent given B. UNSOUND."""
-    users, symbols, blanket, a = _checked(n, k, gamma, epsilon)
-    hit = 1.0 / symbols
-    own = 1.0 - blanket + blanket * hit, blanket * hit
-    total = 0.0
-    for b, weight in enumerate(binomial_table(users - 1, blanket)):
-        if weight > 1e-30:
-            first, second = (_plus_one(binomial_table(b, hit), p) for p in own)
-            total += weight * _weak_tail(first[:, None] * second[None, :], b, blanket, hit, a)
-    return float(total)
+    return _weak_tail(n, k, gamma, epsilon, _independent)
 
 
 def weak_tail_joint_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:
     """Theorems 15 and 16 with the true joint law. Sound, never tight."""
+    return _weak_tail(n, k, gamma, epsilon, _joint)
+
+
+def _weak_tail(n: int, k: int, gamma: float, epsilon: float, counts: _Counts) -> float:
     users, symbols, blanket, a = _checked(n, k, gamma, epsilon)
     hit = 1.0 / symbols
-    own = 1.0 - blanket + blanket * hit, blanket * hit
     total = 0.0
     for b, weight in enumerate(binomial_table(users - 1, blanket)):
         if weight > 1e-30:
-            crowd = _joint(b, hit)
-            law = np.zeros((b + 2, b + 2))
-            law[1:, :-1] += own[0] * crowd
-            law[:-1, 1:] += own[1] * crowd
-            law[:-1, :-1] += (1.0 - own[0] - own[1]) * crowd
-            total += weight * _weak_tail(law, b, blanket, hit, a)
+            law = counts(b, hit, (1.0 - blanket + blanket * hit, blanket * hit))
+            value = (1.0 - blanket) * np.arange(b + 2.0) + blanket * hit * (b + 1.0)
+            above = value[:, None] >= a * value[None, :] * (1.0 - 1e-12)
+            total += weight * float(law[above].sum())
     return float(total)
 
 
-def _weak_tail(law: Floats, b: int, gamma: float, hit: float, a: float) -> float:
-    value = (1.0 - gamma) * np.arange(b + 2.0) + gamma * hit * (b + 1.0)
-    return float(law[value[:, None] >= a * value[None, :] * (1.0 - 1e-12)].sum())
+def _independent(b: int, hit: float, own: tuple[float, float]) -> Floats:
+    """Counts of b uniform values, each plus a Bernoulli(own), all independent."""
+    law = binomial_table(b, hit)
+    first, second = (np.append(law, 0.0) * (1.0 - p) + np.append(0.0, law) * p for p in own)
+    return np.asarray(first[:, None] * second[None, :])
 
 
-def _plus_one(law: Floats, p: float) -> Floats:
-    """The law of a count plus an independent Bernoulli(p)."""
-    return np.append(law, 0.0) * (1.0 - p) + np.append(0.0, law) * p
-
-
-def _joint(b: int, hit: float) -> Floats:
-    """Pr[(N1, N2) = (i, j)] of b uniform values, as a (b + 1, b + 1) table."""
-    table = np.zeros((b + 1, b + 1))
-    i, j, law = trinomial_table(b, hit)
-    table[i.astype(np.int64), j.astype(np.int64)] = law
-    return table
+def _joint(b: int, hit: float, own: tuple[float, float]) -> Floats:
+    """Counts of two symbols among b uniform values and the user's own report."""
+    crowd, law = np.zeros((b + 1, b + 1)), np.zeros((b + 2, b + 2))
+    i, j, mass = trinomial_table(b, hit)
+    crowd[i.astype(np.int64), j.astype(np.int64)] = mass
+    law[1:, :-1] += own[0] * crowd
+    law[:-1, 1:] += own[1] * crowd
+    law[:-1, :-1] += (1.0 - own[0] - own[1]) * crowd
+    return law
 
 
 def specific_clones_as_published(k: int, epsilon0: float, n: int, epsilon: float) -> float:
@@ -110,10 +101,11 @@ def specific_clones_as_published(k: int, epsilon0: float, n: int, epsilon: float
     The adversary counts two reports and "neither": the truth of one dataset with those merged."""
     symbols, users = _validate.count("k", k, least=2), require_small(n)
     E = math.exp(_validate.epsilon0(epsilon0))
-    a = math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(())))
-    p = 1.0 / (E + symbols - 1.0)
+    a = alpha(epsilon)
     neither = (1.0 - a) * (symbols - 2.0) / (E + symbols - 3.0) if symbols > 2 else 0.0
-    return trinomial_excess(users, p, E - a, 1.0 - a * E, neither)
+    i, j, law = trinomial_table(users, 1.0 / (E + symbols - 1.0))
+    excess = (E - a) * i + (1.0 - a * E) * j + neither * (users - i - j)
+    return float((law * np.maximum(excess, 0.0)).sum()) / users
 
 
 def _checked(n: int, k: int, gamma: float, epsilon: float) -> tuple[int, int, float, float]:
@@ -121,5 +113,5 @@ def _checked(n: int, k: int, gamma: float, epsilon: float) -> tuple[int, int, fl
         require_small(n),
         _validate.count("k", k, least=2),
         _validate.probability("gamma", gamma, positive=True),
-        math.exp(float(_validate.non_negative("epsilon", epsilon).reshape(()))),
+        alpha(epsilon),
     )
