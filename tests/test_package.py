@@ -1,6 +1,5 @@
 """The package itself: what it exports, and that importing it is cheap."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,15 +56,3 @@ def test_the_accountant_never_asks_what_a_randomizer_is() -> None:
         text = path.read_text(encoding="utf-8")
         assert "shuffledp.randomizers" not in text, path
         assert "getattr(randomizer" not in text, path
-
-
-def test_a_module_without_an_underscore_is_the_home_of_a_public_name() -> None:
-    """Programs (the command line and the papers) are no library: nothing in them is for import."""
-    stubs = [stub.read_text(encoding="utf-8") for stub in ROOT.rglob("*.pyi")]
-    inits = [init.read_text(encoding="utf-8") for init in ROOT.rglob("__init__.py")]
-    homes = set(re.findall(r"^ *from (shuffledp[\w.]*) import", "\n".join(stubs + inits), re.M))
-    for path in sorted(ROOT.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        private = any(part.startswith("_") for part in parts)
-        if not private and parts[0] not in ("cli", "papers"):
-            assert ".".join(("shuffledp", *parts)) in homes, path

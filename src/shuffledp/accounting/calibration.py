@@ -52,8 +52,9 @@ def calibrate(
     """Solve for one parameter so that the mechanism is (epsilon, delta)-DP, on the safe side.
 
     * ``calibrate(KaryRandomizedResponse, k=16, n=10**6, rounds=30, epsilon=1, delta=1e-8)`` finds the
-      largest epsilon0 (``solve_for="gamma"``: the smallest gamma); give the randomizer's class and its
-      other parameters.
+      largest epsilon0 (``solve_for="gamma"``: the smallest gamma); give the randomizer's class, or a
+      function that gives a randomizer or its facts, and its other parameters. A class may say by
+      ``MOST_EPSILON0`` which local epsilon it accepts at most.
     * ``calibrate(answer, solve_for="n", ...)`` finds the smallest n, ``"rounds"`` the most rounds,
       ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then).
 
@@ -66,20 +67,20 @@ def calibrate(
     >>> found.parameter, float(found.epsilon) <= 0.5
     ('epsilon0', True)
     """
-    is_class = isinstance(randomizer, type)
+    makes = _makes(randomizer)
     unknown = _unknown(randomizer, solve_for, parameters)
     target = _Target(
         _validate.positive("epsilon", epsilon),
         _validate.probability("delta", delta),
         _validate.tolerance(tolerance),
-        getattr(randomizer, "MOST_EPSILON0", _validate.MAX_EPSILON0),
+        _most_epsilon0(randomizer),
     )
     if unknown != "rounds":
         _validate.count("rounds", rounds)
     size = _size(n, population, cohort, unknown)
 
     def build(value: float) -> Mechanism:
-        described = randomizer(**parameters, **{unknown: value}) if is_class else randomizer
+        described = randomizer(**parameters, **{unknown: value}) if makes else randomizer
         users = int(value) if unknown in ("n", "cohort") else size
         one = Shuffled(described, n=users, analysis=analysis)
         if population is not None:
@@ -97,16 +98,29 @@ def calibrate(
     raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
 
 
+def _makes(randomizer: Any) -> bool:
+    """Whether it makes randomizers (a class, or a function that gives one, or its facts)."""
+    return isinstance(randomizer, type) or (
+        callable(randomizer) and not hasattr(randomizer, "facts")
+    )
+
+
+def _most_epsilon0(randomizer: Any) -> float:
+    """The largest local epsilon that a class says it accepts."""
+    try:
+        return float(randomizer.MOST_EPSILON0)
+    except AttributeError:
+        return _validate.MAX_EPSILON0
+
+
 def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any]) -> str:
     """The parameter to be found, which must suit what was given of the randomizer."""
-    is_class = isinstance(randomizer, type)
-    unknown = _validate.one_of(
-        "solve_for", solve_for or ("epsilon0" if is_class else None), _SOLVABLE
-    )
-    if is_class != (unknown in _LOCAL):
+    makes = _makes(randomizer)
+    unknown = _validate.one_of("solve_for", solve_for or ("epsilon0" if makes else None), _SOLVABLE)
+    if makes != (unknown in _LOCAL):
         kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
         raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
-    if parameters and not is_class:
+    if parameters and not makes:
         raise TypeError(
             f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}"
         )

@@ -12,6 +12,8 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NoReturn
 
@@ -104,12 +106,33 @@ def _color() -> bool | None:
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
+def _load(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> None:
+    for path in paths:
+        name = Path(path).stem
+        spec = spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise click.BadParameter(f"{path!r} is not a Python file.")
+        module = module_from_spec(spec)
+        sys.modules.setdefault(name, module)  # where classes look up their names
+        spec.loader.exec_module(module)
+
+
 @click.group(
     cls=CommandDirectory,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="`shuffledp COMMAND --help` shows a worked example of each.",
 )
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@click.option(
+    "--load",
+    type=click.Path(exists=True, dir_okay=False),
+    multiple=True,
+    is_eager=True,  # before the command's options are made, which are read off the registry
+    expose_value=False,
+    callback=_load,
+    metavar="FILE.py",
+    help="Run a file of yours first that registers randomizers.",
+)
 @click.version_option(__version__, prog_name="shuffledp", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:

@@ -19,6 +19,7 @@ on every probability.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,11 +46,11 @@ class Parameter:
     metavar: str = "X"
     help: str = ""
     least: float = 0
-    most: float = 2**40
+    most: float = math.inf
 
 
-CATEGORIES = Parameter("k", int, "K", least=2)
-DIMENSION = Parameter("dimension", int, "D", least=1)
+CATEGORIES = Parameter("k", int, "K", least=2, most=2**40)
+DIMENSION = Parameter("dimension", int, "D", least=1, most=2**40)
 LEVELS = Parameter(
     "levels",
     int,

@@ -10,7 +10,7 @@ from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp.cli.options import POSITIVE, PROBABILITY, Given, command, option, wrong_usage
 from shuffledp.cli.output import print_answer, print_json
 from shuffledp.cli.questions import analysis_used, certificate, question_options
-from shuffledp.cli.randomizers import chosen, kind_of, parameters, randomizer_of
+from shuffledp.cli.randomizers import chosen, parameters, randomizer_of
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibration import Calibration
@@ -94,7 +94,7 @@ def _subject(given: Given) -> tuple[Any, Given]:
         subject = randomizer_of(given)
     else:
         choice = chosen(given)
-        subject, arguments = kind_of(choice), parameters(choice, given, unknown)
+        subject, arguments = choice.load(), parameters(choice, given, unknown)
     with wrong_usage():
         trial = subject if unknown in COUNTS else subject(**arguments, **{unknown: LOCAL[unknown]})
         Shuffled(trial, n=1, analysis=given["analysis"])
