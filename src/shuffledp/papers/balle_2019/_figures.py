@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
-from shuffledp.accounting._curves.blanket import tv_universal
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.facts import Facts
 from shuffledp.literature.closed_forms import (
     balle_2019_generic_delta,
     balle_2019_generic_epsilon,
@@ -187,7 +187,9 @@ def _certified_laplace(n: int) -> float:
     at = np.array([EPSILON])
 
     def known_variation(e0: float) -> float:
-        return float(tv_universal(e0, -math.expm1(-0.5 * e0), n).upper(at, 1e-3)[0])
+        facts = Facts(epsilon0=e0, total_variation=-math.expm1(-0.5 * e0))
+        crowd = Shuffled(facts, n=n, analysis="blanket").round.profile
+        return float(crowd.upper(at, 1e-3)[0])
 
     def known_law(e0: float) -> float:
         return float(laplace_pair(e0, n).upper(at, 1e-2)[0])
