@@ -12,6 +12,7 @@ import numpy as np
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
+from shuffledp.bound import Bound
 from shuffledp.facts import Facts
 from shuffledp.literature.closed_forms import (
     balle_2019_generic_delta,
@@ -49,7 +50,7 @@ LOCAL, EPSILON, DELTA = 0.4, 0.1, 1e-6
 _STEPS = 18  # speed: of a search
 _LARGEST = 20.0  # nats
 
-Bound = Callable[[Any, int, float], float]
+DeltaBound = Callable[[Any, int, float], float]
 _MAKERS: dict[str, Callable[[float], Blanket]] = {
     "RR-2": lambda e0: KaryBlanket(2, e0),
     "Laplace": LaplaceBlanket,
@@ -143,7 +144,7 @@ def _panel_4(sizes: list[int]) -> Panel:
     def symbols(n: int) -> int:
         return max(2, round(math.cbrt(n)))
 
-    def solved(bound: Bound) -> Callable[[int], float]:
+    def solved(bound: DeltaBound) -> Callable[[int], float]:
         return lambda n: largest_epsilon0(
             lambda e0: bound(KaryBlanket(symbols(n), e0), n, EPSILON), n**-2.0
         )
@@ -172,7 +173,7 @@ def largest_epsilon0(
     return low
 
 
-def _solved(bound: Bound, make: Callable[[float], Any]) -> Callable[[int], float]:
+def _solved(bound: DeltaBound, make: Callable[[float], Any]) -> Callable[[int], float]:
     """n -> the largest epsilon0, for a bound of delta that is asked with make(epsilon0), n, epsilon."""
     return lambda n: largest_epsilon0(lambda e0: bound(make(e0), n, EPSILON))
 
@@ -187,7 +188,7 @@ def _certified_laplace(n: int) -> float:
     at = np.array([EPSILON])
 
     def known_variation(e0: float) -> float:
-        facts = Facts(epsilon0=e0, total_variation=-math.expm1(-0.5 * e0))
+        facts = Facts(Bound(0.0, e0), total_variation=-math.expm1(-0.5 * e0))
         crowd = Shuffled(facts, n=n, analysis="blanket").round.profile
         return float(crowd.upper(at, 1e-3)[0])
 
