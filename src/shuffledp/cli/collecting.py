@@ -253,10 +253,9 @@ def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:
     Each number is in [low, high], or is moved to an end where the protocol moves it."""
     import numpy as np
 
-    from shuffledp.shuffling._contract import reads_text
     from shuffledp.shuffling.columns import open_column
 
-    batches = open_column(data, column, text=reads_text(protocol))
+    batches = open_column(data, column, text=protocol.reads_text)
     if protocol.name == "histogram":
         counts = (np.bincount(protocol.encode(batch), minlength=protocol.k) for batch in batches)
         return sum(counts, start=np.zeros(protocol.k, dtype=np.int64))

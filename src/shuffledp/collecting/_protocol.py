@@ -58,6 +58,11 @@ class Protocol(ABC):
     delta: float
     rounds: int
 
+    @property
+    def reads_text(self) -> bool:
+        """Whether values are strings: then fields of a CSV file must stay as they are written."""
+        return False
+
     @abstractmethod
     def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The randomizer's inputs for raw values (an array, a list, or one value).

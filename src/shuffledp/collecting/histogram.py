@@ -71,6 +71,10 @@ class HistogramProtocol(Protocol):
         """The number of categories."""
         return len(self.categories)
 
+    @property
+    def reads_text(self) -> bool:
+        return all(isinstance(category, str) for category in self.categories)
+
     def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The place of each value in ``categories``."""
         return self._index.places(column, None if self.other is None else self._other_place)

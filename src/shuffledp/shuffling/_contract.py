@@ -16,13 +16,21 @@ BATCH_ROWS = 1 << 18
 
 
 class Collectable(Protocol):
-    """A protocol as an engine sees it; see ``shuffledp.collecting._protocol.Protocol``."""
+    """A protocol as an engine sees it; see ``shuffledp.collecting._protocol.Protocol``.
+
+    ``randomize`` tells of values that it rejects by a ``DomainError`` about its own batch; ``_rejected``
+    makes one about the whole column of them."""
 
     @property
     def report_dtype(self) -> np.dtype[Any]: ...
 
     @property
     def report_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether values are strings: then fields of a CSV file must stay as they are written."""
+        ...
 
     def randomize(self, column: Any, *, rng: np.random.Generator | None = None) -> Any: ...
 
@@ -43,9 +51,3 @@ def rows_per_batch(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
     """
     width = dtype.itemsize * math.prod(shape)
     return max(1, min(BATCH_ROWS, BATCH_BYTES // max(width, 1)))
-
-
-def reads_text(protocol: Collectable) -> bool:
-    """Whether all categories are strings: then fields of a CSV file must stay as they are written."""
-    categories = getattr(protocol, "categories", ())
-    return bool(categories) and all(isinstance(category, str) for category in categories)

@@ -1,16 +1,18 @@
 """Values that a protocol rejects, counted over all batches and numbered by the rows of the whole column.
 
-A protocol's error knows its own batch only. Here the first few of its ``examples`` get their row, and
-its counts (``missing``, ``outside``) add up, so that one error in the end tells the whole story.
+A protocol's DomainError knows its own batch only. Here the first few of its ``examples`` get their row,
+and its counts (``missing``, ``outside``) add up, so that one error in the end tells the whole story.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy.typing as npt
+
+from shuffledp.errors import DomainError
 
 Result = TypeVar("Result")
 
@@ -19,14 +21,11 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Rejected:
-    """Values without a place in the domain: how many, and the first few as (row, value).
-
-    ``cause`` is the protocol's own error, of which another one with the whole story is made."""
+    """Values without a place in the domain: how many, and the first few as (row, value)."""
 
     missing: int
     outside: int
     examples: tuple[tuple[int, Any], ...]
-    cause: ValueError = field(compare=False)
     note: str = ""
 
     def __add__(self, other: Rejected) -> Rejected:
@@ -34,15 +33,12 @@ class Rejected:
             self.missing + other.missing,
             self.outside + other.outside,
             tuple(sorted(self.examples + other.examples, key=_row)[:EXAMPLES]),
-            self.cause,
             self.note,
         )
 
-    def error(self, rows: int) -> ValueError:
-        """The protocol's kind of error, about all ``rows`` rows."""
-        kind: Any = type(self.cause)
-        error = kind(rows, self.missing, self.outside, list(self.examples))
-        assert isinstance(error, ValueError)
+    def error(self, rows: int) -> DomainError:
+        """The error about all ``rows`` rows."""
+        error = DomainError(rows, self.missing, self.outside, self.examples)
         if self.note:
             error.add_note(self.note)
         return error
@@ -54,12 +50,9 @@ def attempt(
     """``function(batch)``, or what it rejects; the batch's first row has the number ``first_row``."""
     try:
         return function(batch)
-    except ValueError as error:
-        if not hasattr(error, "examples"):
-            raise
-        told: Any = error
-        examples = tuple((first_row + int(row), value) for row, value in told.examples)
-        return Rejected(told.missing, told.outside, examples, error)
+    except DomainError as error:
+        examples = tuple((first_row + int(row), value) for row, value in error.examples)
+        return Rejected(error.missing, error.outside, examples)
 
 
 def _row(example: tuple[int, Any]) -> int:

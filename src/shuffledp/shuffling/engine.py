@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.shuffling._contract import Collectable, reads_text, rows_per_batch
+from shuffledp.shuffling._contract import Collectable, rows_per_batch
 from shuffledp.shuffling._partial import Partial, Step, Tally, counted
 from shuffledp.shuffling.permutation import check_enough
 
@@ -72,7 +72,7 @@ def tallied(
 
         engine = EmbeddedEngine()
     step = RandomizeAndCount(protocol)
-    partials = engine.map_batches(step, data, column, text=reads_text(protocol))
+    partials = engine.map_batches(step, data, column, text=protocol.reads_text)
     return engine.merge(partials).checked()
 
 

@@ -37,7 +37,7 @@ from shuffledp._files import partial_folder
 from shuffledp._progress import Progress
 from shuffledp._randomness.words import source
 from shuffledp.errors import MixedReportsError, ReportFileError
-from shuffledp.shuffling._contract import Collectable, reads_text, rows_per_batch
+from shuffledp.shuffling._contract import Collectable, rows_per_batch
 from shuffledp.shuffling._external import shuffled_batches
 from shuffledp.shuffling._header import Header, differences
 from shuffledp.shuffling._parallel import available_cores, parallel_map
@@ -65,7 +65,7 @@ def randomize_file(
     Missing and unknown values are the protocol's error, with their rows. ``rng`` makes the reports
     repeatable, for simulations only."""
     rows_at_once = rows_per_batch(protocol.report_dtype, protocol.report_shape)
-    values = open_column(data, column, text=reads_text(protocol), rows=rows_at_once)
+    values = open_column(data, column, text=protocol.reads_text, rows=rows_at_once)
     threads = available_cores() if rng is None else 1  # a generator serves one thread
 
     def randomized(batch: npt.NDArray[Any]) -> npt.NDArray[Any]:

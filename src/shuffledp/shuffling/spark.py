@@ -33,7 +33,7 @@ import numpy.typing as npt
 from shuffledp._randomness.words import source
 from shuffledp.shuffling import _report_arrays as report_arrays
 from shuffledp.shuffling._arrow import chosen, to_numpy
-from shuffledp.shuffling._contract import Collectable, reads_text
+from shuffledp.shuffling._contract import Collectable
 from shuffledp.shuffling._extras import needed
 from shuffledp.shuffling._partial import Partial, Step, Tally, counted
 from shuffledp.shuffling._rejected import Rejected, attempt
@@ -76,7 +76,7 @@ class SparkEngine(Engine):
         """Fresh reports of a column, shuffled: a DataFrame whose one column ``report`` holds their bytes.
 
         Computed and stored once. Refuses fewer than ``minimum`` rows."""
-        frame = self._one_column(data, column, reads_text(protocol))
+        frame = self._one_column(data, column, protocol.reads_text)
         keyed = _stored(_mapped(frame, _KeyedReports(protocol), _REPORT_SCHEMA))
         n = keyed.where("rejected is null").count()
         (Partial(None, n) + _rejected(keyed)).checked()

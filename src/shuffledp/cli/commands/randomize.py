@@ -71,13 +71,12 @@ def randomize(
 def _written(
     protocol: Protocol, data: str | None, column: str | None, value: str | None, output: str
 ) -> int:
-    from shuffledp.shuffling._contract import reads_text
     from shuffledp.shuffling.roles import randomize_file, write_reports
 
     try:
         if value is None:
             return randomize_file(protocol, data, output, column=column)
-        typed: Any = value if reads_text(protocol) else _number(value)
+        typed: Any = value if protocol.reads_text else _number(value)
         return write_reports(protocol, protocol.randomize(typed), output)
     except TypeError as error:  # a column of the wrong type
         raise click.ClickException(str(error)) from error
