@@ -8,7 +8,12 @@ from contextlib import suppress
 import pytest
 
 from shuffledp import _progress
-from shuffledp._progress import Progress, line
+from shuffledp._progress import Progress, evaluated, line, quiet
+
+
+@pytest.fixture(autouse=True)
+def terminal_that_can_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
 
 
 class Terminal(io.StringIO):
@@ -82,6 +87,40 @@ def test_a_clock_shows_long_work_and_is_gone_afterwards(monkeypatch: pytest.Monk
     lines = terminal.getvalue().split("\r")
     assert lines[1] == "calibrating, 0:00"
     assert (lines[-2].strip(), lines[-1]) == ("", "")
+
+
+def test_a_clock_counts_evaluations_and_a_bar_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    evaluated()  # where nothing is shown, nothing happens
+    monkeypatch.setattr(_progress, "_SECONDS_BEFORE_A_CLOCK", 0.0)
+    with Progress.clock("calibrating", stream=terminal):
+        evaluated()
+        evaluated()
+        time.sleep(0.15)
+    assert "calibrating, 2 evaluations, 0:00" in terminal.getvalue()
+    with Progress(2, stream=terminal) as progress:
+        evaluated()
+    assert progress.done == 0
+
+
+def test_nobody_sees_anything_who_wants_quiet_or_cannot_go_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    with quiet(), Progress(1000, stream=terminal) as progress:
+        progress.advance(1000)
+    monkeypatch.setenv("TERM", "dumb")
+    with Progress(1000, stream=terminal) as progress:
+        progress.advance(1000)
+    assert terminal.getvalue() == ""
+
+
+def test_the_line_is_no_longer_than_the_terminal_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(_progress, "_USUAL_COLUMNS", 40)
+    with Progress(1000, stream=terminal) as progress:
+        progress.advance(1000)
+    assert max(map(len, terminal.getvalue().strip().split("\r"))) < 40
 
 
 def test_inside_another_line_there_is_no_second_one() -> None:

@@ -2,7 +2,9 @@
 
     with Progress(total, what="rows") as progress:    counted work; total may be None
         progress.advance(4)
-    with Progress.clock("calibrating"):               work that nobody can count
+    with Progress.clock("calibrating"):               work of unknown length
+        evaluated()                                   somewhere inside, for the reader to see it go on
+    with quiet():                                     nothing is shown in here
 
 >>> with Progress(total=10) as progress:
 ...     progress.advance(4)
@@ -12,16 +14,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
 from typing import ClassVar, Self, TextIO
 
 _BAR_CHARACTERS = 24
+_USUAL_COLUMNS = 80
 _SECONDS_BETWEEN = 0.1
-_SECONDS_BEFORE_A_CLOCK = 0.5
+_SECONDS_BEFORE_A_CLOCK = 1.0
+_quiet = ContextVar("quiet", default=False)
 
 
 class Progress:
@@ -43,7 +50,7 @@ class Progress:
     ) -> None:
         self.total, self.what, self.done = total, what, 0
         self._stream = sys.stderr if stream is None else stream
-        self._shown = shown and self._stream is not None and self._stream.isatty()
+        self._shown = shown and not _quiet.get() and _can_rewrite(self._stream)
         self._counted, self._wait = True, _SECONDS_BETWEEN
         self._latest: Mapping[str, float] = {}
         self._longest = 0
@@ -95,15 +102,49 @@ class Progress:
     def _text(self) -> str:
         seconds = monotonic() - self._start
         if not self._counted:
-            return f"{self.what}, {_clock(seconds)}"
+            count = f", {self.done:,} evaluations" if self.done else ""
+            return f"{self.what}{count}, {_clock(seconds)}"
         latest = "".join(f", {name}={value:.4g}" for name, value in self._latest.items())
         return line(self.done, self.total, seconds, self.what) + latest
 
     def _write(self, text: str) -> None:
         shown = text.rstrip("\r\n")
+        end = text[len(shown) :]
+        room = _columns(self._stream) - 1  # a wrapped line cannot be rewritten
+        if len(shown) > room:
+            shown = (shown.partition("] ")[2] or shown)[:room]  # the bar goes first
         self._longest = max(self._longest, len(shown))
-        self._stream.write("\r" + shown.ljust(self._longest) + text[len(shown) :])
+        self._stream.write("\r" + shown.ljust(self._longest) + end)
         self._stream.flush()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress is shown in here, whoever counts."""
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+def evaluated() -> None:
+    """One more step of a work of unknown length is done; counted where its clock is shown."""
+    shown = Progress._shown_now
+    if shown is not None and not shown._counted:
+        shown.done += 1
+
+
+def _can_rewrite(stream: TextIO | None) -> bool:
+    """A terminal that can go back to the beginning of its line."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except OSError:
+        return _USUAL_COLUMNS
 
 
 def line(done: int, total: int | None, seconds: float, what: str = "rows") -> str:

@@ -100,7 +100,7 @@ def test_the_analysis_that_answered_is_named(shuffledp: Run, line: str, analysis
 
 
 def test_every_analysis_of_the_library_can_be_chosen() -> None:
-    assert set(ANALYSES) == set(NAMES)
+    assert ANALYSES == NAMES
 
 
 def test_the_table_shows_both_ends_rounded_outward(shuffledp: Run) -> None:

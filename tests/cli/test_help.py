@@ -14,7 +14,7 @@ from click.testing import Result
 import shuffledp as sdp
 from shuffledp.cli import commands
 from shuffledp.cli.main import cli
-from shuffledp.cli.randomizers import CHOICES, Choice, kind_of
+from shuffledp.randomizers.registry import Registration, registered
 
 Run = Callable[..., Result]
 
@@ -88,14 +88,13 @@ def test_help_fits_eighty_columns(shuffledp: Run, name: str) -> None:
     assert max(map(len, page.stdout.splitlines())) <= 88  # examples are not wrapped
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.name)
-def test_every_randomizer_of_the_help_can_be_described(shuffledp: Run, choice: Choice) -> None:
-    kind = kind_of(choice)
+@pytest.mark.parametrize("entry", registered(), ids=lambda entry: entry.option)
+def test_every_randomizer_of_the_help_can_be_described(shuffledp: Run, entry: Registration) -> None:
     known = {"k": 4, "dimension": 4, "sigma": 1.0, "matrix": [[1.0], [1.0]]}
-    given = {choice.parameter: known.get(choice.parameter)}
-    made = kind(**(given if choice.parameter else {}), **dict.fromkeys(choice.local[:1], 1.0))
+    given = {} if entry.takes is None else {entry.takes.name: known[entry.takes.name]}
+    made = entry.load()(**given, **dict.fromkeys(entry.local[:1], 1.0))
     assert made.epsilon0 >= 0.0
-    assert f"  {choice.flag} " in shuffledp("epsilon --help").stdout
+    assert f"  --{entry.option} " in shuffledp("epsilon --help").stdout
 
 
 def test_no_arguments_show_the_help(shuffledp: Run) -> None:

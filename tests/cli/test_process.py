@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,72 @@ def test_ctrl_c_ends_with_status_130_and_one_line() -> None:
         _, errors = running.communicate(timeout=30)
     assert running.returncode == 130
     assert errors == "shuffledp: error: interrupted\n"
+
+
+SLOW = (
+    "import sys, time, shuffledp\n"
+    "from shuffledp import _progress\n"
+    "from shuffledp.cli.main import main\n"
+    "_progress._SECONDS_BEFORE_A_CLOCK = 0.0\n"
+    "asked = shuffledp.Mechanism.epsilon\n"
+    "def slowly(*arguments, **named):\n"
+    "    sys.stdout.write('ready\\n')\n"
+    "    sys.stdout.flush()\n"
+    "    time.sleep({seconds})\n"
+    "    return asked(*arguments, **named)\n"
+    "shuffledp.Mechanism.epsilon = slowly\n"
+    "main()"
+)
+
+
+def on_a_terminal(line: str, *, seconds: float = 0.3, stop: bool = False, **extra: str) -> str:
+    """What a terminal sees of the standard error of a slow command, Ctrl-C or not."""
+    pty = pytest.importorskip("pty")
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW.format(seconds=seconds), *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(**{"TERM": "xterm", **extra}),
+    ) as running:
+        os.close(theirs)
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        if stop:
+            time.sleep(0.5)
+            running.send_signal(signal.SIGINT)
+        running.communicate(timeout=30)
+    assert running.returncode == (130 if stop else 0)
+    seen = b""
+    with suppress(OSError):  # how Linux says that nobody else has the terminal open
+        while some := os.read(terminal, 4096):
+            seen += some
+    os.close(terminal)
+    return seen.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (QUESTION, "bounding epsilon, 0:0"),
+        ("calibrate --krr 4 --n 1000 --epsilon 1 --delta 1e-6", "calibrating, "),
+        ("curve --against n --epsilon0 1 --delta 1e-6 --points 2 --to 2e3", "100% 2 points"),
+    ],
+)
+def test_a_terminal_sees_that_long_work_goes_on(line: str, said: str) -> None:
+    seen = on_a_terminal(line)
+    assert said in seen
+    if "points" not in said:  # a clock is gone afterwards
+        assert seen.endswith("\r")
+        assert seen.split("\r")[-2].strip() == ""
+    assert on_a_terminal(line + " --json") == ""
+    assert on_a_terminal(line, TERM="dumb") == ""
+
+
+def test_ctrl_c_takes_the_clock_away() -> None:
+    *_, wiped, last = on_a_terminal(QUESTION, seconds=60, stop=True).split("\r")
+    assert wiped.strip() == ""
+    assert last == "shuffledp: error: interrupted\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

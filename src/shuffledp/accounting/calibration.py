@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp import _validate
+from shuffledp._progress import evaluated
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
@@ -150,6 +151,7 @@ class _Target:
         """value -> certified epsilon / target: at most 1 where the target is met."""
 
         def ratio(value: float) -> float:
+            evaluated()
             mechanism = build(value)
             pure = mechanism.upper_epsilon(delta=0.0)
             if pure <= self.epsilon:

@@ -15,6 +15,7 @@ import click
 
 import shuffledp
 from shuffledp._digits import rounded_up, written
+from shuffledp._progress import Progress
 from shuffledp.cli.files import open_ledger, output_option, write_protocol
 from shuffledp.cli.options import (
     EXISTING_FILE,
@@ -178,16 +179,18 @@ def with_ledger(given: Given, name: str) -> None:
         raise click.UsageError(f"--ledger and --{name} go together.")
 
 
-def _target(given: Given, n: int) -> Given:
-    return {"n": n, **{name: given[name] for name in ("epsilon", "delta", "rounds")}}
+def _planned(make: Make, given: Given, n: int) -> Protocol:
+    target = {name: given[name] for name in ("epsilon", "delta", "rounds")}
+    with Progress.clock("choosing and calibrating a randomizer"):
+        return make(n=n, **target)
 
 
 def _plan(make: Make, given: Given) -> None:
     from shuffledp.collecting._protocol import certified_epsilon
 
-    protocol = make(**_target(given, given["n"]))
-    write_protocol(given["plan_file"], protocol)
+    protocol = _planned(make, given, given["n"])
     certified = certified_epsilon(protocol.mechanism(), protocol.delta)
+    write_protocol(given["plan_file"], protocol)
     if given["as_json"]:
         print_json(protocol=protocol.to_dict(), epsilon=certified, delta=protocol.delta)
         return
@@ -203,7 +206,7 @@ def _plan(make: Make, given: Given) -> None:
 
 
 def _collect(make: Make, given: Given) -> None:
-    protocol = make(**_target(given, given["n"] or _honest_rows(given)))
+    protocol = _planned(make, given, given["n"] or _honest_rows(given))
     truth = None
     if given["simulation"]:
         truth = _true_answer(protocol, given["data"], given["column"])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from shuffledp._digits import written
+from shuffledp._progress import quiet
 
 if TYPE_CHECKING:  # generic for the type checker, but not at run time before click 8.4
     IntegerType = click.ParamType[int]
@@ -82,6 +83,11 @@ class Command(click.Command):
         self.example = example.strip()
         help_text = "Show the traceback of an error."
         self.params.append(Option(["--debug"], is_flag=True, expose_value=False, help=help_text))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run; what prints for machines shows no progress either."""
+        with quiet() if ctx.params.get("as_json") else nullcontext():
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp._progress import Progress
 from shuffledp.cli.options import WHOLE, Given, Real, option, stacked, wrong_usage
 from shuffledp.cli.output import json_option, print_answer, print_json
 from shuffledp.cli.randomizers import randomizer_of, randomizer_options
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 ROUNDS = "Rounds"
 ANALYSES = ("best", "exact", "blanket", "clones", "clones-2021", "strong")
+"""Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
 
 size_options = stacked(
     option("--n", WHOLE, "Honest reports in one shuffle.", group=ROUNDS),
@@ -69,8 +71,9 @@ def mechanism_of(given: Given) -> Mechanism:
 def ask(quantity: str, at: str, level: float, given: Given) -> None:
     """``quantity`` (epsilon or delta) of all rounds where the other one, ``at``, is ``level``."""
     mechanism = mechanism_of(given)
-    bound = getattr(mechanism, quantity)(**{at: level}, tolerance=given["tolerance"])
-    analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
+    with Progress.clock(f"bounding {quantity}"):
+        bound = getattr(mechanism, quantity)(**{at: level}, tolerance=given["tolerance"])
+        analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
     if given["as_json"]:
         print_json(quantity=quantity, lower=bound.lower, upper=bound.upper, analysis=analysis)
         return

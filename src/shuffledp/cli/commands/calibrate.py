@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp._progress import Progress
 from shuffledp.cli.options import POSITIVE, PROBABILITY, Given, command, option, wrong_usage
 from shuffledp.cli.output import print_answer, print_json
 from shuffledp.cli.questions import analysis_used, certificate, question_options
@@ -22,10 +23,10 @@ COUNTS = ("n", "rounds", "cohort")
 
 EXAMPLE = """
 $ shuffledp calibrate --krr 16 --n 1e6 --rounds 30 --epsilon 1 --delta 1e-8
-epsilon0 = 6.486 meets epsilon <= 1 at delta = 1e-8
+epsilon0 = 6.4862 meets epsilon <= 1 at delta = 1e-8
 
 $ shuffledp calibrate --solve-for n --krr 16 --epsilon0 4 --epsilon 0.1 --delta 1e-8
-n = 174,565 meets epsilon <= 0.1 at delta = 1e-8
+n = 174,595 meets epsilon <= 0.1 at delta = 1e-8
 """
 
 
@@ -46,8 +47,9 @@ def calibrate(as_json: bool, **given: Any) -> None:
     """The parameter that meets a wanted (epsilon, delta).
 
     The answer errs on the safe side and is checked by evaluating it."""
-    found = _solve(given)
-    bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
+    with Progress.clock("calibrating"):
+        found = _solve(given)
+        bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
     if as_json:
         answer = {"parameter": found.parameter, "value": found.value, "quantity": "epsilon"}
         print_json(**answer, lower=bound.lower, upper=bound.upper, analysis=analysis)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp._progress import Progress
 from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import EPSILON, PROBABILITY, Given, Whole, command, option
 from shuffledp.cli.output import inputs, print_json, print_table
@@ -33,10 +34,10 @@ $ shuffledp curve --krr 16 --epsilon0 4 --n 1e6 --csv curve.csv --plot curve.png
 
 $ shuffledp curve --against n --epsilon0 2 --delta 1e-6 --from 1e3 --to 1e6 --points 4
           n  epsilon lower  epsilon upper
-      1,000        0.37192        0.39719
-     10,000        0.10766        0.11442
-    100,000       0.031223       0.033197
-  1,000,000      0.0089491      0.0095201
+      1,000        0.37163        0.39719
+     10,000        0.10758        0.11445
+    100,000       0.031202       0.033205
+  1,000,000      0.0089413      0.0095222
 """
 
 
@@ -103,10 +104,11 @@ def _privacy_curve(given: Given) -> Curve:
     if given["delta"] is not None:
         raise click.UsageError("--delta does not go with --against epsilon.")
     mechanism = mechanism_of(given)
-    high = float(epsilon_grid(mechanism)[-1]) if given["stop"] is None else given["stop"]
-    epsilons = numbers(given["start"] or 0.0, high, given["points"])
-    bound = mechanism.delta(epsilon=epsilons, tolerance=given["tolerance"])
-    analysis = analysis_used(mechanism, epsilons[len(epsilons) // 2])
+    with Progress.clock("bounding delta"):
+        high = float(epsilon_grid(mechanism)[-1]) if given["stop"] is None else given["stop"]
+        epsilons = numbers(given["start"] or 0.0, high, given["points"])
+        bound = mechanism.delta(epsilon=epsilons, tolerance=given["tolerance"])
+        analysis = analysis_used(mechanism, epsilons[len(epsilons) // 2])
     return Curve("epsilon", "delta", epsilons, bound, analysis)
 
 
@@ -119,7 +121,11 @@ def _sweep(given: Given) -> Curve:
         raise click.UsageError(f"--{against} is what varies: leave it out.")
     values = _grid(against, given["start"], given["stop"], given["points"])
     mechanisms = [mechanism_of({**given, against: value}) for value in values]
-    bounds = [m.epsilon(delta=given["delta"], tolerance=given["tolerance"]) for m in mechanisms]
+    bounds = []
+    with Progress(len(values), what="points") as progress:
+        for mechanism in mechanisms:
+            bounds.append(mechanism.epsilon(delta=given["delta"], tolerance=given["tolerance"]))
+            progress.advance()
     middle = len(values) // 2
     analysis = analysis_used(mechanisms[middle], bounds[middle].upper)
     return Curve(against, "epsilon", values, _together(bounds), analysis)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_up, written
+from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, plot_option, write_picture, written_file
 from shuffledp.cli.labelled_data import DIGITS, Layout, read_labelled
 from shuffledp.cli.options import (
@@ -94,7 +95,8 @@ def train(data: str, as_json: bool, **given: Any) -> None:
     if (given["low"] is None) != (given["high"] is None):
         raise click.UsageError("--low and --high go together.")
     trainer = _trained(data, given)
-    bound = trainer.epsilon(delta=given["delta"])
+    with Progress.clock("bounding epsilon"):
+        bound = trainer.epsilon(delta=given["delta"])
     _write(trainer, given)
     _report(trainer, bound, given, as_json)
 
@@ -116,7 +118,8 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
     cohort = given["cohort"] or len(people)
     if cohort > len(people):
         raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
-    epsilon0 = epsilon0_for(PrivUnit, cohort=cohort, population=len(people), **target, **shape)
+    with Progress.clock("calibrating"):
+        epsilon0 = epsilon0_for(PrivUnit, cohort=cohort, population=len(people), **target, **shape)
     trainer = ShuffledTrainer(
         model,
         people,
@@ -161,8 +164,6 @@ def _model(inputs: Any, classes: int, given: Given) -> Any:
 
 def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrainer:
     """From the checkpoint, if there is one, to the last round."""
-    import sys
-
     checkpoint = given["checkpoint"]
     if checkpoint is not None and Path(checkpoint).exists():
         trainer.load(checkpoint)
@@ -173,7 +174,7 @@ def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrai
         every=given["every"],
         checkpoint=checkpoint,
         checkpoint_every=given["every"],
-        progress=sys.stderr.isatty(),
+        progress=True,
     )
 
 
