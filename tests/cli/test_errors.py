@@ -90,6 +90,7 @@ def refused(result: Result, status: int, *words: str) -> None:
         ("compare --krr 4 --epsilon0 1 --n 9 --delta 0", ["--delta", "(0, 1]"]),
         ("epsilon --unary 4 --size 2 --epsilon0 1 --n 9 --delta 0.1", ["--size", "--unary"]),
         ("epsilon --hashing 4 --symbols 4 --epsilon0 1 --n 9 --delta 0.1", ["symbols", "prime"]),
+        ("epsilon --gaussian 0 --n 9 --delta 0.1", ["sigma", "0"]),
         ("completion tcsh", ["tcsh", "bash"]),
     ],
 )

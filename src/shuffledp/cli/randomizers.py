@@ -73,10 +73,9 @@ randomizer_options = stacked(
 def chosen(given: Given) -> Registration:
     """The one choice that was made."""
     every = {entry.option: entry for entry in registered()}
+    typed = {name: given.get(name.replace("-", "_")) for name in every}
     made = [
-        entry
-        for name, entry in every.items()
-        if given.get(name.replace("-", "_")) not in (None, False)
+        every[name] for name, value in typed.items() if value is not None and value is not False
     ]
     if len(made) > 1:
         flags = " and ".join(f"--{entry.option}" for entry in made)
