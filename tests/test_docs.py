@@ -25,7 +25,7 @@ PAGES = [
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-CODE = re.compile(r"`([\w./-]+(?:/|\.(?:py|md|json|cff|toml|txt)))`")
+CODE = re.compile(r"`([\w.-]+/(?:[\w./-]*(?:/|\.\w+))?)`")
 """A path in the prose of the pages about the house."""
 HOUSE = [
     ROOT / "CONTRIBUTING.md",
