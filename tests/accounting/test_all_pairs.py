@@ -14,6 +14,7 @@ from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile, _envelope
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.stop_loss import LawOrder
+from shuffledp.accounting._hints.lattices import LatticeHints
 
 
 def _enumerated(law: AmplificationProfile, epsilon: float) -> float:
@@ -46,7 +47,9 @@ def test_an_envelope_with_rare_values_cut_off_is_above_every_law(seed: int, shar
     profile = FiniteBlanketProfile(_matrix(seed, 5, 5, 3.0 * (seed % 2)).table, 3)
     epsilon = 0.3 * profile.epsilon_max
     truth = max(_enumerated(law, epsilon) for law in profile.laws)
-    assert _envelope(profile.laws, 3, epsilon, share * truth) >= truth * (1.0 - 1e-12)
+    assert _envelope(profile.laws, 3, epsilon, share * truth, LatticeHints()) >= truth * (
+        1.0 - 1e-12
+    )
 
 
 def test_laws_exceed_the_leader_by_no_more_than_their_excess() -> None:

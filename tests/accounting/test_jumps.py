@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from shuffledp import DiscreteGaussian, Shuffled
-from shuffledp.accounting._curves import lattice_law as spread_law
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.jumps import Jumps
+from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._hints.jump_split import Split
+from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.facts import Matrix
 
 
@@ -49,7 +50,7 @@ def test_outcomes_with_jumps_are_enclosed_tightly(seed: int, budget: float) -> N
     x, w = law_with_jumps(seed)
     n, b = 12, 5.0
     _, exact = split_by_jumps(x, w, n, b)
-    law = Jumps.of(x, w, b, n, 1e-2, budget * float(exact))
+    law = Jumps.of(x, w, b, n, 1e-2, budget * float(exact), LatticeHints())
     high = law.upper()
     assert Fraction(high) >= exact * (1 - Fraction(1, 10**12))
     assert high <= float(exact) * (1.0 + 2e-2)
@@ -66,7 +67,7 @@ def test_what_more_jumps_add_is_bounded_by_the_rest(most: int) -> None:
     x, w = np.array([-1.0, 0.5, 20.0]), np.array([0.6, 0.35, 0.05])
     n = 14
     _, exact = split_by_jumps(x, w, n, 5.0)
-    law = Jumps.of(x, w, 5.0, n, 1e-2, 1.0)
+    law = Jumps.of(x, w, 5.0, n, 1e-2, 1.0, LatticeHints())
     law = Jumps(law.n, law.top, law.beyond, law.x, law.w, law.jump, law.origin, law.h, most)
     assert law.upper() >= float(exact)
 
@@ -75,7 +76,7 @@ def test_a_cap_below_the_largest_value_is_paid_for() -> None:
     x, w = np.array([-1.0, 0.5, 20.0, 4000.0]), np.array([0.6, 0.399, 9e-4, 1e-4])
     n = 10
     _, exact = split_by_jumps(x, w, n, 5.0)
-    law = Jumps.of(x, w, 5.0, n, 1e-2, 1.0)
+    law = Jumps.of(x, w, 5.0, n, 1e-2, 1.0, LatticeHints())
     assert law.top < 4000.0
     assert law.upper() >= float(exact)
 
@@ -89,8 +90,8 @@ def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float)
     profile = heavy_profile(n)
     at = np.array([epsilon])
     weight = profile._weights(at, 0.0)
-    lattice = spread_law.SpreadLaw.of(weight, np.array(profile.clone), n, 1e-3)
-    assert isinstance(lattice, spread_law._Apart)
+    lattice = SpreadLaw.of(weight, np.array(profile.clone), n, 1e-3, LatticeHints())
+    assert isinstance(lattice, Apart)
     upper, lower = profile.upper(at, 1e-3)[0], profile.support(at, 1e-3).value[0]
     assert lower <= upper <= lower * 1.02
 
@@ -98,7 +99,7 @@ def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float)
 @pytest.mark.parametrize("scales", [0.0, 0.5, 1.0, 2.0, 8.0])
 def test_the_two_ends_meet_at_every_epsilon_that_rounds_look_at(scales: float) -> None:
     profile = FiniteBlanketProfile(DiscreteGaussian(0.5, levels=16).finite.table, 10**5).laws[0]
-    at = np.array([scales * profile.scale])
+    at = np.array([scales * profile.hints.scale])
     upper, lower = profile.upper(at, 5e-4)[0], profile.support(at, 5e-4).value[0]
     assert lower <= upper <= lower * 1.03
 
@@ -113,7 +114,7 @@ def test_estimates_of_heavy_laws_are_within_a_factor_of_two() -> None:
     profile = heavy_profile(10**4)
     epsilon = np.array([6.0, 7.0, 8.0])
     clone = np.array(profile.clone)
-    x, w = spread_law._complete(profile._weights(epsilon, 0.0) / clone, clone)
+    x, w = complete(profile._weights(epsilon, 0.0), clone)
     truth = profile.upper(epsilon, 1e-3)
     found = Split.best(x, w, 10**4)
     assert np.all(found.heavy)

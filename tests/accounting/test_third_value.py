@@ -10,7 +10,7 @@ from response import krr_witnesses
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._hints.fair_signs import likely_epsilon
+from shuffledp.accounting._hints.starts import likely_epsilon
 from shuffledp.facts import response_probabilities
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.3, 1.9])
@@ -84,7 +84,7 @@ def test_buckets_of_large_crowds_bracket_the_lattice_sum_of_the_same_datasets(k,
     law = AmplificationProfile(n, (ep, p, rest), (p, ep, rest), (gap, -gap, 0.0), (p, p, others))
     third = krr_witnesses(k, epsilon0, n)[0]
     assert isinstance(third, EvenCrowdProfile)
-    middle = third.guess(1e-8, epsilon0)
+    middle = third.hints.start(1e-8, epsilon0)
     at = middle * np.array([0.1, 0.5, 1.0, 1.2])
     for resolution in (1e-3, 1e-5):
         high, lines = third.both(at, resolution)
@@ -118,7 +118,7 @@ def test_a_crowd_of_which_the_user_is_always_part_is_the_clones_pair() -> None:
 @pytest.mark.parametrize("delta", [1e-6, 1e-14, 1e-30])
 def test_the_guess_is_within_a_fraction_of_a_percent(n: int, delta: float) -> None:
     clones = strong_clones(4.0, n)
-    guess = clones.guess(delta, 4.0)
+    guess = clones.hints.start(delta, 4.0)
     high, lines = clones.both(guess * np.array([0.998, 1.002]), 1e-4)
     assert lines.value[0] > delta > high[1]
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, s
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
 
@@ -43,20 +45,13 @@ class BestProfile(PrivacyProfile):
     def epsilon_max(self) -> float:
         return min(profile.epsilon_max for profile in self.profiles)
 
-    @property
-    def scale(self) -> float:
-        return self.profiles[0].scale
+    @cached_property
+    def hints(self) -> Hints:
+        return self.profiles[0].hints
 
     @property
     def infinite_loss(self) -> float:
         return self.profiles[0].infinite_loss
-
-    @property
-    def costly(self) -> bool:
-        return self.profiles[0].costly
-
-    def guess(self, delta: float, most: float) -> float:
-        return self.profiles[0].guess(delta, most)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         found = list(self._certified(lambda p: p.upper(epsilon, resolution)))

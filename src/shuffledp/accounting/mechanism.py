@@ -156,7 +156,7 @@ class Mechanism(ABC):
 
 def _reveals_nothing(part: Round) -> bool:
     """Whether reports do not depend on the values at all."""
-    if part.profile.scale > 0.0 or part.profile.infinite_loss > 0.0:
+    if part.profile.hints.scale > 0.0 or part.profile.infinite_loss > 0.0:
         return False
     return float(part.profile.upper(np.zeros(1), DEFAULT_TOLERANCE)[0]) < 1e-290
 

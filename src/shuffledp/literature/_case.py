@@ -35,7 +35,7 @@ class Case:
             return None
         facts = part.facts
         epsilon0, response = facts.epsilon0.upper, facts.response
-        if not 0.0 < epsilon0 <= _validate.MAX_EPSILON0 or not part.round.profile.scale > 0.0:
+        if not 0.0 < epsilon0 <= _validate.MAX_EPSILON0 or not part.round.profile.hints.scale > 0.0:
             return None
         if response is None:
             return cls(part, rounds, epsilon0)

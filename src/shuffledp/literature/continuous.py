@@ -56,6 +56,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -64,6 +65,7 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints
 
 _CELLS = 160
 MASS_ERROR = 1e-12
@@ -91,9 +93,9 @@ class PairProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return self.below.infinite_loss
 
-    @property
-    def scale(self) -> float:
-        return self.below.scale
+    @cached_property
+    def hints(self) -> Hints:
+        return Hints(self.below.hints.scale)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self.above.upper(np.maximum(epsilon - _WIDENED, 0.0), resolution)

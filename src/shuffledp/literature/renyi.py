@@ -108,8 +108,8 @@ def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[f
     if end == 0.0:
         return -math.inf, -math.inf
     resolution = 0.1 * tolerance
-    reach = end if math.isfinite(end) else 40.0 * profile.scale + 1.0
-    cells = _Cells.of(profile, _first_edges(profile.scale, reach, rate), resolution)
+    reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
+    cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, rate), resolution)
     for _ in range(_STEPS):
         low, high = cells.log_lower(rate), cells.log_upper(rate)
         total_low, total_high = _log_sum(low), _log_sum(high)

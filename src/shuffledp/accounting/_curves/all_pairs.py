@@ -24,27 +24,28 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from shuffledp._certified.rounding import UNIT, Floats
-from shuffledp.accounting._curves.lattice_law import cut, positive_part
+from shuffledp.accounting._curves.lattice_law import positive_part, usable_tilt
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.stop_loss import LawOrder
-from shuffledp.accounting._hints.saddle import saddle
+from shuffledp.accounting._hints.lattices import LatticeHints
+from shuffledp.accounting._hints.starts import Hints
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Matrix
 
-_FEW = 2
-_ALONE = 16
-_MANY = 100
-_TOGETHER = 6
-_ENVELOPE_CELLS = 1024
+_FEW_LAWS = 2  # speed: evaluated one by one, without a leader
+_FEW_LEFT = 16  # speed: evaluated one by one, without an envelope
+_MANY_LAWS = 100  # speed: upper bounds are costly
+_PARTS_OF_AN_ENVELOPE = 6  # speed
+_ENVELOPE_CELLS = 1024  # speed
 _ENVELOPE_UNITS = 1e-11
 """Relative error of the envelope's masses: second differences of sums of up to 1024 terms."""
 
@@ -74,12 +75,14 @@ class FiniteBlanketProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return self.largest.infinite_loss
 
-    @property
-    def scale(self) -> float:
-        return self.largest.scale
+    @cached_property
+    def hints(self) -> Hints:
+        if not self.laws:
+            return Hints(0.0)
+        return replace(self.laws[0].hints, costly=len(self.laws) > _MANY_LAWS)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        if len(self.laws) <= _FEW:
+        if len(self.laws) <= _FEW_LAWS:
             return self.largest.upper(epsilon, resolution)
         inside = epsilon * (1.0 - 0.1 * resolution)
         result = self.laws[0].upper(inside, resolution)
@@ -101,7 +104,7 @@ class FiniteBlanketProfile(PrivacyProfile):
     ) -> float:
         """Largest curve at epsilon of the laws that are left."""
         at = np.array([epsilon])
-        if len(left) <= _ALONE:
+        if len(left) <= _FEW_LEFT:
             return max(float(law.upper(at, resolution)[0]) for law in left)
         # What the true curve reaches at a slightly smaller epsilon is low enough for a bound.
         enough = float(self.support(at * (1.0 - 0.5 * resolution), 0.5 * resolution).value[0])
@@ -110,26 +113,20 @@ class FiniteBlanketProfile(PrivacyProfile):
         while todo:
             laws = todo.pop()
             # Outputs that some input never sends are seen at once; then means differ: no envelope.
-            if len(laws) <= _TOGETHER or any(min(law.clone) == 0.0 for law in laws):
+            if len(laws) <= _PARTS_OF_AN_ENVELOPE or any(min(law.clone) == 0.0 for law in laws):
                 bound = max(float(law.upper(at, resolution)[0]) for law in laws)
             else:
-                bound = _envelope(laws, self.n, epsilon, 0.1 * resolution * enough)
+                budget = 0.1 * resolution * enough
+                bound = _envelope(laws, self.n, epsilon, budget, self.laws[0].hints.lattice)
                 if bound > max(enough, result):
-                    cuts = np.linspace(0, len(laws), _TOGETHER + 1).astype(int)
+                    cuts = np.linspace(0, len(laws), _PARTS_OF_AN_ENVELOPE + 1).astype(int)
                     todo += [laws[i:j] for i, j in pairwise(cuts) if j > i]
                     continue
             result = max(result, bound)
         return result
 
-    @property
-    def costly(self) -> bool:
-        return len(self.laws) > _MANY
-
-    def guess(self, delta: float, most: float) -> float:
-        return self.laws[0].guess(delta, most)
-
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        if len(self.laws) <= _FEW:
+        if len(self.laws) <= _FEW_LAWS:
             return self.largest.support(epsilon, resolution)
         # Lines below any law will do: the widest and the most telling of those that are not
         # clearly below the first one.
@@ -140,7 +137,7 @@ class FiniteBlanketProfile(PrivacyProfile):
         small = excess <= 0.1 * resolution * float(np.sort(first.value)[-1 - middle])
         others = [law for law, done in zip(self.laws[1:], small, strict=True) if not done]
         telling = sorted(others, key=lambda law: -_alone(law, at))
-        chosen = tuple(dict.fromkeys(others[:_ALONE] + telling[:_ALONE]))
+        chosen = tuple(dict.fromkeys(others[:_FEW_LEFT] + telling[:_FEW_LEFT]))
         with suppress(NoCertificateError):
             return _larger(first, LargestProfile(chosen).support(epsilon, resolution))
         return first
@@ -168,7 +165,7 @@ def _laws(matrix: Matrix, n: int) -> list[AmplificationProfile]:
             if x != y:
                 key, law = _law(rows[x], rows[y], clone, n)
                 classes.setdefault(key, law)
-    return sorted(classes.values(), key=lambda law: -law.scale)
+    return sorted(classes.values(), key=lambda law: -law.hints.scale)
 
 
 def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, AmplificationProfile]:
@@ -188,7 +185,13 @@ def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, Ampl
     return np.vstack([keys[:, starts], sizes]).tobytes(), law.without_empty_types()
 
 
-def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float, budget: float) -> float:
+def _envelope(
+    laws: list[AmplificationProfile],
+    n: int,
+    epsilon: float,
+    budget: float,
+    hints: LatticeHints,
+) -> float:
     """Upper bound of every law's curve at epsilon, from the largest of their stop-loss curves.
 
     Rare values are cut off on both sides, as in AmplificationProfile, where that costs less than
@@ -204,7 +207,7 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float, budget: 
         values.append(weight[hidden] / clone[hidden])
         weights.append(clone[hidden])
     if budget > 0.0:
-        values, beyond = _clipped(values, weights, budget)
+        values, beyond = _clipped(values, weights, budget, hints)
         seen += beyond
     top = max(float(v.max(initial=0.0)) for v in values)
     bottom = min(float(v.min(initial=0.0)) for v in values)
@@ -229,25 +232,25 @@ def _envelope(laws: list[AmplificationProfile], n: int, epsilon: float, budget: 
     masses[1:split] = np.diff(below, 2)[: split - 1]
     masses = np.maximum(masses, 0.0)
     if masses.sum() > 1.0 + 1e-12 and budget > 0.0:
-        return _envelope(laws, n, epsilon, 0.0)  # the cuts moved the means too far apart
+        return _envelope(laws, n, epsilon, 0.0, hints)  # the cuts moved the means too far apart
     masses[split] = max(0.0, 1.0 - masses.sum())
     z, w = lattice[None, :], masses[None, :]
     # The envelope's mean must not be below any law's; sums of 1024 terms are good to 1e-12.
     lacking = max(means) - float(masses @ lattice)
     seen += h * max(0.0, lacking)
-    theta = saddle(z, w, n)
+    theta = usable_tilt(hints.tilt(z, w, n), z)
     step = np.array([h])
     return seen + float(positive_part(z, w, 0.0 * step, step, theta, n, _ENVELOPE_UNITS)[0])
 
 
 def _clipped(
-    values: list[Floats], weights: list[Floats], budget: float
+    values: list[Floats], weights: list[Floats], budget: float, hints: LatticeHints
 ) -> tuple[list[Floats], float]:
     """All laws' values cut to one range, and the largest mean that was cut off above it."""
     level = np.array([budget])
     pairs = list(zip(values, weights, strict=True))
-    top = max(float(cut(v[None, :], w, level)[0]) for v, w in pairs)
-    bottom = max(float(cut(-v[None, :], w, level)[0]) for v, w in pairs)
+    top = max(float(hints.cut(v[None, :], w, level)[0]) for v, w in pairs)
+    bottom = max(float(hints.cut(-v[None, :], w, level)[0]) for v, w in pairs)
     beyond = max(float((np.maximum(v - top, 0.0) * w).sum()) for v, w in pairs)
     return [np.clip(v, -bottom, top) for v in values], beyond * (1.0 + 1e-12)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints, RaisedHints
 
 _RESOLUTION = 1e-4  # of the search for the minimum; speed
 _POINTS = 33  # speed
@@ -34,9 +35,12 @@ class ApproximateProfile(PrivacyProfile):
     def epsilon_max(self) -> float:
         return math.inf
 
-    @property
-    def scale(self) -> float:
-        return self.clones.scale
+    @cached_property
+    def hints(self) -> Hints:
+        clones = self.clones
+        return RaisedHints(
+            clones.hints.scale, base=clones.hints, raised=2.0 * self.moved, reach=clones.epsilon_max
+        )
 
     @cached_property
     def infinite_loss(self) -> float:
@@ -54,11 +58,6 @@ class ApproximateProfile(PrivacyProfile):
             first = int(np.argmax(past)) if past.any() else _POINTS - 1
             low, high = float(lines.epsilon[max(first - 1, 0)]), float(lines.epsilon[first])
         return min(down(best, operations=CALL + 6), 1.0)
-
-    def guess(self, delta: float, most: float) -> float:
-        """Where the clones alone pass what is left of delta."""
-        left = max(delta - 2.0 * self.moved, 0.1 * delta)
-        return self.clones.guess(left, min(most, self.clones.epsilon_max))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self._sum(np.minimum(epsilon, self._lowest), resolution)

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,8 +36,7 @@ from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp._certified.signs import signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._ends.search import located
-from shuffledp.accounting._hints.fair_signs import SMALL_CROWD, likely_epsilon
+from shuffledp.accounting._hints.starts import SignsHints
 
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
@@ -62,9 +62,16 @@ class CloneProfile(PrivacyProfile):
     def epsilon_max(self) -> float:
         return self.epsilon0 if self.weight > 0.0 else 0.0
 
-    @property
-    def scale(self) -> float:
-        return 2.0 * self.kappa / math.sqrt(1.0 + (self.n - 1) * self.rate)
+    @cached_property
+    def hints(self) -> SignsHints:
+        return SignsHints(
+            2.0 * self.kappa / math.sqrt(1.0 + (self.n - 1) * self.rate),
+            trials=self.n - 1,
+            rate=self.rate,
+            kappa=self.kappa,
+            weight=self.weight,
+            curve=lambda epsilon: self.upper(epsilon, 1e-3),
+        )
 
     @property
     def infinite_loss(self) -> float:
@@ -91,11 +98,6 @@ class CloneProfile(PrivacyProfile):
         parts = [epsilon] if pieces == 1 else np.array_split(epsilon, pieces)
         values = np.concatenate([self._values(part, buckets, rule) for part in parts], axis=1)
         return values[0], SupportingLines(epsilon, *values[1:])
-
-    def guess(self, delta: float, most: float) -> float:
-        if (self.n - 1) * self.rate < SMALL_CROWD:
-            return located(lambda epsilon: self.upper(epsilon, 1e-3), delta, most)
-        return likely_epsilon(self.n - 1, self.rate, self.kappa, self.weight, delta, most)
 
     def _values(self, epsilon: Floats, buckets: Buckets, rule: TailRule) -> Floats:
         """Rows: upper value, line value, lower and upper slope."""

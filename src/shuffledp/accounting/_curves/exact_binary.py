@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from shuffledp._certified.lattice_sum import Result
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp._certified.two_binomials import TwoBinomials
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import BinaryHints
 
 _FIRST_INTERVALS = 16
 _SPLIT = 4
@@ -38,7 +39,8 @@ _SAMPLE = 16
 _TABULATED = 256
 _TABLE_ERROR = 1e-12
 """Relative error of the tabulated probabilities: 256 positive terms, each of a few units."""
-_STEEPEST = 100.0
+_STEEPEST = 100.0  # speed: the bar of a likelihood ratio, in logarithms
+_STEEPEST_TILT, _FLATTEST_TILT = 200.0, 1e-9  # soundness: nothing overflows in between
 _NUDGE = 64.0 * UNIT
 
 EXACT_LIMIT = 10**8
@@ -56,11 +58,13 @@ class ExactBinaryProfile(PrivacyProfile):
     def epsilon_max(self) -> float:
         return self.epsilon0
 
-    @property
-    def scale(self) -> float:
+    @cached_property
+    def hints(self) -> BinaryHints:
         # Chi-square of a shift by one of a variable with variance n q (1 - q).
         spread = 0.5 / math.cosh(0.5 * self.epsilon0)
-        return math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread)
+        return BinaryHints(
+            math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread)
+        )
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         if self.n <= _TABULATED:
@@ -74,10 +78,12 @@ class ExactBinaryProfile(PrivacyProfile):
             lines = [self._best_test(float(e)) for e in epsilon]
         return SupportingLines(epsilon, *np.array(lines).reshape(-1, 3).T)
 
+    def _bar(self, epsilon: float, nudge: float) -> _Bar:
+        return _Bar.at(epsilon, self.epsilon0, nudge, self.hints)
+
     def _tabulated(self, epsilon: float) -> tuple[float, float, float, float]:
         """(upper, value, Q(A) low, Q(A) high) for few users: every dataset, every count."""
-        above = _Bar.at(epsilon, self.epsilon0, -_NUDGE)
-        below = _Bar.at(epsilon, self.epsilon0, _NUDGE)
+        above, below = self._bar(epsilon, -_NUDGE), self._bar(epsilon, _NUDGE)
         if above.c1 <= 0.0:
             return 0.0, 0.0, 0.0, 0.0
         table = _counts(self.n, above.keep, above.lie)
@@ -97,7 +103,7 @@ class ExactBinaryProfile(PrivacyProfile):
 
     def _maximum(self, epsilon: float, resolution: float) -> float:
         """Upper bound of the maximum over m."""
-        bar = _Bar.at(epsilon, self.epsilon0, -_NUDGE)
+        bar = self._bar(epsilon, -_NUDGE)
         if bar.c1 <= 0.0:
             return 0.0
         # Good enough is what the true curve reaches at a slightly smaller epsilon.
@@ -118,7 +124,7 @@ class ExactBinaryProfile(PrivacyProfile):
 
     def _best_test(self, epsilon: float) -> tuple[float, float, float]:
         """(value, Q(A) low, Q(A) high) of the best test found over a sample of datasets."""
-        bar = _Bar.at(epsilon, self.epsilon0, _NUDGE)
+        bar = self._bar(epsilon, _NUDGE)
         if bar.c1 <= 0.0:
             return 0.0, 0.0, 0.0
         m = _sample(self.n, _SAMPLE)
@@ -129,15 +135,16 @@ class ExactBinaryProfile(PrivacyProfile):
 class _Bar:
     """The bar that a likelihood ratio must pass at one epsilon: the coefficients of the objective.
 
-    ``theta`` is the tilt at which the ratio F(t - 1)/F(t) passes -c2/c1."""
+    Any tilt and any threshold to look at first is valid: ``hints`` say which are good."""
 
     keep: float
     lie: float
     c1: float
     c2: float
+    hints: BinaryHints
 
     @classmethod
-    def at(cls, epsilon: float, epsilon0: float, nudge: float) -> _Bar:
+    def at(cls, epsilon: float, epsilon0: float, nudge: float, hints: BinaryHints) -> _Bar:
         """c1 and c2 from q - (1 - q) and alpha - 1, so that neither cancels.
 
         Their rounding error is that of a few units in epsilon: ``nudge`` steps outward."""
@@ -145,7 +152,7 @@ class _Bar:
         lie = keep * math.exp(-epsilon0)
         gap = math.tanh(0.5 * epsilon0)
         growth = math.expm1(min(epsilon, 600.0)) * (1.0 + nudge * (1.0 + epsilon))
-        return cls(keep, lie, gap - growth * lie, -gap - growth * keep)
+        return cls(keep, lie, gap - growth * lie, -gap - growth * keep, hints)
 
     def maximise(self, m: Floats, others: Floats) -> Floats:
         """Upper bounds of H(m, l): the maximum over thresholds, by unimodality."""
@@ -198,15 +205,14 @@ class _Bar:
         return min(math.log(-self.c2 / max(self.c1, 1e-280)), _STEEPEST)
 
     def _theta(self, m: Floats, others: Floats) -> float:
-        spread = math.sqrt(1.0 + float((m + others).max()) * self.keep * self.lie)
-        return max(self._ratio(), 0.3 / spread)
+        users = float((m + others).max())
+        theta = self.hints.tilt(self._ratio(), self.keep, self.lie, users)
+        return min(max(theta, _FLATTEST_TILT), _STEEPEST_TILT)
 
     def _threshold(self, m: Floats, others: Floats) -> Floats:
-        """The count at which the likelihood ratio passes the bar, about."""
-        grown = math.exp(self._ratio())
-        first = self.keep * grown / (self.keep * grown + self.lie)
-        second = self.lie * grown / (self.lie * grown + self.keep)
-        return np.clip(np.rint(m * first + others * second + 0.5), 0.0, m + others + 1.0)
+        """Where to look first."""
+        found = self.hints.threshold(self._ratio(), self.keep, self.lie, m, others)
+        return np.clip(np.rint(found), 0.0, m + others + 1.0)
 
 
 def _unimodal_maximum(bottom: Floats, top: Floats) -> tuple[npt.NDArray[np.bool_], Floats]:

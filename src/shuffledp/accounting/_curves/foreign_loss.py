@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints
 
 _ROUNDING = 1e-12
 """Sums of up to 10^7 positive terms, pairwise, and exponentials: relative errors stay below it."""
@@ -68,14 +70,14 @@ class KnownLossProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return max(law.infinity for law in self.laws)
 
-    @property
-    def scale(self) -> float:
+    @cached_property
+    def hints(self) -> Hints:
         spreads = []
         for law in self.laws:
             weight = law.mass / law.mass.sum()
             mean = float(weight @ law.loss)
             spreads.append(math.sqrt(float(weight @ (law.loss - mean) ** 2)))
-        return max(spreads)
+        return Hints(max(spreads))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         highest = np.max([law.tests(epsilon)[0] for law in self.laws], axis=0)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from shuffledp._certified.rounding import CALL, Floats, capped, down, up
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
+from shuffledp.accounting._hints.starts import Hints
 
 _DEPTH = 1400.0  # soundness: L. (1 + alpha) e^-L is below TINY for every alpha up to e^700
 
@@ -54,9 +56,9 @@ class InexactProfile(PrivacyProfile):
     def epsilon_max(self) -> float:
         return self.base.epsilon_max + 2.0 * self._shift
 
-    @property
-    def scale(self) -> float:
-        return self.base.scale
+    @cached_property
+    def hints(self) -> Hints:
+        return Hints(self.base.hints.scale)
 
     @property
     def directions(self) -> tuple[InexactProfile, ...]:

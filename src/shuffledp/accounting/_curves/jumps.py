@@ -28,19 +28,19 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.lattice_sum import Group, Own, Result, log_transform, tail_sum
+from shuffledp._certified.lattice_sum import Group, Own, Result, tail_sum
 from shuffledp._certified.rounding import Floats
-from shuffledp.accounting._hints.jump_split import far_enough, typical
+from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.errors import NoCertificateError
 
 Bools = npt.NDArray[np.bool_]
 
-_MOST_JUMPS = 4
-_TILTS = np.geomspace(0.05, 400.0, 90)[:, None]
-_SPACINGS = np.geomspace(2.0**-17, 0.02, 90)
-"""From the finest lattice whose sums take seconds."""
-_FEW_TERMS = 300
-_ROUNDING = 1e-11
+_MOST_JUMPS = 4  # speed
+_MOST_TERMS_PAIRED = 300  # speed
+_LATTICE_SPACINGS = 2.0**-40, 1.0  # speed: in units of the cap; finer ones are refused
+_LARGEST_THRESHOLD = 2**53  # soundness: whole numbers up to here are floats
+_TILTS = 1e-30, 600.0  # soundness: e to the latter is finite
+_ROUNDING = 1e-11  # soundness
 """Relative error of the probabilities of K, which are products of a few exponentials."""
 
 
@@ -59,17 +59,30 @@ class Jumps:
     jump: Bools
     origin: float
     h: float
-    most: int = field(default=1)
+    most: int = 1
+    hints: LatticeHints = field(default_factory=LatticeHints)
 
     @classmethod
-    def of(cls, x: Floats, w: Floats, b: float, n: int, resolution: float, budget: float) -> Jumps:
+    def of(
+        cls,
+        x: Floats,
+        w: Floats,
+        b: float,
+        n: int,
+        resolution: float,
+        budget: float,
+        hints: LatticeHints,
+    ) -> Jumps:
+        """For b > 0 with values on both sides of it. Any such b, cap, spacing and budget is valid."""
         jump = x > b
-        top = far_enough(x, w, b, n, budget)
+        most, cap = float(x.max()), hints.jump_cap(x, w, b, n, budget)
+        top = min(cap, most) if cap > 0.0 else most
         beyond = float((w * np.maximum(x - top, 0.0)).sum()) * (1.0 + 1e-12)
         scaled = np.clip(x / top, -1.0, 1.0)
         origin = float(scaled[np.argmax(w)])
-        h = _spacing(scaled, np.where(jump, 0.0, w), origin, n, resolution)
-        law = cls(n, top, beyond, scaled, w, jump, origin, h)
+        h = hints.jump_spacing(scaled, np.where(jump, 0.0, w), origin, n, resolution)
+        h = min(max(h, _LATTICE_SPACINGS[0]), _LATTICE_SPACINGS[1])
+        law = cls(n, top, beyond, scaled, w, jump, origin, h, hints=hints)
         enough = (k for k in range(1, _MOST_JUMPS) if law._rest(k + 1) <= 0.1 * budget)
         return replace(law, most=next(enough, _MOST_JUMPS))
 
@@ -142,18 +155,23 @@ class _Spread:
         )
         groups = [Group(z, c[:, :, 0], np.ones(1)) for z, c in (bulk, jumps)]
         for k in range(1, self.law.most + 1):
-            theta = _tilt(groups[0], groups[1], self.law.n - k, k, self.threshold)
+            theta = self._tilt(groups, k)
             found = (
                 self._part(groups, mine, k - 1, theta),
                 self._part(groups, others, k, theta),
             )
             yield found[0][0] + found[1][0], found[0][1] + found[1][1]
 
+    def _tilt(self, groups: list[Group], k: int) -> Floats:
+        theta = self.law.hints.jump_tilt(groups[0], groups[1], self.law.n - k, k, self.threshold)
+        largest = max(1.0, *(float(group.z.max()) for group in groups))
+        return np.clip(theta, _TILTS[0], _TILTS[1] / largest)
+
     def _part(self, groups: list[Group], own: Own, k: int, theta: Floats) -> tuple[Floats, Floats]:
         """The same for an own report of one kind, with k jumps among the others."""
         number = _number(self.law.n - 1, k, self.law.chance)
         counts = [self.law.n - 1.0 - k, float(k)]
-        if k and own.z.size * groups[1].z.size <= _FEW_TERMS:
+        if k and own.z.size * groups[1].z.size <= _MOST_TERMS_PAIRED:
             # One jump among the others is as good as in the own report, and faster there.
             own, counts[1] = _with_jump(own, groups[1]), k - 1.0
         used = [replace(g, count=np.full(1, c)) for g, c in zip(groups, counts, strict=True) if c]
@@ -164,6 +182,8 @@ class _Spread:
 
     def _certified(self, groups: list[Group], own: Own, theta: Floats) -> Result:
         """The sum under the tilt theta, or another one where its terms are too many."""
+        if abs(self.threshold) > _LARGEST_THRESHOLD:
+            raise NoCertificateError("the sum is too large for its lattice")
         at = np.full(1, float(self.threshold))
         with suppress(NoCertificateError):
             return tail_sum(groups, own, at, theta)
@@ -176,18 +196,6 @@ def _number(n: int, k: int, p: float) -> float:
     """P(Bin(n, p) = k) for small k."""
     chosen = math.prod((n - i) / (i + 1.0) for i in range(k))
     return chosen * p**k * math.exp((n - k) * math.log1p(-p))
-
-
-def _spacing(x: Floats, w: Floats, origin: float, n: int, resolution: float) -> float:
-    """The widest h whose spread does not blur where a single jump brings the sum to zero."""
-    mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
-    away, spread = n * abs(mean), math.sqrt(n * variance)
-    blur = resolution * max(spread * max(away, spread), 0.01 * away**2)
-    cells = (x - origin)[:, None] / _SPACINGS
-    fraction = cells - np.floor(cells)
-    added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * _SPACINGS**2
-    good = _SPACINGS[added <= blur]
-    return float(good[-1] if good.size else _SPACINGS[0])
 
 
 def _merged(z: Floats, c: Floats) -> tuple[Floats, Floats]:
@@ -204,15 +212,3 @@ def _with_jump(own: Own, jumps: Group) -> Own:
     z = own.z[0, :, None] + jumps.z
     c = own.c[0, :, None] * jumps.w[0, :, None]
     return Own(*_merged(z.ravel(), c.reshape(z.size, -1)))
-
-
-def _tilt(bulk: Group, jumps: Group, many: int, few: int, threshold: int) -> Floats:
-    """theta near the minimum of log E[e^(theta (sum - threshold))] - 2 log theta. Any is valid."""
-    theta = _TILTS / jumps.z.max()
-    exponent = (
-        many * log_transform(bulk.z, bulk.w, theta)
-        + few * log_transform(jumps.z, jumps.w, theta)
-        - theta * threshold
-        - 2.0 * np.log(theta)
-    )
-    return np.asarray(theta[np.argmin(exponent)])

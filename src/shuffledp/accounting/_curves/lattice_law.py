@@ -22,17 +22,20 @@ import numpy.typing as npt
 from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.jumps import Jumps
-from shuffledp.accounting._hints.jump_split import Split
-from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
+from shuffledp.accounting._hints.lattices import LatticeHints
+from shuffledp.accounting._hints.saddle import TOO_LOW
 from shuffledp.errors import NoCertificateError
 
-_LATTICES = np.unique(np.geomspace(1, 20_000, 100).round())
-_HALVES = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
-_FEW_TYPES = 6
-_LOWEST = -1e300
-_FEW_USERS = 16
-_RARE = 0.01
-_CANCELLED = 4.0
+Bools = npt.NDArray[np.bool_]
+
+_LOWEST = -1e300  # soundness: the only way that values below are changed is up
+_STEEPEST_TILT = 600.0  # soundness: in units of the largest value; e to this power is finite
+_FLATTEST_TILT = 1e-30  # speed: far flatter than any sum is refused at
+_LATTICE_SPACINGS = 2.0**-60, 2.0**60  # speed: far finer and coarser than any sum is refused at
+_MOST_EXPECTED_JUMPS = 1.0  # soundness: the rounding of the number of jumps is counted up to here
+_FEW_USERS = 16  # speed
+_SHARE_CUT_OFF = 0.1  # speed: of the resolution
+_CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 
 
@@ -40,8 +43,9 @@ _CANCELLED = 4.0
 class SpreadLaw:
     """Tilt and lattice for a batch of laws (rows) of X: values x, probabilities ``clone``.
 
-    The value 0 with the remaining probability is the last column; x is in units of ``top``, its
-    largest value. Lattice points are ``origin + h z``, z whole; the origin is the most probable.
+    The value 0 with the remaining probability is the last column; x is in units of ``top``. Lattice points
+    are ``origin + h z``, z whole. Any tilt theta > 0 and spacing h > 0 are valid; the origin is the value
+    most probable under the tilt, against which rounding errors of all others are counted.
 
     Rare extreme values would force a coarse lattice on all others. From above, X <= min(X, c) +
     (X - c)_+, and the mean of the latter is added (``beyond``); values that are too low are raised.
@@ -58,50 +62,75 @@ class SpreadLaw:
     h: Floats
 
     @classmethod
-    def of(cls, weight: Floats, clone: Floats, n: int, resolution: float) -> SpreadLaw | _Apart:
-        x, w = _complete(_ratios(weight, clone), clone)
-        if clone.size <= _FEW_TYPES:
-            return cls.cut_at(x, w, n, resolution, x.max(axis=1), np.full(len(x), -np.inf))
+    def of(
+        cls, weight: Floats, clone: Floats, n: int, resolution: float, hints: LatticeHints
+    ) -> SpreadLaw | Apart:
+        x, w = complete(weight, clone)
+        split = hints.split(x, w, clone.size, n)
+        if split is None:
+            return cls.cut_at(x, w, n, resolution, hints, x.max(axis=1), np.full(len(x), -np.inf))
         # Any cut is valid: this one is meant to loosen delta by a share of the resolution.
-        split = Split.best(x, w, n)
-        budget = 0.1 * resolution * np.minimum(split.total, 1.0)
-        found = cls.cut_within(x, w, n, resolution, budget)
-        heavy = split.heavy & (n > _FEW_USERS)
+        budget = _SHARE_CUT_OFF * resolution * np.minimum(split.total, 1.0)
+        found = cls.cut_within(x, w, n, resolution, hints, budget)
+        b = split.b[:, None]
+        expected = n * np.where(x > b, w, 0.0).sum(axis=1)
+        heavy = split.heavy & (split.b > 0.0) & (n > _FEW_USERS)
+        heavy &= (expected > 0.0) & (expected <= _MOST_EXPECTED_JUMPS)
         heavy &= found.chernoff() > _CANCELLED * split.total
         if not heavy.any():
             return found
         # Without the jumps, where they decide: those are told apart.
-        b = np.where(heavy, split.b, np.inf)[:, None]
+        b = np.where(heavy[:, None], b, np.inf)
         bulk = np.where(x > b, 0.0, w)
         bulk = bulk / bulk.sum(axis=1, keepdims=True)
-        found = cls.cut_within(np.where(x > b, 0.0, x), bulk, n, resolution, budget)
+        found = cls.cut_within(np.where(x > b, 0.0, x), bulk, n, resolution, hints, budget)
         rows = zip(x[heavy], w[heavy], split.b[heavy], budget[heavy], strict=True)
         jumps = tuple(
-            Jumps.of(u, v, float(b), n, resolution, float(share)) for u, v, b, share in rows
+            Jumps.of(u, v, float(b), n, resolution, float(share), hints) for u, v, b, share in rows
         )
-        return _Apart(heavy, found, jumps, budget)
+        return Apart(heavy, found, jumps, budget)
 
     @classmethod
     def cut_within(
-        cls, x: Floats, w: Floats, n: int, resolution: float, budget: Floats
+        cls,
+        x: Floats,
+        w: Floats,
+        n: int,
+        resolution: float,
+        hints: LatticeHints,
+        budget: Floats,
     ) -> SpreadLaw:
-        """The lattice for values cut where that moves their mean by no more than ``budget``."""
-        return cls.cut_at(x, w, n, resolution, cut(x, w, budget), -cut(-x, w, budget))
+        """The lattice for values cut where that moves their mean by about ``budget``."""
+        top, bottom = hints.cut(x, w, budget), -hints.cut(-x, w, budget)
+        return cls.cut_at(x, w, n, resolution, hints, top, bottom)
 
     @classmethod
     def cut_at(
-        cls, x: Floats, w: Floats, n: int, resolution: float, top: Floats, bottom: Floats
+        cls,
+        x: Floats,
+        w: Floats,
+        n: int,
+        resolution: float,
+        hints: LatticeHints,
+        top: Floats,
+        bottom: Floats,
     ) -> SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
+        largest = x.max(axis=1)
+        top = np.where(top > 0.0, np.minimum(top, largest), largest)
         beyond = (w * np.maximum(x - top[:, None], 0.0)).sum(axis=1) * (1.0 + 1e-12)
         with np.errstate(over="ignore"):
             x = np.minimum(x, top[:, None]) / top[:, None]
         # Values so low that one of them decides the sum may be raised as well.
         x = np.maximum(x, np.maximum(bottom / top, TOO_LOW)[:, None])
-        theta = saddle(x, w, n)
-        return cls(n, top, beyond, x, w, theta, *_spacing(x, w, theta, n, resolution))
+        theta = usable_tilt(hints.tilt(x, w, n), x)
+        tilted = w * np.exp(theta[:, None] * x)
+        tilted = tilted / tilted.sum(axis=1, keepdims=True)
+        origin = x[np.arange(len(x)), np.argsort(tilted, axis=1)[:, -1]]
+        h = np.clip(hints.spacing(x, w, tilted, n, resolution), *_LATTICE_SPACINGS)
+        return cls(n, top, beyond, x, w, theta, origin, h)
 
-    def rows(self, chosen: npt.NDArray[np.bool_]) -> SpreadLaw:
+    def rows(self, chosen: Bools) -> SpreadLaw:
         parts = (getattr(self, part.name)[chosen] for part in fields(self)[1:])
         return SpreadLaw(self.n, *parts)
 
@@ -122,8 +151,9 @@ class SpreadLaw:
         # The transform is off by units of its terms; where it is tiny, by more than it is.
         doubt = 64.0 * UNIT * (np.abs(growth).sum(axis=1) + 1.0) / np.exp(log_phi)
         exponent = self.n * (log_phi + doubt) - 1.0 + 1e-12
-        scaled = np.exp(np.minimum(exponent, 600.0)) / (self.n * self.theta)
-        return np.where(doubt < 0.1, self.top * scaled + self.beyond, np.inf)
+        known = (doubt < 0.1) & (exponent < 600.0)
+        scaled = np.exp(np.where(known, exponent, 0.0)) / (self.n * self.theta)
+        return np.where(known, self.top * scaled + self.beyond, np.inf)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
@@ -144,10 +174,10 @@ class SpreadLaw:
 
 
 @dataclass(frozen=True)
-class _Apart:
+class Apart:
     """Laws of which some rows are ``heavy``: there ``bulk`` is the law without its ``jumps``."""
 
-    heavy: npt.NDArray[np.bool_]
+    heavy: Bools
     bulk: SpreadLaw
     jumps: tuple[Jumps, ...]
     budget: Floats
@@ -187,30 +217,12 @@ class _Apart:
         return result
 
 
-def cut(x: Floats, w: Floats, budget: Floats) -> Floats:
-    """About the smallest c > 0 per row with sum w (x - c)_+ <= budget (the largest x if none)."""
-    order = np.argsort(-x, axis=1)
-    x, w = np.take_along_axis(x, order, axis=1), np.broadcast_to(w, x.shape)
-    mass = np.cumsum(np.take_along_axis(w, order, axis=1), axis=1)
-    excess = np.cumsum(mass[:, :-1] * -np.diff(x, axis=1), axis=1)
-    excess = np.concatenate([np.zeros((len(x), 1)), excess], axis=1)
-    usable = (excess <= budget[:, None]) & (x > 0.0)
-    last = np.maximum(usable.sum(axis=1) - 1, 0)
-    rows = np.arange(len(x))
-    found = x[rows, last] - (budget - excess[rows, last]) / mass[rows, last]
-    following = x[rows, np.minimum(last + 1, x.shape[1] - 1)]
-    found = np.maximum(found, np.maximum(following, 0.5 * x[rows, last]))
-    return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])
+def complete(weight: Floats, clone: Floats) -> tuple[Floats, Floats]:
+    """Rows of values weight / clone, and the value 0 with the remaining probability; their weights.
 
-
-def _ratios(weight: Floats, clone: Floats) -> Floats:
-    """weight / clone; what overflows is negative, and too low to matter: it may be raised."""
+    What overflows is negative, and too low to matter: it may be raised."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.maximum(weight / clone, _LOWEST))
-
-
-def _complete(x: Floats, clone: Floats) -> tuple[Floats, Floats]:
-    """Rows of values with the value 0, which has the remaining probability, and their weights."""
+        x = np.maximum(weight / clone, _LOWEST)
     rest = max(0.0, 1.0 - math.fsum(clone))
     if rest <= 16.0 * UNIT * clone.size:  # complete: what rounding leaves is no atom
         return x, np.broadcast_to(clone, x.shape)
@@ -218,15 +230,10 @@ def _complete(x: Floats, clone: Floats) -> tuple[Floats, Floats]:
     return x, np.broadcast_to(np.append(clone, rest), x.shape)
 
 
-def log_estimate(weight: Floats, clone: Floats, n: int) -> Floats:
-    """log (1/n) E[(sum)_+] for rows of weights, to a few percent (more where jumps decide)."""
-    x, w = _complete(_ratios(weight, clone), clone)
-    if clone.size > _FEW_TYPES:
-        return np.log(np.maximum(Split.best(x, w, n).total, 1e-300))
-    top = x.max(axis=1)
-    with np.errstate(over="ignore"):  # values that are too low are raised
-        scaled = np.maximum(x / top[:, None], TOO_LOW)
-    return np.asarray(np.log(top / n) + log_saddle(scaled, w, n))
+def usable_tilt(theta: Floats, x: Floats) -> Floats:
+    """Any number made a tilt under which no value overflows."""
+    steepest = _STEEPEST_TILT / np.maximum(x.max(axis=1), UNIT)
+    return np.asarray(np.minimum(np.maximum(theta, _FLATTEST_TILT), steepest))
 
 
 def positive_part(
@@ -243,42 +250,8 @@ def positive_part(
     own = Own(z, (w * (origin[:, None] + z * h[:, None]))[:, :, None])
     threshold = np.floor(-n * origin / h) + 1.0
     result = tail_sum([group], own, threshold, theta, units=units)
-    # The threshold may be one off by rounding: then the sum there is within units of n origin.
-    slip = 32.0 * UNIT * np.abs(origin) * np.exp(log_transform(z, w, theta) + theta)
+    # The threshold may be a few off by rounding: then the sum there is within units of n origin.
+    few = 1.0 + np.floor(8.0 * UNIT * n * np.abs(origin) / h)
+    slip = 32.0 * UNIT * np.abs(origin) * np.exp(log_transform(z, w, theta) + few * theta)
     high = result.value[:, 0] + result.error[:, 0] + slip
     return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
-
-
-def _spacing(
-    x: Floats, w: Floats, theta: Floats, n: int, resolution: float
-) -> tuple[Floats, Floats]:
-    """(origin, h): the coarsest lattice whose spread adds at most ``resolution`` of variance.
-
-    Where positive values are rare, what is spread must also be rare against them. The candidates put
-    the largest value, or the second most probable one, on the lattice."""
-    tilted = w * np.exp(theta[:, None] * x)
-    tilted = tilted / tilted.sum(axis=1, keepdims=True)
-    mean = (tilted * x).sum(axis=1)
-    variance = (tilted * (x - mean[:, None]) ** 2).sum(axis=1)
-    rows = np.arange(len(x))
-    order = np.argsort(tilted, axis=1)
-    origin = x[rows, order[:, -1]]
-    second = x[rows, order[:, max(-2, -x.shape[1])]] - origin
-    top = x.max(axis=1) - origin
-    top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
-    # Values that differ by rounding alone are one value.
-    second = np.where(np.abs(second) > 1e-9 * np.abs(top), np.abs(second), top)
-    h = np.concatenate([top[:, None] / _LATTICES, second[:, None] / _HALVES], axis=1)
-    h = np.maximum(h, top[:, None] * 1e-6)
-    cells = (x - origin[:, None])[:, :, None] / h[:, None, :]
-    fraction = cells - np.floor(cells)
-    added = np.einsum("ij,ijk->ik", tilted, fraction * (1.0 - fraction)) * h * h
-    good = added <= resolution * variance[:, None]
-    rare = n * (w * (x > 0.0)).sum(axis=1) < _RARE
-    if rare.any():
-        moved = np.einsum("ij,ijk->ik", w, fraction * (1.0 - fraction)) * h
-        gain = (w * np.maximum(x, 0.0)).sum(axis=1)
-        good &= ~rare[:, None] | (moved <= resolution * gain[:, None])
-    finest = top / _LATTICES[-1]
-    choice = np.where(good, h, 0.0).max(axis=1)
-    return origin, np.where(choice > 0.0, choice, finest)

@@ -9,7 +9,7 @@ probability ``clone[t]`` (their sum may be below one: the rest hides nothing). T
 and X = 0 with the remaining probability (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, rewritten).
 Types with clone[t] = 0 are seen by everybody and add (own - alpha other)_+ each.
 
-How the expectation is evaluated: ``spread_law``, or all outcomes one by one where they are few.
+How the expectation is evaluated: ``lattice_law``, or all outcomes one by one where they are few.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
 from shuffledp._certified.rounding import UNIT, Floats
-from shuffledp.accounting._curves.lattice_law import SpreadLaw, log_estimate
+from shuffledp.accounting._curves.lattice_law import Apart, Bools, SpreadLaw, complete
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
-_AT_ONCE = 64
-_GUESSES = 3
-_GUESS_POINTS = 17
+_ROWS_AT_ONCE = 64  # speed
 _NUDGE = 64.0 * UNIT
 
 _MOST_ENUMERATED_USERS = 400
@@ -51,7 +49,7 @@ class AmplificationProfile(PrivacyProfile):
     gap: tuple[float, ...]
     clone: tuple[float, ...]
 
-    @property
+    @cached_property
     def epsilon_max(self) -> float:
         ratios = [
             math.inf if v == 0.0 else math.log1p(g / v)
@@ -66,10 +64,12 @@ class AmplificationProfile(PrivacyProfile):
         rows = zip(self.own, self.other, self.clone, strict=True)
         return sum(own for own, other, clone in rows if other == clone == 0.0) * (1.0 - 1e-12)
 
-    @property
-    def scale(self) -> float:
+    @cached_property
+    def hints(self) -> LawHints:
         chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
-        return math.sqrt(chi / self.n)
+        types = sum(c > 0.0 for c in self.clone)
+        scale = math.sqrt(chi / self.n)
+        return LawHints(scale, n=self.n, types=types, reach=self.epsilon_max, law=self._law)
 
     def without_empty_types(self) -> AmplificationProfile:
         """Types that nobody reports, dropped."""
@@ -117,25 +117,6 @@ class AmplificationProfile(PrivacyProfile):
         parts = [self._support(part, resolution) for part in _chunks(epsilon)]
         return SupportingLines.join(epsilon, parts)
 
-    def guess(self, delta: float, most: float) -> float:
-        """About where the curve passes ``delta``, at most ``most``: a start for the certified search.
-
-        The saddle point of E[(sum)_+] = (2 pi i)^-1 integral e^{n K(s)} / s^2 ds, K = log E[e^{s X}]."""
-        clone = np.array(self.clone)
-        hidden = clone > 0.0
-        clone = clone[hidden]
-        low, high = 0.0, min(most, self.epsilon_max, 700.0)
-        for _ in range(_GUESSES):
-            epsilon = np.linspace(low, high, _GUESS_POINTS)
-            weight = self._weights(epsilon, 0.0)[:, hidden]
-            live = _live(weight, np.array(self.gap)[hidden], self.n)
-            value = np.full(epsilon.size, -np.inf)
-            if live.any():
-                value[live] = log_estimate(weight[live], clone, self.n)
-            last = int(np.sum(value >= math.log(delta)))  # the estimates fall, up to their error
-            low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
-        return 0.5 * float(low + high)
-
     def _enumeration(self, outward: float) -> _Enumeration | None:
         """All outcomes, where they are few: then the curve is a finite sum."""
         hidden = np.array(self.clone) > 0.0
@@ -162,7 +143,7 @@ class AmplificationProfile(PrivacyProfile):
             result = np.where(live, np.minimum(result, value), result)
         elif live.any():
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
-            lattice = SpreadLaw.of(weight[live][:, hidden], clone[hidden], self.n, resolution)
+            lattice = self._lattice(weight[live][:, hidden], clone[hidden], resolution)
             result[live] = np.minimum(result[live], seen + lattice.chernoff())
             with suppress(NoCertificateError):
                 result[live] = np.minimum(result[live], seen + lattice.upper())
@@ -183,11 +164,22 @@ class AmplificationProfile(PrivacyProfile):
             result += live * np.stack([value, slope * around[0], slope * around[1]])
         elif live.any():
             weight = weight[live][:, hidden]
-            lattice = SpreadLaw.of(weight, clone[hidden], self.n, resolution)
+            lattice = self._lattice(weight, clone[hidden], resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
         inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
         # Beyond what exponentials reach, no lower bound is claimed.
         return np.asarray(result * np.array([[inward], [inward], [outward]]) * (epsilon <= 700.0))
+
+    def _lattice(self, weight: Floats, clone: Floats, resolution: float) -> SpreadLaw | Apart:
+        return SpreadLaw.of(weight, clone, self.n, resolution, self.hints.lattice)
+
+    def _law(self, epsilon: Floats) -> tuple[Bools, Floats, Floats]:
+        """Which rows have a positive part; the values and weights of X in those."""
+        clone = np.array(self.clone)
+        hidden = clone > 0.0
+        weight = self._weights(epsilon, 0.0)[:, hidden]
+        live = _live(weight, np.array(self.gap)[hidden], self.n)
+        return live, *complete(weight[live], clone[hidden])
 
     def _weights(self, epsilon: Floats, nudge: float) -> Floats:
         """own - alpha other per epsilon and type.
@@ -217,9 +209,9 @@ class _Enumeration:
 
 
 def _chunks(epsilon: Floats) -> list[Floats]:
-    return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _AT_ONCE)
+    return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _ROWS_AT_ONCE)
 
 
-def _live(weight: Floats, gap: Floats, n: int) -> npt.NDArray[np.bool_]:
+def _live(weight: Floats, gap: Floats, n: int) -> Bools:
     """Rows whose X has a positive part beyond rounding (none for a single user)."""
     return np.asarray((weight > 1e-9 * gap).any(axis=1, where=gap > 0.0) & (n > 1))

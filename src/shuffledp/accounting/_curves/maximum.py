@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints, LargestHints
 from shuffledp.errors import NoCertificateError
 
 
@@ -25,12 +27,10 @@ class LargestProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return max((profile.infinite_loss for profile in self.profiles), default=0.0)
 
-    @property
-    def scale(self) -> float:
-        return max((profile.scale for profile in self.profiles), default=0.0)
-
-    def guess(self, delta: float, most: float) -> float:
-        return max((profile.guess(delta, most) for profile in self.profiles), default=0.0)
+    @cached_property
+    def hints(self) -> Hints:
+        parts = tuple(profile.hints for profile in self.profiles)
+        return LargestHints(max((part.scale for part in parts), default=0.0), parts=parts)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         found = [profile.upper(epsilon, resolution) for profile in self.profiles]

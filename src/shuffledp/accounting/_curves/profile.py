@@ -11,11 +11,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._hints.starts import Hints
 
 
 @dataclass(frozen=True)
@@ -48,26 +52,22 @@ class PrivacyProfile(ABC):
         """The curve is zero from here on (inf if it never is)."""
 
     @property
-    @abstractmethod
-    def scale(self) -> float:
-        """Rough standard deviation of the privacy loss: where to start looking. Not certified."""
-
-    @property
     def infinite_loss(self) -> float:
         """A lower bound of the curve at every epsilon: no finite epsilon has a smaller delta."""
         return 0.0
 
-    @property
-    def costly(self) -> bool:
-        """Whether upper bounds take much longer than lines: then as few as possible are asked for."""
-        return False
+    @cached_property
+    def hints(self) -> Hints:
+        """What is guessed of the curve: nothing in them can make an answer wrong."""
+        # The distance of two normal laws of one variance, in deviations, from their total variation.
+        told = self.support(np.zeros(1), 1e-3).value[0]
+        return Hints(scale=math.sqrt(2.0 * math.pi) * float(told))
 
-    def guess(self, delta: float, most: float) -> float:
-        """About where the curve passes ``delta``, at most ``most``: a start for certified searches."""
-        if self.scale == 0.0:
-            return min(1e-6, most)
-        away = math.sqrt(2.0 * math.log1p(0.2 * self.scale / delta))
-        return min(self.scale * (away + 0.1), most)
+    def with_hints(self, hints: Hints) -> Self:
+        """The same curve, evaluated and searched with other hints."""
+        other = copy(self)
+        vars(other)["hints"] = hints
+        return other
 
     @abstractmethod
     def upper(self, epsilon: Floats, resolution: float) -> Floats:

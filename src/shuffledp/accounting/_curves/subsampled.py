@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints, SubsampledHints
 
 _NEXT_TO = 1e-6
 _OUTWARD = 1e-11
@@ -35,17 +37,19 @@ class SubsampledProfile(PrivacyProfile):
     def epsilon_max(self) -> float:
         return subsampled_epsilon(self.base.epsilon_max, self.fraction) * (1.0 + 8.0 * UNIT)
 
-    @property
-    def scale(self) -> float:
-        return self.fraction * self.base.scale
+    @cached_property
+    def hints(self) -> Hints:
+        cohort = self.base.hints
+        return SubsampledHints(
+            self.fraction * cohort.scale,
+            cohort=cohort,
+            fraction=self.fraction,
+            reach=self.base.epsilon_max,
+        )
 
     @property
     def infinite_loss(self) -> float:
         return self.fraction * self.base.infinite_loss * (1.0 - _OUTWARD)
-
-    def guess(self, delta: float, most: float) -> float:
-        inner = self.base.guess(min(delta / self.fraction, 1.0), self.base.epsilon_max)
-        return min(subsampled_epsilon(inner, self.fraction), most)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self._scaled_upper(self.base.upper(self._inner(epsilon, -1.0), resolution))

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,8 +28,7 @@ from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp._certified.signs import signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._ends.search import located
-from shuffledp.accounting._hints.fair_signs import SMALL_CROWD, likely_epsilon
+from shuffledp.accounting._hints.starts import SignsHints
 
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
@@ -57,9 +57,17 @@ class EvenCrowdProfile(PrivacyProfile):
             return math.inf
         return math.log1p(self.gap / self.other) * (1.0 + 1e-14)
 
-    @property
-    def scale(self) -> float:
-        return 2.0 * self.gap / math.sqrt(self.n * self.rate)
+    @cached_property
+    def hints(self) -> SignsHints:
+        others = self.n - 1
+        return SignsHints(
+            2.0 * self.gap / math.sqrt(self.n * self.rate),
+            trials=others,
+            rate=self.rate,
+            kappa=float(self._kappa(np.array([1.0 + others * self.rate]))[0]),
+            weight=1.0,
+            curve=lambda epsilon: self.support(epsilon, 1e-3).value,
+        )
 
     @property
     def directions(self) -> tuple[EvenCrowdProfile, ...]:
@@ -78,13 +86,6 @@ class EvenCrowdProfile(PrivacyProfile):
             rate=self.rate,
             rest=self.rest,
         )
-
-    def guess(self, delta: float, most: float) -> float:
-        others = self.n - 1
-        if others * self.rate < SMALL_CROWD:
-            return located(lambda epsilon: self.support(epsilon, 1e-3).value, delta, most)
-        typical = self._kappa(np.array([1.0 + others * self.rate]))
-        return likely_epsilon(others, self.rate, float(typical[0]), 1.0, delta, most)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         buckets, rule = self._buckets(resolution)

@@ -59,7 +59,7 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
 def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
     """For each witness that beats the ones before it, how far it stays above ``delta``."""
     best = 0.0
-    for witness in sorted(part.witnesses, key=lambda w: -w.scale):
+    for witness in sorted(part.witnesses, key=lambda w: -w.hints.scale):
         for curve in witness.directions:
 
             def passed(accuracy: float, curve: PrivacyProfile = curve, best: float = best) -> float:
@@ -82,7 +82,8 @@ def _passed(
     if best > 0.0 and float(lines(np.array([best])).value[0]) <= delta:
         return 0.0
     ceiling = 2.0 * upper  # beyond it there would be a contradiction
-    return crossing(lines, delta, curve.guess(delta, upper), ceiling, relative, CLOSELY)[0]
+    start = curve.hints.start(delta, upper)
+    return crossing(lines, delta, start, ceiling, relative, CLOSELY)[0]
 
 
 def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:
@@ -115,7 +116,7 @@ def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[Compo
     floor = 1e-6 * delta / sum(count for _, count in rounds)
     sides = []
     for part, count in rounds:
-        witness = max(part.witnesses, key=lambda w: w.scale)
+        witness = max(part.witnesses, key=lambda w: w.hints.scale)
         found = [
             sample(curve, grid, floor, resolution, both_sides=False) for curve in witness.directions
         ]

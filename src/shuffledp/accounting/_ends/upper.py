@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
-from shuffledp.accounting._ends.search import crossing, newton
+from shuffledp.accounting._ends.search import crossing, tangent
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import dominated, dominating, sample
 from shuffledp.accounting._rounds.round import (
@@ -29,16 +29,16 @@ from shuffledp.accounting._rounds.round import (
 )
 from shuffledp.errors import NoCertificateError
 
-_REFINEMENTS = 7
-_CANDIDATES = np.array([0.25, 0.5, 0.95])
-_AROUND = np.array([-0.42, -0.15, 0.15, 0.42])
-_KEPT = 0.1
-"""In tolerances: an answer stays this far above, so that ten times the tolerance is never tighter."""
-_GUESSES = 2
-_FIRST = 1.2
-"""In tolerances: the coarsest resolution that is likely to be certified."""
-_LARGEST_EPSILON = 690.0
-_HIDDEN = 1e-25
+_MOST_REFINEMENTS = 7  # speed
+_MOST_STARTS = 2  # speed
+_CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
+_AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
+_MARGIN_IN_TOLERANCES = 0.1  # soundness
+"""An answer stays this far above, so that ten times the tolerance is never tighter."""
+_FIRST_RESOLUTION_IN_TOLERANCES = 1.2  # speed
+"""The coarsest that is likely to be certified."""
+_LARGEST_EPSILON = 690.0  # soundness: exponentials end there
+_HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
 
 
 def epsilon_of(
@@ -124,7 +124,7 @@ def _infinite_loss(rounds: Rounds) -> float:
 def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) -> float:
     """Try finer and finer resolutions until the looseness is certified."""
     resolution = 0.5 * tolerance
-    for _ in range(_REFINEMENTS):
+    for _ in range(_MOST_REFINEMENTS):
         value, certified = attempt(resolution)
         if certified:
             return value
@@ -149,30 +149,30 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     """Find where the analysis' own curve passes delta from below, then certify just above it."""
     if delta < profile.infinite_loss:
         return math.inf
-    ceiling = profile.epsilon_max
-    guess = profile.guess(delta, min(ceiling, _LARGEST_EPSILON))
-    if not profile.costly:
-        found, guess = _close_to(profile, delta, guess, tolerance)
+    ceiling, costly = profile.epsilon_max, profile.hints.costly
+    start = profile.hints.start(delta, min(ceiling, _LARGEST_EPSILON))
+    if not costly:
+        found, start = _close_to(profile, delta, start, tolerance)
         if found is not None:
             return found
 
     def attempt(resolution: float) -> tuple[float, bool]:
-        nonlocal guess
+        nonlocal start
 
         def lines(epsilon: Floats) -> SupportingLines:
             return profile.support(epsilon, resolution)
 
-        low, _ = crossing(lines, delta, guess, ceiling, 0.15 * tolerance)
+        low, _ = crossing(lines, delta, start, ceiling, 0.15 * tolerance)
         if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
-        guess = max(low, 1e-300)
+        start = max(low, 1e-300)
         # A few candidates within the tolerance above it; take the first that is certified. Where
         # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
-        points = np.minimum(low * (1.0 + tolerance * _CANDIDATES), ceiling)
+        points = np.minimum(low * (1.0 + tolerance * _CANDIDATES_IN_TOLERANCES), ceiling)
         if resolution < 0.05 * tolerance:
-            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), guess, ceiling, 1e-3)[0]
+            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), start, ceiling, 1e-3)[0]
             points = np.append(points, max(relaxed, float(points[-1])))
-        if profile.costly:
+        if costly:
             points = points[-1:]
         certified = (profile.upper(points, resolution) <= delta) | (points == ceiling)
         return float(points[np.argmax(certified)]), bool(certified.any())
@@ -181,31 +181,34 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
 
 
 def _close_to(
-    profile: PrivacyProfile, delta: float, guess: float, tolerance: float
+    profile: PrivacyProfile, delta: float, start: float, tolerance: float
 ) -> tuple[float | None, float]:
-    """(the certified epsilon, or None; a better guess), where the guess is as good as it should be.
+    """(the certified epsilon, or None; a better start), where the start is as good as it should be.
 
     Above the answer the curve is certified below delta, and a tolerance below it still above."""
-    for _ in range(_GUESSES):
-        points = np.minimum(guess * (1.0 + tolerance * _AROUND), profile.epsilon_max)
+    for _ in range(_MOST_STARTS):
+        points = np.minimum(start * (1.0 + tolerance * _AROUND_IN_TOLERANCES), profile.epsilon_max)
         if not points[0] > 0.0:
             break
         with suppress(NoCertificateError):
-            upper, lines = profile.both(points, _FIRST * tolerance)
+            upper, lines = profile.both(points, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
             above, below = lines.value >= delta, (upper <= delta) | (points == profile.epsilon_max)
             if above[0] and below[-1]:
-                low, high = points[above][-1], points[np.argmax(below)] * (1.0 + _KEPT * tolerance)
+                low, high = (
+                    points[above][-1],
+                    points[np.argmax(below)] * (1.0 + _MARGIN_IN_TOLERANCES * tolerance),
+                )
                 if high <= low * (1.0 + tolerance):
-                    return min(float(high), profile.epsilon_max), guess
-            guess = min(newton(lines, delta), profile.epsilon_max, _LARGEST_EPSILON)
-    return None, guess
+                    return min(float(high), profile.epsilon_max), start
+            start = min(tangent(lines, delta), profile.epsilon_max, _LARGEST_EPSILON)
+    return None, start
 
 
 def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:
     result = np.zeros(epsilon.size)
     todo = np.arange(epsilon.size)
-    resolution = _FIRST * tolerance
-    for _ in range(_REFINEMENTS):
+    resolution = _FIRST_RESOLUTION_IN_TOLERANCES * tolerance
+    for _ in range(_MOST_REFINEMENTS):
         at = epsilon[todo]
         points = np.concatenate([at, at * (1.0 - tolerance)])
         upper, lines = profile.both(points, resolution)
@@ -260,9 +263,9 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
 
 def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
-    corners = any(part.profile.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
+    corners = any(part.profile.hints.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
     resolution, stride = 0.5 * tolerance, 64 if corners else 4
-    for _ in range(_REFINEMENTS):
+    for _ in range(_MOST_REFINEMENTS):
         yield resolution, stride
         resolution, stride = 0.4 * resolution, min(8 * stride, 1024)
 
@@ -287,7 +290,7 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
         here = np.maximum(here, _infinite_loss(rounds))
         done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)
         # So far out in the tail that rounding hides the answer: a bound, of unknown looseness.
-        done |= (here == 0.0) & (high < _HIDDEN) & (resolution < 0.5 * tolerance)
+        done |= (here == 0.0) & (high < _HIDDEN_DELTA) & (resolution < 0.5 * tolerance)
         result[todo[done]] = high[done]
         todo = todo[~done]
         if not todo.size:

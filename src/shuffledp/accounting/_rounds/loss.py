@@ -146,7 +146,7 @@ def sample(
     Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
     h, stride = lattice.spacing, lattice.stride
     index = _base_grid(profile, h, stride, _TAIL_GROWTH * math.sqrt(resolution))
-    dense = math.ceil(min(_DENSE_SCALES * profile.scale / (h * stride) + 1.0, index.size))
+    dense = math.ceil(min(_DENSE_SCALES * profile.hints.scale / (h * stride) + 1.0, index.size))
     found = Samples.at(profile, index[:dense], h, resolution, both_sides)
     while found.index.size < index.size and found.upper[-1] > floor:
         start = found.index.size
@@ -158,7 +158,7 @@ def sample(
     enough = np.flatnonzero(found.upper <= limit)
     if enough.size:
         found = found.upto(max(int(enough[0]) + 1, 2))
-    while (inner := _corners(found, h, profile.scale)).size:
+    while (inner := _corners(found, h, profile.hints.scale)).size:
         found = found.merge(Samples.at(profile, inner, h, resolution, both_sides))
     return found
 
@@ -166,7 +166,7 @@ def sample(
 def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
     last = profile.epsilon_max / h
     reachable = min(last, _LARGEST_LOSS / h)
-    scales = _DENSE_SCALES * profile.scale / h
+    scales = _DENSE_SCALES * profile.hints.scale / h
     dense = math.ceil(min(scales / stride, reachable / stride, _MAX_GRID))
     index = [stride * i for i in range(max(dense, 1) + 1)]
     while index[-1] < reachable and len(index) < 2 * _MAX_GRID:

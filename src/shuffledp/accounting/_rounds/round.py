@@ -47,7 +47,7 @@ def lattice(rounds: Rounds, resolution: float, stride: int) -> Lattice:
     Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
     if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
     scales = np.array(
-        [min(part.profile.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds]
+        [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds]
     )
     counts = np.array([count for _, count in rounds], dtype=np.float64)
     total = float((counts * scales * scales).sum())

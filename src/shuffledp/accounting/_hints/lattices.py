@@ -1,0 +1,117 @@
+"""Tilts, lattices, cuts and jumps for (1/n) E[(X_1 + ... + X_n)_+]: see ``_curves.lattice_law``, ``jumps``.
+
+Values x and weights w are rows; values are in units of the largest one where a lattice is asked for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shuffledp._certified.lattice_sum import Group, log_transform
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._hints.jump_split import Split, far_enough, typical
+from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
+
+_CELLS_OF_THE_LARGEST = np.unique(np.geomspace(1, 20_000, 100).round())  # speed
+_CELLS_OF_THE_SECOND = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])  # speed
+_FEW_TYPES = 6  # speed: below, values are neither cut nor told apart
+_RARE_POSITIVE_VALUES = 0.01  # speed: expected number among n
+_TILTS_OF_JUMPS = np.geomspace(0.05, 400.0, 90)[:, None]  # speed: in units of the largest jump
+_SPACINGS_OF_JUMPS = np.geomspace(2.0**-17, 0.02, 90)  # speed
+"""In units of the cap, from the finest lattice whose sums take seconds."""
+
+
+class LatticeHints:
+    """The usual guesses."""
+
+    def tilt(self, x: Floats, w: Floats, n: int) -> Floats:
+        """theta > 0 that suits the sum."""
+        return saddle(x, w, n)
+
+    def split(self, x: Floats, w: Floats, types: int, n: int) -> Split | None:
+        """Where to call values jumps, and about how large the result is; None if few types need neither."""
+        return Split.best(x, w, n) if types > _FEW_TYPES else None
+
+    def cut(self, x: Floats, w: Floats, budget: Floats) -> Floats:
+        """About the smallest c > 0 per row with sum w (x - c)_+ <= budget (the largest x if none)."""
+        order = np.argsort(-x, axis=1)
+        x, w = np.take_along_axis(x, order, axis=1), np.broadcast_to(w, x.shape)
+        mass = np.cumsum(np.take_along_axis(w, order, axis=1), axis=1)
+        excess = np.cumsum(mass[:, :-1] * -np.diff(x, axis=1), axis=1)
+        excess = np.concatenate([np.zeros((len(x), 1)), excess], axis=1)
+        usable = (excess <= budget[:, None]) & (x > 0.0)
+        last = np.maximum(usable.sum(axis=1) - 1, 0)
+        rows = np.arange(len(x))
+        found = x[rows, last] - (budget - excess[rows, last]) / mass[rows, last]
+        following = x[rows, np.minimum(last + 1, x.shape[1] - 1)]
+        found = np.maximum(found, np.maximum(following, 0.5 * x[rows, last]))
+        return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])
+
+    def spacing(self, x: Floats, w: Floats, tilted: Floats, n: int, resolution: float) -> Floats:
+        """The coarsest lattice through the most probable value whose spread adds little variance.
+
+        At most ``resolution`` of it, under the tilt. Where positive values are rare, what is spread must
+        also be rare against them. The candidates put the largest value, or the second most probable
+        one, on the lattice."""
+        mean = (tilted * x).sum(axis=1)
+        variance = (tilted * (x - mean[:, None]) ** 2).sum(axis=1)
+        rows = np.arange(len(x))
+        order = np.argsort(tilted, axis=1)
+        origin = x[rows, order[:, -1]]
+        second = x[rows, order[:, max(-2, -x.shape[1])]] - origin
+        top = x.max(axis=1) - origin
+        top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
+        # Values that differ by rounding alone are one value.
+        second = np.where(np.abs(second) > 1e-9 * np.abs(top), np.abs(second), top)
+        h = np.concatenate(
+            [top[:, None] / _CELLS_OF_THE_LARGEST, second[:, None] / _CELLS_OF_THE_SECOND], axis=1
+        )
+        h = np.maximum(h, top[:, None] * 1e-6)
+        cells = (x - origin[:, None])[:, :, None] / h[:, None, :]
+        fraction = cells - np.floor(cells)
+        added = np.einsum("ij,ijk->ik", tilted, fraction * (1.0 - fraction)) * h * h
+        good = added <= resolution * variance[:, None]
+        rare = n * (w * (x > 0.0)).sum(axis=1) < _RARE_POSITIVE_VALUES
+        if rare.any():
+            moved = np.einsum("ij,ijk->ik", w, fraction * (1.0 - fraction)) * h
+            gain = (w * np.maximum(x, 0.0)).sum(axis=1)
+            good &= ~rare[:, None] | (moved <= resolution * gain[:, None])
+        finest = top / _CELLS_OF_THE_LARGEST[-1]
+        choice = np.where(good, h, 0.0).max(axis=1)
+        return np.asarray(np.where(choice > 0.0, choice, finest))
+
+    def jump_cap(self, x: Floats, w: Floats, b: float, n: int, budget: float) -> float:
+        """Where to cap one law with jumps above b."""
+        return far_enough(x, w, b, n, budget)
+
+    def jump_spacing(self, x: Floats, w: Floats, origin: float, n: int, resolution: float) -> float:
+        """The widest h whose spread does not blur where a single jump brings the sum to zero."""
+        mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
+        away, spread = n * abs(mean), math.sqrt(n * variance)
+        blur = resolution * max(spread * max(away, spread), 0.01 * away**2)
+        cells = (x - origin)[:, None] / _SPACINGS_OF_JUMPS
+        fraction = cells - np.floor(cells)
+        added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * _SPACINGS_OF_JUMPS**2
+        good = _SPACINGS_OF_JUMPS[added <= blur]
+        return float(good[-1] if good.size else _SPACINGS_OF_JUMPS[0])
+
+    def jump_tilt(self, bulk: Group, jumps: Group, many: int, few: int, threshold: int) -> Floats:
+        """theta near the minimum of log E[e^(theta (sum - threshold))] - 2 log theta."""
+        theta = _TILTS_OF_JUMPS / jumps.z.max()
+        exponent = (
+            many * log_transform(bulk.z, bulk.w, theta)
+            + few * log_transform(jumps.z, jumps.w, theta)
+            - theta * threshold
+            - 2.0 * np.log(theta)
+        )
+        return np.asarray(theta[np.argmin(exponent)])
+
+    def log_estimate(self, x: Floats, w: Floats, types: int, n: int) -> Floats:
+        """log (1/n) E[(sum)_+], to a few percent (more where jumps decide)."""
+        if (split := self.split(x, w, types, n)) is not None:
+            return np.log(np.maximum(split.total, 1e-300))
+        top = x.max(axis=1)
+        with np.errstate(over="ignore"):  # values that are too low are raised
+            scaled = np.maximum(x / top[:, None], TOO_LOW)
+        return np.asarray(np.log(top / n) + log_saddle(scaled, w, n))

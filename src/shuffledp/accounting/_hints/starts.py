@@ -1,0 +1,238 @@
+"""Where a curve is likely to pass a level: starts for certified searches, by the curve's structure.
+
+For the pair F(kappa, N) of fair signs (see ``_curves.clones``) the start is good to a fraction of a percent.
+With Y the mean of N fair signs (nearly normal) and epsilon = 2 atanh(kappa y),
+
+    delta = (1 + e^epsilon) kappa E[(Y - y)_+],   E[(Y - y)_+] ~ (phi(z) - z Phi(-z)) / sqrt(N),
+
+where z^2/2 is N times the rate function of a sign, y^2/2 + y^4/12 + ..., at y. A random N = C + 1, C
+binomial, counts as the N that its moment generating function at the rate gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, Floats
+from shuffledp.accounting._hints.lattices import LatticeHints
+
+Curve = Callable[[Floats], Floats]
+Law = Callable[[Floats], tuple[npt.NDArray[np.bool_], Floats, Floats]]
+
+_FEWEST_CLONES = 200.0  # speed
+"""Mean number of clones below which their steps show: there the curve itself is looked at."""
+_LOOKS = 3  # speed
+_POINTS_PER_LOOK = 17  # speed
+_LARGEST_EPSILON = 690.0  # speed
+_MOST_SECANTS = 60  # speed
+_CLOSE_ENOUGH = 1e-7  # speed: relative in y, absolute in log delta
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What is guessed of one curve.
+
+    ``scale``: rough standard deviation of the privacy loss. ``costly``: upper bounds take much longer than
+    lines, so that as few as possible should be asked for."""
+
+    scale: float
+    costly: bool = False
+
+    def start(self, delta: float, most: float) -> float:
+        """About where the curve passes ``delta``, at most ``most``: as if the loss were normal."""
+        if self.scale == 0.0:
+            return min(1e-6, most)
+        away = math.sqrt(2.0 * math.log1p(0.2 * self.scale / delta))
+        return min(self.scale * (away + 0.1), most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignsHints(Hints):
+    """A mixture over C ~ Bin(trials, rate) of F(kappa, C + 1), met with probability ``weight``.
+
+    ``curve`` looks at the curve itself: for small crowds. Benchmark rows: "one round", within 5 ms."""
+
+    trials: int
+    rate: float
+    kappa: float
+    weight: float
+    curve: Curve
+
+    def start(self, delta: float, most: float) -> float:
+        if self.trials * self.rate < _FEWEST_CLONES:
+            return _located(self.curve, delta, most)
+        return likely_epsilon(self.trials, self.rate, self.kappa, self.weight, delta, most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawHints(Hints):
+    """A sum of n iid numbers X of ``types`` values, that is 0 from epsilon = ``reach`` on.
+
+    ``law`` gives its values and weights at some epsilons: which of them matter, rows for those.
+    Benchmark rows: "k-ary randomized response", within 50 ms."""
+
+    n: int
+    types: int
+    reach: float
+    law: Law
+    lattice: LatticeHints = field(default_factory=LatticeHints)
+
+    def start(self, delta: float, most: float) -> float:
+        """By the estimates of ``saddle`` on finer and finer grids."""
+        low, high = 0.0, min(most, self.reach, LARGEST_EXPONENT)
+        for _ in range(_LOOKS):
+            epsilon = np.linspace(low, high, _POINTS_PER_LOOK)
+            live, x, w = self.law(epsilon)
+            value = np.full(epsilon.size, -np.inf)
+            if live.any():
+                value[live] = self.lattice.log_estimate(x, w, self.types, self.n)
+            last = int(np.sum(value >= math.log(delta)))  # the estimates fall, up to their error
+            low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
+        return 0.5 * float(low + high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestHints(Hints):
+    """The largest of several curves."""
+
+    parts: tuple[Hints, ...]
+
+    def start(self, delta: float, most: float) -> float:
+        return max((part.start(delta, most) for part in self.parts), default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsampledHints(Hints):
+    """A cohort's curve seen by the population, at a sampling ``fraction``."""
+
+    cohort: Hints
+    fraction: float
+    reach: float
+
+    def start(self, delta: float, most: float) -> float:
+        inner = self.cohort.start(min(delta / self.fraction, 1.0), self.reach)
+        return min(math.log1p(self.fraction * math.expm1(min(inner, _LARGEST_EPSILON))), most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaisedHints(Hints):
+    """A curve, zero from ``reach`` on, to which at least ``raised`` is added everywhere."""
+
+    base: Hints
+    raised: float
+    reach: float
+
+    def start(self, delta: float, most: float) -> float:
+        return self.base.start(max(delta - self.raised, 0.1 * delta), min(most, self.reach))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryHints(Hints):
+    """Counts F ~ Bin(m, keep) + Bin(l, lie), weighed by e^(ratio F): see ``_curves.exact_binary``."""
+
+    def tilt(self, ratio: float, keep: float, lie: float, users: float) -> float:
+        """The tilt at which the likelihood ratio passes its bar, or steeper: the window stays short."""
+        return max(ratio, 0.3 / math.sqrt(1.0 + users * keep * lie))
+
+    def threshold(self, ratio: float, keep: float, lie: float, m: Floats, others: Floats) -> Floats:
+        """The count at which the likelihood ratio passes its bar, about."""
+        grown = math.exp(ratio)
+        first = keep * grown / (keep * grown + lie)
+        second = lie * grown / (lie * grown + keep)
+        return np.asarray(m * first + others * second + 0.5)
+
+
+def newton(epsilon: Floats, value: Floats, slope: Floats, level: float) -> float:
+    """Root of a curve's tangent in log value, from the point whose value is nearest the level.
+
+    ``slope`` is that in alpha = e^epsilon, falling."""
+    usable = np.flatnonzero((value > 0.0) & (slope > 0.0))
+    if not usable.size:
+        return 0.0
+    gap = np.log(value[usable] / level)
+    best = int(np.argmin(np.abs(gap)))
+    i = int(usable[best])
+    at = float(epsilon[i])
+    rate = math.exp(min(at, LARGEST_EXPONENT)) * float(slope[i] / value[i])
+    return at + float(gap[best]) / rate
+
+
+def between(low: float, high: float) -> float:
+    """A point inside (low, high), either of which may still be unknown (0 and infinity)."""
+    if low == 0.0:
+        return 0.1 * high if math.isfinite(high) else 1e-3
+    if math.isinf(high):
+        return 4.0 * low
+    return math.sqrt(low * high)
+
+
+def _located(curve: Curve, level: float, most: float) -> float:
+    """About where a falling curve crosses a level below ``most``, from a few looks at many points."""
+    low, high = 0.0, min(most, _LARGEST_EPSILON)
+    for _ in range(_LOOKS):
+        points = np.linspace(low, high, _POINTS_PER_LOOK)
+        value = np.maximum(curve(points), TINY)
+        last = min(max(int((value >= level).sum()), 1), points.size - 1)
+        low, high = float(points[last - 1]), float(points[last])
+    ratio = np.log(value[last - 1 : last + 1] / level)
+    share = ratio[0] / (ratio[0] - ratio[1]) if ratio[0] > 0.0 > ratio[1] else 0.5
+    return low + float(share) * (high - low)
+
+
+def likely_epsilon(
+    trials: int, rate: float, kappa: float, weight: float, delta: float, most: float
+) -> float:
+    """About where the mixture over C ~ Bin(trials, rate) of F(kappa, C + 1) passes ``delta``.
+
+    By bisection and secants in y: log delta is nearly a parabola in it."""
+    if kappa == 0.0 or weight == 0.0:
+        return 0.0
+    level = math.log(delta / weight)
+
+    def excess(y: float) -> float:
+        return _log_delta(trials, rate, kappa, y) - level
+
+    low, high = 0.0, min(math.tanh(0.5 * min(most, 36.0)) / kappa, 1.0 - 1e-9)
+    above, below = excess(low), excess(high)
+    if above <= 0.0:
+        return 0.0
+    if below >= 0.0:
+        return most
+    y = low
+    for step in range(_MOST_SECANTS):
+        share = above / (above - below)
+        # log delta falls ever faster: the chord's root is left of the true one.
+        y = low + (high - low) * (math.sqrt(share) if step < 2 else share)
+        value = excess(y)
+        if value > 0.0:
+            low, above, below = y, value, below * (0.5 if step > 2 else 1.0)
+        else:
+            high, below, above = y, value, above * (0.5 if step > 2 else 1.0)
+        if high - low <= _CLOSE_ENOUGH * high or abs(value) < _CLOSE_ENOUGH:
+            break
+    return min(2.0 * math.atanh(min(kappa * y, 1.0 - 1e-16)), most)
+
+
+def _log_delta(trials: int, rate: float, kappa: float, y: float) -> float:
+    cost = 0.5 * ((1.0 + y) * math.log1p(y) + (1.0 - y) * math.log1p(-y))  # of a sign
+    log_mgf = trials * math.log1p(rate * math.expm1(-cost)) - cost
+    count = -log_mgf / cost if cost > 0.0 else 1.0 + trials * rate
+    z = math.sqrt(-2.0 * log_mgf)
+    # phi(z) - z Phi(-z), without cancellation far out.
+    shape = math.exp(-0.5 * z * z) if z < 37.0 else 0.0
+    mills = 0.5 * math.erfc(z / math.sqrt(2.0))
+    close = shape / math.sqrt(2.0 * math.pi) - z * mills
+    far = -0.5 * z * z - math.log((z * z + 3.0) * math.sqrt(2.0 * math.pi))
+    log_shape = math.log(close) if z < 6.0 else far
+    steep = math.log((1.0 + kappa * y) / (1.0 - kappa * y)) if kappa * y < 1.0 else 40.0
+    return (
+        log_shape
+        - 0.5 * math.log(count)
+        + math.log(kappa)
+        + math.log1p(math.exp(min(steep, LARGEST_EXPONENT)))
+    )
