@@ -1,0 +1,264 @@
+"""Facts of continuous noise on the line, from its density and its tail: certified, cell by cell.
+
+A report is x + noise for x in [0, 1]; the noise has a density f that is symmetric and log-concave. Then the
+inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (docs/proofs/continuous-noise.md), and the
+blanket is the smaller of their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1),
+which falls in w, the amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 -
+alpha rho. The half-line is cut into cells, between whose ends rho lies in [r, s].
+
+**From above.** Let a cell have the masses u under 0 and v under 1, of which bounds u- <= u <= u+ and v- <= v
+<= v+ are known. Take only the share v-/v of its blanket: a smaller blanket hides less. Under it X is (rho -
+alpha) v/v- <= rho v+/v- - alpha. Sending the blanket's mass v- to the two ends r and s, keeping the mean of
+rho, is a mean-preserving spread; sending more to s, (u+ - r v-)/(s - r) in place of its true mass, only adds.
+On the right X is (1 - alpha rho) v/v- <= v+/v- - alpha rho, and less is sent to s: (u- v-/v+ - r v-)/(s - r).
+Beyond the last cell rho lies between its end there and e^epsilon0; where that is infinite, everything
+counts as seen.
+
+**From below.** The adversary looks at the cells only, and all others hold 1/2, or 0: real datasets, whose
+masses are known up to a factor (``AmplificationLaw.error``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp._certified.rounding import CALL, Floats, down, positive, up
+from shuffledp.bound import Bound
+from shuffledp.facts import AmplificationLaw, Facts
+
+Function = Callable[[Floats], Any]
+
+_CELLS = 128  # of a half-line; speed and tightness
+_GRID = (
+    2.0**40
+)  # ends of cells are multiples of its inverse: w, 1 - w and 1/2 - w are exact doubles
+_NARROWEST = 2.0**-14  # of a cell: its mass is then known to many digits
+_FARTHEST = 2.0**11  # in widths of the interval
+_LARGEST_RATIO = 30.0  # log rho of the last cell, where epsilon0 is infinite; tightness
+_RAREST = 1e-20  # what lies beyond the last cell, if that comes first; tightness
+_HALVINGS = 60
+_PLAUSIBLE = 1e-6  # relative: what checks of the given functions let pass
+
+
+def facts_of_noise(log_density: Function, tail: Function, epsilon0: float, error: float) -> Facts:
+    """See Facts.of_noise."""
+    if not 0.0 <= error <= 1e-6:
+        raise ValueError(f"error must be in [0, 1e-6], got {error!r}")
+    most = math.inf if epsilon0 == math.inf else _validate.epsilon0(epsilon0)
+    noise = _Noise(log_density, tail, error, most)
+    ends = noise.ends()
+    noise.check(ends)
+    cells = list(noise.cells(ends))
+    attained = min(max(cell.attained for cell in cells), most)
+    return Facts(Bound(attained, most), above=(_spread(cells),), concrete=_crowds(cells))
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Masses (low, high) under the inputs 0, 1 and 1/2, and the range of rho; ``s`` may be infinite."""
+
+    u: tuple[float, float]
+    v: tuple[float, float]
+    middle: tuple[float, float]
+    r: float
+    s: float
+
+    @property
+    def attained(self) -> float:
+        """A loss that this cell shows, rounded down."""
+        shown = self.u[0] > 0.0 and self.v[1] > 0.0
+        ratio = max(self.u[0] / self.v[1], 1.0) if shown else 1.0
+        return down(math.log(ratio), operations=CALL + 4)
+
+    def split(self) -> tuple[float, float]:
+        """How much of the blanket's mass ``v[0]`` goes to the end s: on the left, and on the right."""
+        mass, wide = self.v[0], self.s - self.r
+        excess = self.u[1] - down(self.r * mass, operations=1)
+        left = min(up(max(excess, 0.0) / wide, operations=4), mass)
+        less = down(self.u[0] * (mass / self.v[1]), operations=3) - up(self.r * mass, operations=2)
+        return left, min(down(max(less, 0.0) / wide, operations=4), mass)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether nothing of it is known to be hidden."""
+        return self.v[0] <= 0.0 or math.isinf(self.s)
+
+
+@dataclass(frozen=True)
+class _Noise:
+    log_density: Function
+    tail: Function
+    error: float
+    epsilon0: float
+
+    def _log_f(self, t: Floats) -> Floats:
+        return self._called("log_density", self.log_density, np.abs(t))
+
+    def _tail(self, t: Floats) -> Floats:
+        return self._called("tail", self.tail, t)
+
+    @staticmethod
+    def _called(name: str, function: Function, t: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(t), dtype=np.float64)
+        if found.shape != t.shape or np.isnan(found).any():
+            raise ValueError(
+                f"{name} must give one number for every number of an array of distances"
+            )
+        return found
+
+    def _log_rho(self, w: Floats) -> Floats:
+        return self._log_f(w) - self._log_f(1.0 - w)
+
+    def ends(self) -> Floats:
+        """Ends of cells, from 1/2 to the left; log rho grows by about the same from each to the next."""
+        far = self._farthest()
+        levels = np.linspace(0.0, float(self._log_rho(np.array([far]))[0]), _CELLS + 1)[1:-1]
+        low, high = np.full(levels.size, far), np.full(levels.size, 0.5)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = self._log_rho(middle) >= levels
+            low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+        inner = np.rint(low * _GRID) / _GRID
+        # Zero is an end: no cell has both signs, and masses are differences of one tail.
+        ends = [far]
+        for end in np.unique([0.0, *inner]):
+            apart = end >= ends[-1] + _NARROWEST and end <= 0.5 - _NARROWEST
+            if end == 0.0 or (apart and not -_NARROWEST < end < _NARROWEST):
+                ends.append(float(end))
+        return np.array([*ends, 0.5])[::-1]
+
+    def _farthest(self) -> float:
+        """The end of the last cell: far enough that the rest is rare, or rho is as large as it gets."""
+        limit = min(_LARGEST_RATIO, self.epsilon0 * (1.0 - 1e-9))
+
+        def enough(w: float) -> bool:
+            at = np.array([w])
+            return bool(self._log_rho(at)[0] >= limit or self._tail(-at)[0] <= _RAREST)
+
+        high, low = 0.0, -1.0 / 64.0
+        while not enough(low) and low > -_FARTHEST:
+            high, low = low, 2.0 * low
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if enough(middle) else (low, middle)
+        return min(math.floor(low * _GRID) / _GRID, -_NARROWEST)
+
+    def check(self, ends: Floats) -> None:
+        """What can be seen of a mistake."""
+        t = np.unique(np.abs([*ends, *(1.0 - ends)]))
+        f, tail = self._log_f(t), self._tail(t)
+        if abs(float(self._tail(np.zeros(1))[0]) - 0.5) > _PLAUSIBLE:
+            raise ValueError("tail(0) must be 1/2: the noise is symmetric")
+        use = np.isfinite(f) & (tail > 0.0)
+        t, f, tail = t[use], f[use], tail[use]
+        slope = np.diff(f) / np.diff(t)
+        if slope.size and (
+            slope[0] > _PLAUSIBLE or (np.diff(slope) > _PLAUSIBLE * (1.0 + np.abs(slope[1:]))).any()
+        ):
+            raise ValueError("log_density must be concave, and fall from 0 on")
+        mass = -np.diff(tail)
+        slack = _PLAUSIBLE * (np.exp(f[:-1]) * np.diff(t)) + 2.0 * self.error * tail[:-1]
+        if (mass > np.exp(f[:-1]) * np.diff(t) + slack).any() or (
+            mass < np.exp(f[1:]) * np.diff(t) - slack
+        ).any():
+            raise ValueError(
+                "tail must be the integral of e^log_density from t on: they do not agree"
+            )
+
+    def cells(self, ends: Floats) -> Iterator[_Cell]:
+        """Between the ends, and what lies beyond the last one."""
+        log_rho = self._log_rho(ends)
+        doubt = (self.error + 4.0 * CALL * 2.0**-53) * (
+            2.0 + np.abs(self._log_f(ends)) + np.abs(self._log_f(1.0 - ends))
+        )
+        r = down(np.exp(np.maximum(log_rho - doubt, -1.0)), operations=CALL + 4, tiny=0.0)
+        s = up(np.exp(log_rho + doubt), operations=CALL + 4, tiny=0.0)
+        own = self._masses(
+            np.where(ends[:-1] <= 0.0, -ends[:-1], ends[1:]),
+            np.where(ends[:-1] <= 0.0, -ends[1:], ends[:-1]),
+        )
+        other = self._masses(1.0 - ends[:-1], 1.0 - ends[1:])
+        middle = self._masses(0.5 - ends[:-1], 0.5 - ends[1:])
+        for i, (u, v, m) in enumerate(zip(own, other, middle, strict=True)):
+            yield _Cell(u, v, m, float(r[i]), float(s[i + 1]))
+        last = float(ends[-1])
+        beyond = [self._beyond(t) for t in (-last, 1.0 - last, 0.5 - last)]
+        most = (
+            up(math.exp(self.epsilon0), operations=CALL, tiny=0.0)
+            if math.isfinite(self.epsilon0)
+            else math.inf
+        )
+        yield _Cell(beyond[0], beyond[1], beyond[2], float(r[-1]), max(most, float(s[-1])))
+
+    def _masses(self, near: Floats, far: Floats) -> list[tuple[float, float]]:
+        """Probabilities of noise between two distances, (low, high)."""
+        a, b = self._tail(near), self._tail(far)
+        doubt = up((a + b) * (self.error + 2.0**-52), operations=4)
+        low, high = np.maximum(a - b - doubt, 0.0), np.maximum(a - b + doubt, 0.0)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def _beyond(self, t: float) -> tuple[float, float]:
+        tail = float(self._tail(np.array([t]))[0])
+        return down(tail * (1.0 - self.error), operations=3), up(
+            tail * (1.0 + self.error), operations=3
+        )
+
+
+def _spread(cells: list[_Cell]) -> AmplificationLaw:
+    """All cells' masses at their ends, of both halves.
+
+    What two cells send to the end between them is one type: on the left with the larger of the two
+    numbers that stand for rho there, on the right with the smaller one. Either way X only grows."""
+    hidden = [cell for cell in cells if not cell.is_seen]
+    more = up(max(cell.v[1] / cell.v[0] for cell in hidden), operations=1)
+    left, right = np.zeros(len(hidden) + 1), np.zeros(len(hidden) + 1)
+    for i, cell in enumerate(hidden):
+        split = cell.split()
+        for masses, far in zip((left, right), split, strict=True):
+            masses[i] += cell.v[0] - far
+            masses[i + 1] += far
+    # The first cell has one number for each of its ends, and so has the last.
+    largest = np.array([hidden[0].r, *(cell.s for cell in hidden)])
+    smallest = np.array([*(cell.r for cell in hidden), hidden[-1].s])
+    seen = [(cell.u[1], cell.v[0], 0.0) for cell in cells if cell.is_seen]
+    seen += [(cell.v[1], cell.u[0], 0.0) for cell in cells if cell.is_seen]
+    types = np.concatenate(
+        [
+            np.stack([largest * more * left, left, left], axis=1),
+            np.stack([more * right, smallest * right, right], axis=1),
+            np.array(seen).reshape(-1, 3),
+        ]
+    )
+    # What x sends is rounded up, the rest down: X can only grow.
+    own = up(types[:, 0], operations=6, tiny=0.0)
+    other, clone = (down(types[:, j], operations=6) for j in (1, 2))
+    used = (own > 0.0) | (other > 0.0)
+    u, v, c = (tuple(part[used].tolist()) for part in (own, other, clone))
+    return AmplificationLaw(u, v, c)
+
+
+def _crowds(cells: list[_Cell]) -> tuple[AmplificationLaw, ...]:
+    """All others hold 1/2, or 0; cells too rare to be known to a factor are joined to the one before."""
+    rows: list[Floats] = []
+    for cell in cells:
+        row = np.array([*cell.u, *cell.v, *cell.middle])
+        if rows and not (row[::2] > 0.0).all():
+            rows[-1] = rows[-1] + row
+        else:
+            rows.append(row)
+    ends = np.array(rows)
+    error = float(((ends[:, 1::2] - ends[:, ::2]) / positive(ends[:, ::2])).max())
+    if not error < _PLAUSIBLE:
+        return ()
+    masses = 0.5 * (ends[:, ::2] + ends[:, 1::2])
+    both = np.concatenate([masses, masses[:, [1, 0, 2]]])
+    u, v, z = (tuple((column / column.sum()).tolist()) for column in both.T)
+    law = AmplificationLaw(u, v, z, error=up(error, operations=16))
+    return law, law.among(u)
