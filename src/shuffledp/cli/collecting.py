@@ -59,11 +59,7 @@ data_argument = click.argument("data", required=False, metavar="[DATA]")
 column_option = question("--column", "NAME", "Needed if there are several.")
 statement_options = stacked(
     privacy(
-        "--round",
-        WHOLE,
-        "This is collection number R of the planned ones.",
-        default=1,
-        metavar="R",
+        "--round", WHOLE, "This is collection number R of the planned ones.", default=1, metavar="R"
     ),
     privacy(
         "--honest-fraction",

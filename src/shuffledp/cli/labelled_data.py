@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch.utils.data import TensorDataset
 
 DIGITS = tuple("0123456789")
+_FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 @dataclass(frozen=True)
@@ -38,45 +39,46 @@ def read_labelled(path: str, layout: Layout, split: str) -> TensorDataset:
         return load_mnist(path, split)
     if layout.label is None or not layout.classes:
         raise click.UsageError("a table needs --label and --classes.")
-    return _of_table(path, layout, layout.label)
-
-
-def _of_table(path: str, layout: Layout, label: str) -> TensorDataset:
     import numpy as np
     import torch
     from torch.utils.data import TensorDataset
 
-    from shuffledp.collecting._domain import CategoryIndex
-    from shuffledp.shuffling.columns import open_column
-
-    names = layout.features or [name for name in _column_names(path) if name != label]
-    inputs = np.stack([_numbers(path, name) for name in names], axis=1)
+    names = layout.features or [name for name in _column_names(path) if name != layout.label]
+    inputs = np.stack([_feature(path, name) for name in names], axis=1)
     if layout.ends is not None:
         low, high = layout.ends
         inputs = 2.0 * (np.clip(inputs, low, high) - low) / (high - low) - 1.0
-    index = CategoryIndex.of(layout.classes)
-    parts = [_places(index, batch) for batch in open_column(path, label, text=True)]
-    targets = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    targets = _places(path, layout.label, layout.classes)
     return TensorDataset(torch.from_numpy(inputs.astype(np.float32)), torch.from_numpy(targets))
 
 
-def _places(index: Any, batch: Any) -> Any:
-    """Labels that are whole numbers are known by their digits."""
+def _column(path: str, name: str, *, text: bool = False) -> Any:
     import numpy as np
 
-    as_text = batch.astype(np.str_) if batch.dtype.kind in "iu" else batch
-    return np.asarray(index.places(as_text), dtype=np.int64)
+    from shuffledp.shuffling.columns import open_column
+
+    parts = list(open_column(path, name, text=text))
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _numbers(path: str, name: str) -> Any:
+def _places(path: str, label: str, classes: tuple[str, ...]) -> Any:
+    """The place of each person's class; labels that are whole numbers are known by their digits."""
+    import numpy as np
+
+    from shuffledp.collecting._domain import CategoryIndex
+
+    column = _column(path, label, text=True)
+    as_text = column.astype(np.str_) if column.dtype.kind in "iu" else column
+    return np.asarray(CategoryIndex.of(classes).places(as_text), dtype=np.int64)
+
+
+def _feature(path: str, name: str) -> Any:
     """One feature; missing values are an error that counts them."""
     import numpy as np
 
     from shuffledp.collecting._domain import missing_in, refuse
-    from shuffledp.shuffling.columns import open_column
 
-    parts = list(open_column(path, name))
-    column = np.concatenate(parts) if parts else np.zeros(0)
+    column = _column(path, name)
     missing = missing_in(column)
     refuse(column, missing, np.zeros_like(missing))
     if column.dtype.kind not in "biuf":
@@ -88,12 +90,9 @@ def _column_names(path: str) -> Sequence[str]:
     """All columns of a file, asked of the reader of tables."""
     from shuffledp.shuffling._extras import needed
 
-    dataset = needed("pyarrow.dataset", extra="collect")
-    formats = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-    kind = formats.get(Path(path).suffix.lower())
+    kind = _FORMATS.get(Path(path).suffix.lower())
     if kind is None:
         raise click.UsageError(f"--features must be given for {path}.")
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"data must be an existing file, got {path!r}")
-    names: Sequence[str] = dataset.dataset(path, format=kind).schema.names
+    dataset = needed("pyarrow.dataset", extra="collect").dataset(path, format=kind)
+    names: Sequence[str] = dataset.schema.names
     return names

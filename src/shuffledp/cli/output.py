@@ -17,14 +17,7 @@ import click
 from shuffledp import __version__
 from shuffledp._digits import rounded_up, written
 from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
-from shuffledp.cli.options import (
-    OUTPUT,
-    POSITIVE_PROBABILITY,
-    Given,
-    option,
-    stacked,
-    wrong_usage,
-)
+from shuffledp.cli.options import OUTPUT, POSITIVE_PROBABILITY, Given, option, stacked, wrong_usage
 
 if TYPE_CHECKING:
     from shuffledp.collecting.result import HistogramResult, NumberResult

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp._progress import Progress
 from shuffledp.cli.files import open_ledger, read_protocol
 from shuffledp.cli.options import (
     EXISTING_FILE,
@@ -19,13 +19,7 @@ from shuffledp.cli.options import (
     command,
     option,
 )
-from shuffledp.cli.output import (
-    json_option,
-    print_answer,
-    print_headline,
-    print_json,
-    print_table,
-)
+from shuffledp.cli.output import json_option, print_answer, print_headline, print_json, print_table
 
 if TYPE_CHECKING:
     from shuffledp.collecting.ledger import Collection, Ledger
@@ -73,9 +67,13 @@ def ledger(action: str, file: str, **given: Any) -> None:
 
     FILE is append-only: every line confirms those before it. Collections are composed by the
     accountant: what fits is not a matter of subtraction."""
-    if action != "create" and not Path(file).is_file():
+    if action == "create":
+        _create(file, given)
+    elif not Path(file).is_file():
         raise click.ClickException(f"no ledger {file}: make one with `shuffledp ledger create`")
-    _ACTIONS[action](file, given)
+    else:
+        actions = {"show": _show, "check": _check, "reserve": _reserve, "release": _release}
+        actions[action](open_ledger(file), given)
 
 
 def _create(file: str, given: Given) -> None:
@@ -88,98 +86,82 @@ def _create(file: str, given: Given) -> None:
     if given["as_json"]:
         print_json(budget=_budget(made), head=made.head)
     else:
-        click.secho(_headline(file, made), bold=True)
+        click.secho(_headline(made), bold=True)
 
 
-def _show(file: str, given: Given) -> None:
-    found = open_ledger(file)
+def _show(found: Ledger, given: Given) -> None:
     collections = found.collections
-    rows = [_spent(found, name, collections) for name in _populations(collections)]
+    names = sorted({collection.population for collection in collections})
+    with Progress.clock("adding up"):
+        rows = [_spent(found, name, collections) for name in names]
     if given["as_json"]:
         listed = [_entry(collection) for collection in collections]
         print_json(budget=_budget(found), populations=rows, collections=listed, head=found.head)
         return
-    print_headline(_headline(file, found))
+    print_headline(_headline(found))
     _print_populations(rows)
     _print_collections(collections)
     click.echo(f"\n  head  {found.head}")
 
 
-def _check(file: str, given: Given) -> None:
-    from shuffledp.collecting._log import locked
-
-    found = open_ledger(file)  # every line is checked here
-    with locked(Path(file)) as log:
-        hashes = [record.hash for record in log.records]
+def _check(found: Ledger, given: Given) -> None:
+    hashes = found.hashes
     if given["head"] is not None and given["head"] not in hashes:
-        raise click.ClickException(f"{file}: the line {given['head']} is missing at the end")
+        raise click.ClickException(f"{found.path}: the line {given['head']} is missing at the end")
     answer: Given = {"lines": len(hashes), "head": hashes[-1]}
     rows = [("lines", f"{len(hashes):,}, every one as it was written"), ("head", hashes[-1])]
     if given["protocol_file"] is not None:
         _need(given, "population")
-        after = found.epsilon_with(
-            read_protocol(given["protocol_file"]), population=given["population"], rounds=1
-        )
+        protocol = read_protocol(given["protocol_file"])
+        with Progress.clock("adding up"):
+            after = found.epsilon_with(protocol, population=given["population"], rounds=1)
         answer |= {"epsilon_with": after, "fits": after <= found.budget[0]}
         fits = "fits" if answer["fits"] else "would be refused"
         rows.append(("protocol", f"{fits}: epsilon <= {rounded_up(after)} with it"))
     if given["as_json"]:
         print_json(**answer)
     else:
-        print_answer(_headline(file, found), rows)
+        print_answer(_headline(found), rows)
     if not answer.get("fits", True):
         click.get_current_context().exit(1)
 
 
-def _reserve(file: str, given: Given) -> None:
+def _reserve(found: Ledger, given: Given) -> None:
     _need(given, "protocol_file", "population")
-    found, protocol = open_ledger(file), read_protocol(given["protocol_file"])
-    ticket = found.reserve(
-        protocol, population=given["population"], honest=given["honest"], note=given["note"]
-    )
+    protocol = read_protocol(given["protocol_file"])
+    with Progress.clock("adding up"):
+        ticket = found.reserve(
+            protocol, population=given["population"], honest=given["honest"], note=given["note"]
+        )
     if given["as_json"]:
         print_json(reservation=ticket, epsilon=found.epsilon(given["population"]))
         return
     click.echo(ticket)  # alone on standard output, for scripts
-    click.echo(f"reserved; commit it: shuffledp analyze ... --ledger {file}", err=True)
+    click.echo(f"reserved; commit it: shuffledp analyze ... --ledger {found.path}", err=True)
 
 
-def _release(file: str, given: Given) -> None:
+def _release(found: Ledger, given: Given) -> None:
     _need(given, "reservation")
-    open_ledger(file).release(given["reservation"])
+    found.release(given["reservation"])
     if given["as_json"]:
         print_json(released=given["reservation"])
     else:
         click.echo(f"released {given['reservation']}")
 
 
-_ACTIONS: dict[str, Callable[[str, Given], None]] = {
-    "create": _create,
-    "show": _show,
-    "check": _check,
-    "reserve": _reserve,
-    "release": _release,
-}
-
-
 def _need(given: Given, *names: str) -> None:
     for name in names:
         if given[name] is None:
-            flag = name.removesuffix("_file")
-            raise click.UsageError(f"Missing option '--{flag}'.")
+            raise click.UsageError(f"Missing option '--{name.removesuffix('_file')}'.")
 
 
-def _headline(file: str, found: Ledger) -> str:
+def _headline(found: Ledger) -> str:
     epsilon, delta = map(written, found.budget)
-    return f"{file}: a budget of epsilon = {epsilon} at delta = {delta} for each population"
+    return f"{found.path}: a budget of epsilon = {epsilon} at delta = {delta} for each population"
 
 
 def _budget(found: Ledger) -> Given:
-    return {"epsilon": found.budget[0], "delta": found.budget[1]}
-
-
-def _populations(collections: tuple[Collection, ...]) -> list[str]:
-    return sorted({collection.population for collection in collections})
+    return dict(zip(("epsilon", "delta"), found.budget, strict=True))
 
 
 def _spent(found: Ledger, population: str, collections: tuple[Collection, ...]) -> Given:
@@ -198,16 +180,12 @@ def _print_populations(rows: list[Given]) -> None:
     if not rows:
         click.echo("  nothing was collected yet")
         return
-    cells = [
-        (
-            row["population"],
-            f"{row['collections']:,}",
-            rounded_up(row["epsilon"]),
-            rounded_down(row["left"]) if row["left"] > 0.0 else "nothing",
-        )
-        for row in rows
-    ]
-    print_table([("population", "collections", "epsilon spent", "left"), *cells], first="<")
+    cells = [("population", "collections", "epsilon spent", "left")]
+    for row in rows:
+        left = rounded_down(row["left"]) if row["left"] > 0.0 else "nothing"
+        spent = rounded_up(row["epsilon"])
+        cells.append((row["population"], f"{row['collections']:,}", spent, left))
+    print_table(cells, first="<")
 
 
 def _print_collections(collections: tuple[Collection, ...]) -> None:

@@ -53,9 +53,7 @@ training_options = stacked(
     training("--cohort", WHOLE, "Drawn afresh for each round.  [default: everybody]"),
     training("--rounds", WHOLE, "In total.", default=100, metavar="T"),
     training(
-        "--hidden",
-        Whole(most=2**20),
-        "Units of one hidden layer.  [default: none, a linear model]",
+        "--hidden", Whole(most=2**20), "Units of one hidden layer.  [default: none, a linear model]"
     ),
     training("--learning-rate", POSITIVE, "Size of a step.", default=0.5),
     training("--momentum", Real(high=1.0), "Share of the last step in the next.", default=0.0),
