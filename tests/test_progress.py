@@ -10,6 +10,8 @@ import pytest
 from shuffledp import _progress
 from shuffledp._progress import Progress, evaluated, line, quiet
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture(autouse=True)
 def terminal_that_can_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:

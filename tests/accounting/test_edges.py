@@ -9,6 +9,8 @@ import shuffledp as sdp
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._ends import upper as answers
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("epsilon0", [0.001, 1.0, 4.0, 8.0, 15.0, 30.0, 36.5, 60.0])
 @pytest.mark.parametrize("share", [0.5, 0.99, 1.0 - 1e-6, 1.0 - 1e-12])

@@ -23,6 +23,8 @@ from oracles.claims import (
 )
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 
+pytestmark = pytest.mark.quick
+
 HALF = arb(1) / 2
 
 

@@ -72,6 +72,7 @@ def check(mechanism: object, golden: Golden, curve: Curve, tolerance: float) -> 
 # Single rounds
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize("golden", entries("fmt22_delta"), ids=str)
 def test_clones(golden: Golden, tolerance: float) -> None:
@@ -79,6 +80,7 @@ def test_clones(golden: Golden, tolerance: float) -> None:
     check(local(golden, "clones"), golden, curve, tolerance)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize("golden", entries("fmt21_delta"), ids=str)
 def test_clones_of_2021(golden: Golden, tolerance: float) -> None:
@@ -86,6 +88,7 @@ def test_clones_of_2021(golden: Golden, tolerance: float) -> None:
     check(local(golden, "clones-2021"), golden, curve, tolerance)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize("golden", entries("strong_hs_delta"), ids=str)
 def test_strong_adversary(golden: Golden, tolerance: float) -> None:
@@ -99,6 +102,7 @@ def test_strong_adversary(golden: Golden, tolerance: float) -> None:
     )
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize("golden", entries("weak_hs_delta"), ids=str)
 def test_blanket(golden: Golden, tolerance: float) -> None:
@@ -108,6 +112,7 @@ def test_blanket(golden: Golden, tolerance: float) -> None:
     check(mechanism, golden, at_epsilon(profile), tolerance)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize("golden", entries("tv_universal_delta"), ids=str)
 def test_total_variation(golden: Golden, tolerance: float) -> None:
@@ -118,6 +123,7 @@ def test_total_variation(golden: Golden, tolerance: float) -> None:
     check(sdp.Shuffled(randomizer, n=n), golden, at_epsilon(profile), tolerance)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("brr_exact_delta"), ids=str)
 def test_binary_randomized_response_covers_the_golden_dataset(golden: Golden) -> None:
     randomizer = sdp.BinaryRandomizedResponse(epsilon0=golden.number("eps0"))
@@ -130,6 +136,7 @@ def test_binary_randomized_response_covers_the_golden_dataset(golden: Golden) ->
             assert upper >= golden.number("eps") * (1 - 1e-9)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("krr_exact_worst_delta"), ids=str)
 def test_k_ary_randomized_response_encloses_the_worst_dataset(golden: Golden) -> None:
     epsilon = golden.number("eps")
@@ -143,6 +150,7 @@ def test_k_ary_randomized_response_encloses_the_worst_dataset(golden: Golden) ->
 # One-sided values
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("fmt22_krr2d_delta", "p3_eq6_delta"), ids=str)
 def test_values_below_the_truth_are_below_every_upper_end(golden: Golden) -> None:
     for analysis in ("best", "blanket", "clones", "clones-2021", "strong"):
@@ -150,6 +158,7 @@ def test_values_below_the_truth_are_below_every_upper_end(golden: Golden) -> Non
         assert_at_least(mechanism.delta(epsilon=golden.number("eps")).upper, golden.delta, SLACK)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("fmt22_krr_flag_delta"), ids=str)
 def test_a_looser_pair_is_above_the_blanket(golden: Golden) -> None:
     mechanism = sdp.Shuffled(k_ary(golden), n=golden.params["n"])
@@ -157,12 +166,14 @@ def test_a_looser_pair_is_above_the_blanket(golden: Golden) -> None:
     assert_at_most(bound.upper, golden.delta, 1e-4)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("fmt21_p1eq51_delta"), ids=str)
 def test_a_looser_reading_is_above_the_2021_clones(golden: Golden) -> None:
     bound = local(golden, "clones-2021").delta(epsilon=golden.number("eps"), tolerance=1e-6)
     assert_at_most(bound.upper, golden.delta, 1e-4)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("strong_tail_joint"), ids=str)
 def test_the_tail_is_above_the_strong_adversary(golden: Golden) -> None:
     mechanism = sdp.Shuffled(k_ary(golden), n=golden.params["n"], analysis="strong")
@@ -173,6 +184,7 @@ def test_the_tail_is_above_the_strong_adversary(golden: Golden) -> None:
 # Cohorts
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("subsampled_h"), ids=str)
 def test_cohorts_of_clones(golden: Golden) -> None:
     cohort, population = golden.params["subset"], golden.params["n"]
@@ -189,6 +201,7 @@ def test_cohorts_of_clones(golden: Golden) -> None:
         assert log_alpha * (1 - 1e-9) <= upper <= log_alpha * (1 + 1e-3) * (1 + 1e-9)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("subsampled_form1", "subsampled_form2"), ids=str)
 def test_either_form_of_subsampling_alone_is_below_the_cohort(golden: Golden) -> None:
     randomizer = sdp.LocalRandomizer(epsilon0=golden.number("eps0"))
@@ -222,6 +235,7 @@ def test_rounds_of_clones(golden: Golden) -> None:
     check(golden.params["fold"] * local(golden, analysis), golden, curve, 1e-3)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("comp_weak_delta"), ids=str)
 def test_rounds_of_the_blanket(golden: Golden) -> None:
     n, k = golden.params["n"], golden.params["k"]
@@ -230,6 +244,7 @@ def test_rounds_of_the_blanket(golden: Golden) -> None:
     check(golden.params["fold"] * mechanism, golden, curve, 1e-3)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("golden", entries("comp_strong_delta"), ids=str)
 def test_rounds_of_the_strong_adversary(golden: Golden) -> None:
     n, k = golden.params["n"], golden.params["k"]
@@ -272,6 +287,7 @@ TABLE = [  # n, epsilon0, k, epsilon at delta = 1e-6: lower bound on the truth, 
 LAST_DIGIT = 1e-5
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("n", "epsilon0", "k", "truth", "blanket", "clones", "clones2021"), TABLE)
 def test_the_table_of_analyses_at_one_in_a_million(
     n: int, epsilon0: int, k: int, truth: float, blanket: float, clones: float, clones2021: float
@@ -286,6 +302,7 @@ def test_the_table_of_analyses_at_one_in_a_million(
     assert truth - LAST_DIGIT <= best.upper <= blanket * 1.001 + LAST_DIGIT
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("n", "epsilon0", "k", "truth", "blanket", "clones", "clones2021"), TABLE)
 def test_the_lower_end_comes_from_concrete_datasets(
     n: int, epsilon0: int, k: int, truth: float, blanket: float, clones: float, clones2021: float
@@ -309,6 +326,7 @@ PROTOTYPE = [  # n, rounds, delta, certified interval of the clones' epsilon at 
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("n", "rounds", "delta", "low", "high"), PROTOTYPE)
 def test_rounds_of_clones_agree_with_an_independent_certified_interval(
     n: int, rounds: int, delta: float, low: float, high: float
@@ -326,6 +344,7 @@ SUBSAMPLED = [  # population, cohort, rounds, interval of epsilon at epsilon0 = 
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("population", "cohort", "rounds", "low", "high"), SUBSAMPLED)
 def test_rounds_of_cohorts_agree_with_an_independent_certified_interval(
     population: int, cohort: int, rounds: int, low: float, high: float

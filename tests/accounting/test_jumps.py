@@ -18,6 +18,8 @@ from shuffledp.accounting._hints.jump_split import Split
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.facts import Matrix
 
+pytestmark = pytest.mark.quick
+
 
 def law_with_jumps(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Values and weights: a crowd near zero, one value each of a few sizes with tiny weights."""

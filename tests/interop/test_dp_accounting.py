@@ -49,6 +49,7 @@ def test_the_distribution_lies_above_the_mechanism_and_close_to_it(name: str) ->
     assert np.all(found.get_delta_for_epsilon(epsilon) >= lower * (1 - 1e-9))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("k", "n"), [(2, 4), (3, 3)])
 def test_the_distribution_covers_every_dataset_of_a_few_users(k: int, n: int) -> None:
     mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(3)), n=n)
@@ -59,6 +60,7 @@ def test_the_distribution_covers_every_dataset_of_a_few_users(k: int, n: int) ->
         assert found.get_delta_for_epsilon(math.log(alpha)) >= truth * (1 - Fraction(1, 10**12))
 
 
+@pytest.mark.quick
 def test_it_composes_there_with_itself_and_with_others() -> None:
     one = to_dp_accounting(SURVEY)
     ours = (30 * SURVEY).epsilon(delta=1e-8)
@@ -69,6 +71,7 @@ def test_it_composes_there_with_itself_and_with_others() -> None:
     assert both > noise.get_epsilon_for_delta(1e-6)
 
 
+@pytest.mark.quick
 def test_there_and_back_loses_little() -> None:
     back = from_dp_accounting(to_dp_accounting(GENERIC))
     for delta in (1e-3, 1e-6, 1e-9):
@@ -76,6 +79,7 @@ def test_there_and_back_loses_little() -> None:
         assert float(back.epsilon(delta=delta)) <= float(GENERIC.epsilon(delta=delta)) * 1.01
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "distribution",
     [
@@ -109,6 +113,7 @@ def test_foreign_rounds_compose_with_ours_as_they_do_there() -> None:
     assert ten == pytest.approx(noise.self_compose(10).get_epsilon_for_delta(1e-6), rel=2e-3)
 
 
+@pytest.mark.quick
 def test_the_accountant_answers_like_the_mechanism() -> None:
     event = ShuffledDpEvent(SURVEY)
     accountant = ShuffleAccountant()
@@ -125,6 +130,7 @@ def test_the_accountant_answers_like_the_mechanism() -> None:
     assert accountant.neighboring_relation is relation
 
 
+@pytest.mark.quick
 def test_the_accountant_knows_cohorts() -> None:
     event = dp_accounting.SampledWithoutReplacementDpEvent(
         source_dataset_size=1_000_000, sample_size=20_000, event=ShuffledDpEvent(GENERIC)
@@ -134,6 +140,7 @@ def test_the_accountant_knows_cohorts() -> None:
     assert accountant.get_epsilon(1e-6) == expected
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "event",
     [
@@ -152,12 +159,14 @@ def test_the_accountant_refuses_what_it_does_not_know(event: object) -> None:
     assert accountant.get_epsilon(1e-8) == 0.0
 
 
+@pytest.mark.quick
 def test_a_non_private_event_is_remembered() -> None:
     accountant = ShuffleAccountant().compose(dp_accounting.NonPrivateDpEvent())
     assert accountant.get_epsilon(1e-6) == math.inf
     assert accountant.get_delta(5.0) == 1.0
 
 
+@pytest.mark.quick
 def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="discretization"):
         SURVEY.to_dp_accounting(discretization=0.0)

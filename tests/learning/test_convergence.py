@@ -1,6 +1,7 @@
 """The second-moment bound behind the learning paper's convergence theorem (Lemma 9)."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 KINDS = [(PrivUnit, 14.0, 0), (LInfinityRandomizer, 4.0, 1), (L1Randomizer, 4.0, 0)]
 
 
-def lemma_9(constant, power, dimension, epsilon0, cohort):
+def lemma_9(constant: float, power: int, dimension: int, epsilon0: float, cohort: int) -> float:
     gain = 1.0 / math.tanh(0.5 * epsilon0)
     return dimension**power * (1.0 + constant * dimension / cohort * gain**2)
 
@@ -22,7 +23,9 @@ def lemma_9(constant, power, dimension, epsilon0, cohort):
 @pytest.mark.parametrize(("kind", "constant", "power"), KINDS)
 @pytest.mark.parametrize("epsilon0", [0.1, 1.0, 2.0, 6.0])
 @pytest.mark.parametrize("dimension", [2, 3, 10, 1000])
-def test_the_noise_of_an_average_is_below_the_lemma(kind, constant, power, epsilon0, dimension):
+def test_the_noise_of_an_average_is_below_the_lemma(
+    kind: Any, constant: float, power: int, epsilon0: float, dimension: int
+) -> None:
     """The longest mean gradient, and the exact second moment of a report over the cohort."""
     for cohort in (1, 50):
         moment = dimension**power + kind(dimension, epsilon0).second_moment / cohort
@@ -30,7 +33,9 @@ def test_the_noise_of_an_average_is_below_the_lemma(kind, constant, power, epsil
 
 
 @pytest.mark.parametrize(("kind", "constant", "power"), KINDS)
-def test_the_measured_second_moment_is_the_exact_one_and_below_the_lemma(kind, constant, power):
+def test_the_measured_second_moment_is_the_exact_one_and_below_the_lemma(
+    kind: Any, constant: float, power: int
+) -> None:
     """Mean of 400 squared norms: relative deviation 0.05, within 0.3 but once in 10^8."""
     randomizer, cohort = kind(8, 1.0), 20
     rng = np.random.default_rng(1)

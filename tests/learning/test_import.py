@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import shuffledp
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
-def run(code):
+def run(code: str) -> Any:
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
 
@@ -18,7 +19,7 @@ def run(code):
 NO_TORCH = "\nassert not any(name.split('.')[0] == 'torch' for name in sys.modules), 'torch'"
 
 
-def test_importing_shuffledp_and_accounting_does_not_import_torch():
+def test_importing_shuffledp_and_accounting_does_not_import_torch() -> None:
     code = (
         "import sys, shuffledp as sdp\n"
         "sdp.Shuffled(sdp.LocalRandomizer(1.0), n=10).epsilon(delta=1e-3)\n"
@@ -28,7 +29,7 @@ def test_importing_shuffledp_and_accounting_does_not_import_torch():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_importing_every_module_but_learning_does_not_import_torch():
+def test_importing_every_module_but_learning_does_not_import_torch() -> None:
     package = Path(shuffledp.__file__).parent
     paths = (path.relative_to(package.parent) for path in sorted(package.rglob("*.py")))
     modules = [
@@ -46,7 +47,7 @@ def test_importing_every_module_but_learning_does_not_import_torch():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_without_torch_the_error_says_what_to_install():
+def test_without_torch_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['torch'] = None\nimport shuffledp.learning"
     done = run(code)
     assert done.returncode == 1

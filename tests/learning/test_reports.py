@@ -3,7 +3,10 @@
 Statistical tests use fixed seeds; the stated rates are of a false alarm had the seed been random.
 """
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from scipy.special import betainc
@@ -31,14 +34,16 @@ RANDOMIZERS = [
 ]
 
 
-def height_distribution(s, dimension):
+def height_distribution(s: Any, dimension: int) -> npt.NDArray[np.float64]:
     """Pr[<V, u> <= s] for V uniform on the unit sphere."""
     half = 0.5 * betainc(0.5, 0.5 * (dimension - 1), s * s)
     return 0.5 + np.sign(s) * half
 
 
 @pytest.mark.parametrize("randomizer", [r for r in RANDOMIZERS if isinstance(r, PrivUnit)])
-def test_simulated_heights_are_those_of_uniform_directions_in_the_cap_and_outside(randomizer):
+def test_simulated_heights_are_those_of_uniform_directions_in_the_cap_and_outside(
+    randomizer: PrivUnit,
+) -> None:
     """The share of the cap above a height of the table, and of the rest below it."""
     at = height_distribution(randomizer.cap.threshold, randomizer.dimension)
     inside, outside = height_tables(randomizer)
@@ -60,7 +65,9 @@ TABLES = [
 
 
 @pytest.mark.parametrize("randomizer", TABLES)
-def test_the_mean_of_simulated_reports_is_the_length_that_the_server_divides_by(randomizer):
+def test_the_mean_of_simulated_reports_is_the_length_that_the_server_divides_by(
+    randomizer: PrivUnit,
+) -> None:
     """The tables are straight between nodes: their means over the exponential law, by fine sums."""
     nodes = np.linspace(0.0, DEEPEST, height_tables(randomizer)[0].size)
     edges = np.linspace(0.0, DEEPEST, 4 * nodes.size - 3)
@@ -76,13 +83,15 @@ def test_the_mean_of_simulated_reports_is_the_length_that_the_server_divides_by(
     assert mean == pytest.approx(randomizer.mean_length, rel=1e-6)
 
 
-def clipped(randomizer, vector):
+def clipped(randomizer: Any, vector: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(randomizer.clip(vector.double().numpy()))
 
 
 @pytest.mark.parametrize("length", [0.0, 0.7, 50.0])
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
-def test_the_simulated_mean_is_unbiased_with_the_stated_variance(randomizer, length):
+def test_the_simulated_mean_is_unbiased_with_the_stated_variance(
+    randomizer: Any, length: float
+) -> None:
     """Squared error over its expectation, of 200 means: outside [0.5, 2] less than once in 10^6."""
     vector = torch.linspace(-1.0, 1.5, randomizer.dimension)
     vector = vector / vector.norm() * length
@@ -98,7 +107,7 @@ def test_the_simulated_mean_is_unbiased_with_the_stated_variance(randomizer, len
 
 
 @pytest.mark.parametrize("randomizer", [r for r in RANDOMIZERS if r.dimension <= 6])
-def test_the_grand_mean_of_simulated_reports_is_the_clipped_vector(randomizer):
+def test_the_grand_mean_of_simulated_reports_is_the_clipped_vector(randomizer: Any) -> None:
     """Mahalanobis distance, chi-square: above the limit about once in 10^6."""
     vector = torch.tensor([1.0, -2.0, 3.0, 0.0, 0.5, 4.0])[: randomizer.dimension]
     generator = torch.Generator().manual_seed(8)
@@ -111,7 +120,7 @@ def test_the_grand_mean_of_simulated_reports_is_the_clipped_vector(randomizer):
     assert distance < chi2.isf(1e-6, randomizer.dimension)
 
 
-def test_simulated_reports_of_one_client_have_the_length_of_every_report():
+def test_simulated_reports_of_one_client_have_the_length_of_every_report() -> None:
     for randomizer in (r for r in RANDOMIZERS if isinstance(r, PrivUnit)):
         generator = torch.Generator().manual_seed(9)
         vector = torch.ones(1, randomizer.dimension, dtype=torch.float64)
@@ -119,7 +128,7 @@ def test_simulated_reports_of_one_client_have_the_length_of_every_report():
         assert float(one.square().sum()) == pytest.approx(randomizer.second_moment, rel=1e-6)
 
 
-def test_secure_and_repeatable_reports_of_one_randomizer_agree_in_law():
+def test_secure_and_repeatable_reports_of_one_randomizer_agree_in_law() -> None:
     """Means of 2,000 secure reports: squared error above 3 times its expectation less than once in 10^6."""
     randomizer = PrivUnit(40, 3.0)
     rows = torch.full((2000, 40), 0.1)
@@ -128,7 +137,7 @@ def test_secure_and_repeatable_reports_of_one_randomizer_agree_in_law():
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
-def test_a_generator_makes_reports_repeatable(randomizer):
+def test_a_generator_makes_reports_repeatable(randomizer: Any) -> None:
     rows = torch.ones(3, randomizer.dimension)
     first, again = (
         simulated_sum(randomizer, rows, torch.Generator().manual_seed(3)) for _ in range(2)
@@ -136,7 +145,7 @@ def test_a_generator_makes_reports_repeatable(randomizer):
     assert torch.equal(first, again)
 
 
-def test_secure_reports_are_not_repeatable():
+def test_secure_reports_are_not_repeatable() -> None:
     rows = torch.ones(3, 50)
     randomizer = PrivUnit(50, 1.0)
     first, again = (simulated_sum(randomizer, rows, None) for _ in range(2))
@@ -144,7 +153,7 @@ def test_secure_reports_are_not_repeatable():
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
-def test_the_server_estimates_the_mean_of_what_clients_sent(randomizer):
+def test_the_server_estimates_the_mean_of_what_clients_sent(randomizer: Any) -> None:
     rng = np.random.default_rng(4)
     gradient = torch.full((randomizer.dimension,), 0.1)
     reports = [randomize_gradient(gradient, randomizer, rng=rng) for _ in range(500)]
@@ -155,7 +164,7 @@ def test_the_server_estimates_the_mean_of_what_clients_sent(randomizer):
     assert error < 20.0 * randomizer.variance() / 500  # exceeded less than once in 10^6 for d = 2
 
 
-def test_a_gradient_per_parameter_comes_back_in_the_same_shapes():
+def test_a_gradient_per_parameter_comes_back_in_the_same_shapes() -> None:
     model = nn.Linear(3, 2)
     randomizer = PrivUnit(parameter_count(model), 2.0)
     report = randomize_gradient([torch.ones(2, 3), torch.ones(2)], randomizer)
@@ -164,28 +173,28 @@ def test_a_gradient_per_parameter_comes_back_in_the_same_shapes():
     assert all(part.dtype == torch.float32 for part in parts)
 
 
-def test_a_gradient_of_another_size_is_refused():
+def test_a_gradient_of_another_size_is_refused() -> None:
     with pytest.raises(ValueError, match="must have 4 entries"):
         randomize_gradient(torch.ones(3), PrivUnit(4, 1.0))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_non_finite_gradient_is_refused(bad):
+def test_a_non_finite_gradient_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match=f"client 0 .* has {bad} at entry 1"):
         randomize_gradient(torch.tensor([1.0, bad, 0.0]), PrivUnit(3, 1.0))
 
 
-def test_a_gradient_whose_length_overflows_is_refused_and_a_long_one_is_not():
+def test_a_gradient_whose_length_overflows_is_refused_and_a_long_one_is_not() -> None:
     long = torch.tensor([1e15, -1e15, 1.0])
     refuse_non_finite(torch.stack([long, long]))
     with pytest.raises(ValueError, match=r"client 1 .* at entry 2"):
         refuse_non_finite(torch.stack([long, torch.tensor([0.0, 1.0, -3e38])]))
 
 
-def test_rows_whose_lengths_overflow_only_together_are_accepted():
+def test_rows_whose_lengths_overflow_only_together_are_accepted() -> None:
     refuse_non_finite(torch.full((4, 1), 1.5e19))
 
 
-def test_no_reports_have_no_mean():
+def test_no_reports_have_no_mean() -> None:
     with pytest.raises(ValueError, match="must not be empty"):
         aggregate([], PrivUnit(3, 1.0))

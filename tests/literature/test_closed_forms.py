@@ -1,7 +1,9 @@
 """Closed forms: the printed values, their ranges, and that they lie above the numerical clones."""
 
 import math
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +73,9 @@ def test_theorem_31_solved_for_epsilon_and_for_delta_agrees_with_its_gamma() -> 
         (forms.feldman_2022_epsilon, forms.feldman_2022_delta, 3.0, 10**6),
     ],
 )
-def test_the_two_forms_of_a_bound_are_inverse(epsilon_form, delta_form, epsilon0, n) -> None:
+def test_the_two_forms_of_a_bound_are_inverse(
+    epsilon_form: Callable[..., Any], delta_form: Callable[..., Any], epsilon0: float, n: int
+) -> None:
     for delta in (1e-3, 1e-6, 1e-12):
         epsilon = epsilon_form(epsilon0, n, delta)
         assert delta_form(epsilon0, n, epsilon) == pytest.approx(delta, rel=1e-6)
@@ -139,7 +143,9 @@ def test_erlingsson_is_extremely_loose() -> None:
         (forms.feldman_2022_delta, (2.0, 1000, 1.5), "8 log"),
     ],
 )
-def test_outside_its_range_a_bound_says_which_condition_fails(bound, arguments, condition) -> None:
+def test_outside_its_range_a_bound_says_which_condition_fails(
+    bound: Callable[..., Any], arguments: tuple[Any, ...], condition: str
+) -> None:
     with pytest.raises(OutsideRangeError, match="the bound needs") as error:
         bound(*arguments)
     assert condition in str(error.value)

@@ -37,7 +37,9 @@ def worst_round(E: Fraction, delta: Fraction) -> Atoms:
 @pytest.mark.parametrize("E", [Fraction(21, 20), Fraction(2), Fraction(30)])
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6), Fraction(1, 10)])
 @pytest.mark.parametrize("rounds", [1, 2, 7, 20])
-def test_optimal_composition_is_the_hockey_stick_of_the_product(E, delta, rounds) -> None:
+def test_optimal_composition_is_the_hockey_stick_of_the_product(
+    E: Fraction, delta: Fraction, rounds: int
+) -> None:
     composed = product(*[worst_round(E, delta)] * rounds)
     for total in (0.0, 0.05, 0.3, 1.0, 2.5):
         exact = float(hockey_stick(composed, Fraction(math.exp(total))))
@@ -61,7 +63,9 @@ def ball_delta(epsilon: float, rounds: int, total: float) -> arb:
 @pytest.mark.parametrize(
     ("epsilon", "total"), [(0.01, 0.3), (0.01, 1.9), (0.1, 30.0), (1.0, 700.0)]
 )
-def test_optimal_composition_of_many_rounds_is_the_sum_in_ball_arithmetic(epsilon, total) -> None:
+def test_optimal_composition_of_many_rounds_is_the_sum_in_ball_arithmetic(
+    epsilon: float, total: float
+) -> None:
     rounds = 1500
     exact = ball_delta(epsilon, rounds, total)
     found = kairouz_oh_viswanath_delta(epsilon, 0.0, rounds, total)

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket, tv_universal
 from shuffledp.accounting._curves.clones import strong_clones
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._witnesses import finite_pair
 from shuffledp.literature import concentration
 from shuffledp.literature.concentration import (
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.quick
 DELTAS = (hoeffding_delta, bennett_delta)
 
 
-def lower(profile, epsilon: float) -> float:
+def lower(profile: AmplificationProfile, epsilon: float) -> float:
     """A certified lower bound of the curve."""
     return float(profile.support(np.array([epsilon]), 1e-2).value[0])
 
@@ -53,7 +55,9 @@ GRID = list(product((2, 3, 16, 1000), (0.1, 1.0, 3.0, 6.0), (1, 10, 300, 10_000,
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), GRID)
-def test_bounds_lie_above_the_blanket_of_k_ary_randomized_response(k, epsilon0, n) -> None:
+def test_bounds_lie_above_the_blanket_of_k_ary_randomized_response(
+    k: int, epsilon0: float, n: int
+) -> None:
     profile, blanket = krr_blanket(k, epsilon0, n), KaryBlanket(k, epsilon0)
     for share in (0.001, 0.02, 0.2, 0.7, 0.999):
         epsilon = share * epsilon0
@@ -121,7 +125,7 @@ def test_moments_of_the_laplace_mechanism_are_those_of_quadrature(epsilon0: floa
 
 
 def moments(
-    matrix, x: int, other: int, alpha: Fraction
+    matrix: tuple[Any, ...], x: int, other: int, alpha: Fraction
 ) -> tuple[Fraction, list[Fraction], Fraction]:
     """(gamma, values of L, E[L^2]) from the definition."""
     common = [min(column) for column in zip(*matrix, strict=True)]
@@ -188,7 +192,7 @@ def test_the_supremum_over_gamma_covers_every_single_gamma() -> None:
 
 
 @pytest.mark.parametrize("blanket", [KaryBlanket(4, 2.0), LaplaceBlanket(2.0), AnyBlanket(2.0)])
-def test_epsilon_is_where_delta_comes_down_to_the_level(blanket) -> None:
+def test_epsilon_is_where_delta_comes_down_to_the_level(blanket: Any) -> None:
     for n, delta in ((1000, 1e-2), (10**5, 1e-6), (10**7, 1e-12)):
         for solve, bound in (
             (hoeffding_epsilon, hoeffding_delta),

@@ -1,7 +1,9 @@
 """Theorems 1 and 2 of the subsampled shuffle, against each other and every dataset of a few users."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,7 +80,9 @@ def test_binary_randomized_response_of_eight_users_has_the_value_of_the_errata()
 
 @pytest.mark.parametrize(("E", "population", "cohort"), [(2, 6, 3), (7, 5, 2), (3, 4, 4)])
 @pytest.mark.parametrize("order", [2, 5])
-def test_theorem_2_is_the_divergence_of_its_dataset(E, population, cohort, order) -> None:
+def test_theorem_2_is_the_divergence_of_its_dataset(
+    E: int, population: int, cohort: int, order: int
+) -> None:
     """All others hold 0; the differing user holds 1 (P) or 0 (Q)."""
     matrix = k_ary(2, Fraction(E))
     zeros = (0,) * (population - 1)
@@ -124,7 +128,7 @@ def test_the_claim_of_a_factor_seventeen() -> None:
 
 @pytest.mark.parametrize(("clones", "expected"), [(strong_clones, 5.42), (clones_2021, 8.13)])
 def test_numerical_clones_with_subsampling_and_composition_of_the_mnist_experiment(
-    clones, expected: float
+    clones: Callable[..., Any], expected: float
 ) -> None:
     """Each round (epsilon, delta)-DP at the best of some deltas; errata.md has these to three digits."""
     profile = SubsampledProfile(clones(2.0, 2000), 1 / 30)

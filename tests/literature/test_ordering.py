@@ -55,7 +55,9 @@ CHAINS = [
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), CHAINS)
-def test_lower_ends_of_the_tighter_lie_below_upper_ends_of_the_looser(k, epsilon0, n) -> None:
+def test_lower_ends_of_the_tighter_lie_below_upper_ends_of_the_looser(
+    k: int, epsilon0: float, n: int
+) -> None:
     p = 1 / (math.exp(epsilon0) + k - 1)
     chain: list[PrivacyProfile] = [
         krr_blanket(k, epsilon0, n),
@@ -75,7 +77,9 @@ def test_lower_ends_of_the_tighter_lie_below_upper_ends_of_the_looser(k, epsilon
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), CHAINS)
-def test_the_blanket_lies_below_every_bound_of_the_literature(k, epsilon0, n) -> None:
+def test_the_blanket_lies_below_every_bound_of_the_literature(
+    k: int, epsilon0: float, n: int
+) -> None:
     for epsilon in (0.02 * epsilon0, 0.3 * epsilon0, 0.9 * epsilon0):
         truth = float(krr_blanket(k, epsilon0, n).support(np.array([epsilon]), 1e-2).value[0])
         for bound in (hoeffding_delta, bennett_delta):

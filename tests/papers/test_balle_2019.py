@@ -32,7 +32,9 @@ def test_the_printed_bound_has_its_golden_values(golden: Golden) -> None:
     ("k", "n", "epsilon", "printed", "exact"),
     [(4, 1000, 0.1, 1.72e-6, 8.52e-6), (2, 10**5, 0.01, 1.29e-7, 1.17e-6)],
 )
-def test_the_printed_bound_falls_below_a_concrete_dataset(k, n, epsilon, printed, exact) -> None:
+def test_the_printed_bound_falls_below_a_concrete_dataset(
+    k: int, n: int, epsilon: float, printed: float, exact: float
+) -> None:
     found = bennett_krr_delta_as_published(k, 1.0, n, epsilon)
     assert found == pytest.approx(printed, rel=0.01)
     certified = truth(k, 1.0, n, epsilon)

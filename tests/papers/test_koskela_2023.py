@@ -76,7 +76,7 @@ def test_specific_clones_have_their_golden_values(golden: Golden) -> None:
     ],
 )
 def test_independent_counts_fall_below_the_strong_adversary(
-    k, gamma, epsilon, truth, printed
+    k: int, gamma: float, epsilon: float, truth: float, printed: float
 ) -> None:
     found = strong_tail_as_published(1000, k, gamma, epsilon)
     assert found == pytest.approx(printed, rel=0.02)
@@ -160,7 +160,7 @@ def test_specific_clones_are_below_the_exact_value_of_two_users() -> None:
     ],
 )
 def test_specific_clones_fall_below_a_concrete_dataset(
-    n, k, epsilon0, epsilon, printed, truth
+    n: int, k: int, epsilon0: float, epsilon: float, printed: float, truth: float
 ) -> None:
     found = specific_clones_as_published(k, epsilon0, n, epsilon)
     assert found == pytest.approx(printed, rel=2e-3)

@@ -8,7 +8,7 @@ import shuffledp as sdp
 mpl.use("Agg")
 
 
-def test_a_mechanism_draws_its_privacy_curve():
+def test_a_mechanism_draws_its_privacy_curve() -> None:
     axes = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000).plot()
     assert axes.get_xlabel()
     assert axes.get_ylabel()

@@ -1,5 +1,8 @@
 """Every wrong input of a randomizer is refused by name, with the first offender."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,8 @@ from shuffledp.randomizers.laplace import DiscreteLaplace
 from shuffledp.randomizers.matrix import FiniteRandomizer
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+
+pytestmark = pytest.mark.quick
 
 CATEGORICAL = [
     KaryRandomizedResponse(k=5, epsilon0=1.0),
@@ -27,7 +32,7 @@ FREQUENCY = CATEGORICAL[:-1]
 INTERVAL = [DiscreteLaplace(1.0, low=-1.0, high=2.0), DiscreteGaussian(1.0, low=-1.0, high=2.0)]
 
 
-def kind(randomizer):
+def kind(randomizer: Any) -> str:
     return type(randomizer).__name__
 
 
@@ -48,15 +53,17 @@ def kind(randomizer):
     ],
 )
 def test_values_that_are_no_integers_are_a_type_error_that_names_the_dtype(
-    randomizer, values, dtype
-):
+    randomizer: Any, values: Any, dtype: str
+) -> None:
     with pytest.raises(TypeError, match=rf"values must be whole numbers .* got dtype {dtype}"):
         randomizer.randomize(values)
 
 
 @pytest.mark.parametrize("randomizer", CATEGORICAL, ids=kind)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
-def test_the_first_value_outside_the_domain_is_named_also_beyond_the_first_chunk(randomizer, dtype):
+def test_the_first_value_outside_the_domain_is_named_also_beyond_the_first_chunk(
+    randomizer: Any, dtype: type[Any]
+) -> None:
     values = np.zeros(100_000, dtype=dtype)
     values[70_001], values[90_000] = 5, 6
     with pytest.raises(ValueError, match=r"values must be in \[0, 4\], got values\[70001\] = 5"):
@@ -67,19 +74,19 @@ def test_the_first_value_outside_the_domain_is_named_also_beyond_the_first_chunk
             randomizer.randomize(values, rng=np.random.default_rng(1))
 
 
-def test_negative_values_are_outside_also_where_the_domain_is_larger_than_their_type():
+def test_negative_values_are_outside_also_where_the_domain_is_larger_than_their_type() -> None:
     with pytest.raises(ValueError, match=r"in \[0, 199\], got values\[1\] = -1"):
         KaryRandomizedResponse(k=200, epsilon0=1.0).randomize(np.array([3, -1], dtype=np.int8))
 
 
-def test_the_largest_value_of_a_type_is_inside_a_larger_domain():
+def test_the_largest_value_of_a_type_is_inside_a_larger_domain() -> None:
     for dtype, k in ((np.int8, 128), (np.uint8, 256), (np.int16, 2**15 + 1)):
         top = np.array([np.iinfo(dtype).max])
         KaryRandomizedResponse(k=k, epsilon0=1.0).randomize(top.astype(dtype))
 
 
 @pytest.mark.parametrize("randomizer", CATEGORICAL, ids=kind)
-def test_values_of_two_dimensions_are_refused(randomizer):
+def test_values_of_two_dimensions_are_refused(randomizer: Any) -> None:
     with pytest.raises(ValueError, match=r"one-dimensional, got shape \(2, 1\)"):
         randomizer.randomize([[0], [1]])
     with pytest.raises(ValueError, match="one-dimensional"):
@@ -87,13 +94,13 @@ def test_values_of_two_dimensions_are_refused(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", CATEGORICAL + INTERVAL, ids=kind)
-def test_a_seed_in_place_of_a_generator_is_refused(randomizer):
+def test_a_seed_in_place_of_a_generator_is_refused(randomizer: Any) -> None:
     with pytest.raises(TypeError, match="rng must be None"):
         randomizer.randomize([0], rng=7)
 
 
 @pytest.mark.parametrize("randomizer", SYMBOLS, ids=kind)
-def test_the_first_impossible_report_is_named(randomizer):
+def test_the_first_impossible_report_is_named(randomizer: Any) -> None:
     with pytest.raises(ValueError, match=r"reports must be in \[0, \d+\], got reports\[1\] = 999"):
         randomizer.support([0, 999, 1000])
     with pytest.raises(TypeError, match=r"reports must be whole numbers .* dtype float64"):
@@ -103,7 +110,9 @@ def test_the_first_impossible_report_is_named(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", SETS, ids=kind)
-def test_packed_reports_of_wrong_type_or_shape_or_with_foreign_bits_are_named(randomizer):
+def test_packed_reports_of_wrong_type_or_shape_or_with_foreign_bits_are_named(
+    randomizer: Any,
+) -> None:
     with pytest.raises(TypeError, match=r"packed bits of dtype uint8, got dtype int64"):
         randomizer.support([[0]])
     with pytest.raises(ValueError, match=r"shape \(n, 1\) for k = 5, got \(2, 2\)"):
@@ -112,14 +121,14 @@ def test_packed_reports_of_wrong_type_or_shape_or_with_foreign_bits_are_named(ra
         randomizer.support(np.array([[1], [32], [64]], dtype=np.uint8))
 
 
-def test_sets_of_the_wrong_size_are_named():
+def test_sets_of_the_wrong_size_are_named() -> None:
     randomizer = SubsetSelection(k=5, epsilon0=1.0, size=2)
     with pytest.raises(ValueError, match=r"must hold 2 categories each, reports\[2\] holds 3"):
         randomizer.support(np.array([[3], [5], [7]], dtype=np.uint8))
 
 
 @pytest.mark.parametrize("randomizer", FREQUENCY, ids=kind)
-def test_estimates_need_one_count_per_category_between_zero_and_n(randomizer):
+def test_estimates_need_one_count_per_category_between_zero_and_n(randomizer: Any) -> None:
     for method in (randomizer.estimate, randomizer.variance):
         with pytest.raises(ValueError, match=r"must have shape \(5,\), got \(4,\)"):
             method([1, 1, 1, 1], n=4)
@@ -131,7 +140,7 @@ def test_estimates_need_one_count_per_category_between_zero_and_n(randomizer):
             method([0, 0, 0, 0, 0], n=0)
 
 
-def test_histograms_of_a_matrix_must_sum_to_n():
+def test_histograms_of_a_matrix_must_sum_to_n() -> None:
     randomizer = FiniteRandomizer([[0.75, 0.25], [0.25, 0.75]])
     with pytest.raises(ValueError, match=r"support must sum to n = 4, got 3"):
         randomizer.estimate([1, 2], n=4)
@@ -150,7 +159,7 @@ def test_histograms_of_a_matrix_must_sum_to_n():
         lambda e: DiscreteLaplace(e),
     ],
 )
-def test_epsilon0_that_cannot_be_realised_is_refused(make):
+def test_epsilon0_that_cannot_be_realised_is_refused(make: Callable[..., Any]) -> None:
     for wrong in (0.0, -1.0, 36.5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=r"epsilon0 must be in \[1e-06, 36\]"):
             make(wrong)
@@ -180,13 +189,13 @@ def test_epsilon0_that_cannot_be_realised_is_refused(make):
         (lambda: DiscreteGaussian(1e6), "at most 16384 grid points"),
     ],
 )
-def test_parameters_outside_their_range_are_refused(make, message):
+def test_parameters_outside_their_range_are_refused(make: Callable[..., Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
 
 @pytest.mark.parametrize("randomizer", INTERVAL, ids=kind)
-def test_the_first_value_outside_the_interval_is_named(randomizer):
+def test_the_first_value_outside_the_interval_is_named(randomizer: Any) -> None:
     for wrong in (2.5, -1.0001, float("nan"), float("inf")):
         with pytest.raises(
             ValueError, match=r"values must be in \[-1\.0, 2\.0\], got values\[2\] = "
@@ -203,7 +212,9 @@ def test_the_first_value_outside_the_interval_is_named(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", INTERVAL, ids=kind)
-def test_impossible_reports_of_an_interval_are_named_and_nobody_has_no_mean(randomizer):
+def test_impossible_reports_of_an_interval_are_named_and_nobody_has_no_mean(
+    randomizer: Any,
+) -> None:
     for method in (randomizer.decode, randomizer.estimate, randomizer.mean):
         with pytest.raises(
             ValueError, match=r"reports must be in \[0, \d+\], got reports\[1\] = -1"

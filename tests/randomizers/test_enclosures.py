@@ -1,7 +1,9 @@
 """What the accountant says of every randomizer, against all datasets of a few users."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +39,7 @@ THREE = [
 ]
 
 
-def enclosed(randomizer, matrix, n):
+def enclosed(randomizer: Any, matrix: tuple[Any, ...], n: int) -> None:
     mechanism = sdp.Shuffled(randomizer, n=n)
     pairs = shuffled_pairs(matrix, n)
     for alpha in ALPHAS:
@@ -48,14 +50,14 @@ def enclosed(randomizer, matrix, n):
 
 
 @pytest.mark.parametrize("randomizer", FREQUENCY, ids=repr)
-def test_the_truth_over_all_datasets_is_inside(randomizer, known):
+def test_the_truth_over_all_datasets_is_inside(randomizer: Any, known: Callable[..., Any]) -> None:
     matrix = known(randomizer).matrix
     for n in (2, 3) if len(matrix[0]) <= 8 else (2,):
         enclosed(randomizer, matrix, n)
 
 
 @pytest.mark.parametrize("randomizer", GRID, ids=repr)
-def test_the_truth_over_all_datasets_of_grid_points_is_inside(randomizer):
+def test_the_truth_over_all_datasets_of_grid_points_is_inside(randomizer: Any) -> None:
     matrix = tuple(
         tuple(Fraction(int(weight), 2**64) for weight in row) for row in randomizer.weights
     )
@@ -63,13 +65,13 @@ def test_the_truth_over_all_datasets_of_grid_points_is_inside(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", THREE, ids=repr)
-def test_the_third_law_is_that_of_three_inputs(randomizer, known):
+def test_the_third_law_is_that_of_three_inputs(randomizer: Any, known: Callable[..., Any]) -> None:
     """Merged by what three categories show, some three inputs have exactly this law."""
     all_reports = known(randomizer)
     law = randomizer.third_law()
     stated = sorted(zip(law.own, law.other, law.clone, strict=True))
 
-    def seen(x, other, third):
+    def seen(x: int, other: int, third: int) -> list[tuple[float, float, float]]:
         total = {}
         for column, held in zip(
             zip(*all_reports.matrix, strict=True), all_reports.sets, strict=True
@@ -108,7 +110,7 @@ SPECIFIC = [
 
 
 @pytest.mark.parametrize("randomizer", SPECIFIC, ids=repr)
-def test_the_specific_analysis_is_at_least_as_tight_as_the_generic_one(randomizer):
+def test_the_specific_analysis_is_at_least_as_tight_as_the_generic_one(randomizer: Any) -> None:
     generic = sdp.LocalRandomizer(epsilon0=2.0)
     for n in (100, 10_000, 10**7):
         ours = sdp.Shuffled(randomizer, n=n).epsilon(delta=1e-6)
@@ -117,7 +119,7 @@ def test_the_specific_analysis_is_at_least_as_tight_as_the_generic_one(randomize
 
 
 @pytest.mark.parametrize("randomizer", SPECIFIC, ids=repr)
-def test_rounds_cohorts_and_calibration_take_every_randomizer(randomizer):
+def test_rounds_cohorts_and_calibration_take_every_randomizer(randomizer: Any) -> None:
     daily = sdp.Shuffled(randomizer, n=1000).sampled_from(50_000)
     found = (20 * daily).epsilon(delta=1e-6)
     assert 0.0 < found.lower <= found.upper < 20 * 2.0
@@ -131,7 +133,7 @@ def test_rounds_cohorts_and_calibration_take_every_randomizer(randomizer):
     assert float(best) > 2.0
 
 
-def test_calibration_stops_at_the_largest_local_epsilon_that_is_sampled():
+def test_calibration_stops_at_the_largest_local_epsilon_that_is_sampled() -> None:
     best = sdp.calibrate(sdp.SymmetricUnaryEncoding, k=4, n=10_000, epsilon=40.0, delta=1e-6)
     assert float(best) == sdp.SymmetricUnaryEncoding.MOST_EPSILON0
     assert best.epsilon.lower < float(best.epsilon) <= 40.0

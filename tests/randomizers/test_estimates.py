@@ -1,8 +1,11 @@
 """Estimates: unbiased and with the stated variance, by expectation over exact probabilities."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from shuffledp.randomizers.hadamard import HadamardResponse
@@ -11,6 +14,8 @@ from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.matrix import FiniteRandomizer
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+
+pytestmark = pytest.mark.quick
 
 RANDOMIZERS = [
     KaryRandomizedResponse(k=2, epsilon0=0.01),
@@ -26,11 +31,11 @@ RANDOMIZERS = [
 ]
 
 
-def name(randomizer):
+def name(randomizer: Any) -> str:
     return repr(randomizer)
 
 
-def supported(randomizer, all_reports):
+def supported(randomizer: Any, all_reports: Any) -> list[list[int]]:
     """[y][v]: whether report y speaks for category v, as the package counts."""
     return [
         randomizer.support(report).tolist()
@@ -39,14 +44,18 @@ def supported(randomizer, all_reports):
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_every_report_supports_exactly_the_categories_of_its_definition(randomizer, known):
+def test_every_report_supports_exactly_the_categories_of_its_definition(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     exact = known(randomizer)
     for row, chosen in zip(supported(randomizer, exact), exact.sets, strict=True):
         assert row == [int(v in chosen) for v in range(randomizer.k)]
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_the_own_category_is_supported_with_probability_p_and_every_other_with_q(randomizer, known):
+def test_the_own_category_is_supported_with_probability_p_and_every_other_with_q(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     exact = known(randomizer)
     p, q = randomizer.support_probability
     for x, row in enumerate(exact.matrix):
@@ -59,7 +68,9 @@ def test_the_own_category_is_supported_with_probability_p_and_every_other_with_q
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_estimates_from_expected_supports_are_the_true_counts(randomizer, known):
+def test_estimates_from_expected_supports_are_the_true_counts(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     exact, k = known(randomizer), randomizer.k
     counts = [(7 * v * v + 3) % 41 for v in range(k)]
     expected = [
@@ -76,7 +87,9 @@ def test_estimates_from_expected_supports_are_the_true_counts(randomizer, known)
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_the_variance_is_that_of_independent_users(randomizer, known):
+def test_the_variance_is_that_of_independent_users(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     exact, k = known(randomizer), randomizer.k
     counts = [(5 * v + 2) % 17 for v in range(k)]
     n = sum(counts)
@@ -103,7 +116,9 @@ MATRICES = [
 
 
 @pytest.mark.parametrize("matrix", MATRICES, ids=["2x2", "3x4", "3x3"])
-def test_estimates_by_least_squares_are_unbiased_and_have_the_stated_variance(matrix):
+def test_estimates_by_least_squares_are_unbiased_and_have_the_stated_variance(
+    matrix: list[list[float]],
+) -> None:
     randomizer = FiniteRandomizer(matrix)
     rows = [[Fraction(w, 2**64) for w in row] for row in randomizer.weights]
     outputs = len(rows[0])
@@ -125,13 +140,13 @@ def test_estimates_by_least_squares_are_unbiased_and_have_the_stated_variance(ma
         assert stated[v] == pytest.approx(variance, abs=1e-9)
 
 
-def test_a_matrix_whose_rows_are_dependent_has_no_estimate():
+def test_a_matrix_whose_rows_are_dependent_has_no_estimate() -> None:
     blind = FiniteRandomizer([[0.5, 0.5], [0.25, 0.75], [0.375, 0.625]])
     with pytest.raises(ValueError, match="3 rows of the matrix are linearly dependent"):
         blind.estimate([1, 1], n=2)
 
 
-def test_the_realised_matrix_is_that_of_the_weights_and_next_to_the_given_one():
+def test_the_realised_matrix_is_that_of_the_weights_and_next_to_the_given_one() -> None:
     given = FiniteRandomizer([[0.1, 0.2, 0.7], [1e-30, 0.5, 0.5], [0.0, 1.0, 0.0]])
     assert all(sum(row) == 2**64 for row in given.weights)
     assert given.weights[1][0] == 1
@@ -141,16 +156,16 @@ def test_the_realised_matrix_is_that_of_the_weights_and_next_to_the_given_one():
         assert row == pytest.approx([float(Fraction(w, 2**64)) for w in weights], rel=1e-15)
 
 
-def test_supports_of_a_matrix_are_the_histogram_of_its_outputs():
+def test_supports_of_a_matrix_are_the_histogram_of_its_outputs() -> None:
     randomizer = FiniteRandomizer([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
     assert (randomizer.k, randomizer.outputs) == (2, 3)
     assert randomizer.support([2, 2, 0]).tolist() == [1, 0, 2]
 
 
-def test_default_sizes_minimise_the_variance_of_a_rare_category():
+def test_default_sizes_minimise_the_variance_of_a_rare_category() -> None:
     for epsilon0 in (0.2, 1.0, 2.5, 4.0):
 
-        def spread(randomizer):
+        def spread(randomizer: Any) -> npt.NDArray[np.float64]:
             return randomizer.variance(np.zeros(randomizer.k), n=1)[0]
 
         sizes = [SubsetSelection(k=20, epsilon0=epsilon0, size=s) for s in range(1, 20)]
@@ -160,7 +175,7 @@ def test_default_sizes_minimise_the_variance_of_a_rare_category():
         assert spread(OptimisedLocalHashing(k=20, epsilon0=epsilon0)) == min(map(spread, hashes))
 
 
-def test_estimates_of_reports_that_say_nothing_are_refused():
+def test_estimates_of_reports_that_say_nothing_are_refused() -> None:
     silent = KaryRandomizedResponse(k=3, epsilon0=0.0)
     with pytest.raises(ValueError, match="do not depend on the values"):
         silent.estimate([1, 1, 1], n=3)
@@ -168,7 +183,7 @@ def test_estimates_of_reports_that_say_nothing_are_refused():
         silent.variance([1, 1, 1], n=3)
 
 
-def test_secure_reports_of_many_users_give_their_counts_back():
+def test_secure_reports_of_many_users_give_their_counts_back() -> None:
     # Six estimates within 7 standard deviations: a false alarm has probability 2e-11.
     randomizer = KaryRandomizedResponse(k=6, epsilon0=1.0)
     values = np.repeat(np.arange(6), [0, 1000, 20_000, 50_000, 100_000, 29_000])

@@ -9,12 +9,14 @@ import pytest
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.matrix import FiniteRandomizer
 
+pytestmark = pytest.mark.quick
+
 MATRIX = [[0.5, 0.25, 0.125, 0.125], [0.125, 0.625, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25]]
 """Dyadic: what is realised is what is given."""
 ZEROS = [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.125, 0.375, 0.5]]
 
 
-def values(matrix, x, y, alpha):
+def values(matrix: list[list[float]], x: int, y: int, alpha: Fraction) -> dict[Fraction, Fraction]:
     """X = (own - alpha other) / clone with probability clone, 0 with the rest, report by report."""
     clone = [min(column) for column in zip(*matrix, strict=True)]
     law: dict[Fraction, Fraction] = {}
@@ -26,7 +28,7 @@ def values(matrix, x, y, alpha):
 
 
 @pytest.mark.parametrize("matrix", [MATRIX, ZEROS])
-def test_the_law_of_a_pair_is_that_of_its_reports(matrix) -> None:
+def test_the_law_of_a_pair_is_that_of_its_reports(matrix: list[list[float]]) -> None:
     randomizer = FiniteRandomizer(matrix)
     for x, y in permutations(range(3), 2):
         law = randomizer.law((x, y))
@@ -65,6 +67,6 @@ def test_randomized_response_as_a_matrix_has_the_law_of_randomized_response() ->
 
 
 @pytest.mark.parametrize("pair", [(0, 3), (-1, 0)])
-def test_inputs_that_do_not_exist_are_named(pair) -> None:
+def test_inputs_that_do_not_exist_are_named(pair: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match=r"pair\[[01]\] must be in \[0, 2\]"):
         FiniteRandomizer(MATRIX).law(pair)

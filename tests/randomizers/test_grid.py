@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from oracles import brute, pairs
 from oracles.hockey import hockey_stick
 from shuffledp.randomizers.gaussian import DiscreteGaussian
 from shuffledp.randomizers.laplace import DiscreteLaplace
+
+pytestmark = pytest.mark.quick
 
 WORD = 2**64
 GRIDS = [
@@ -29,16 +32,16 @@ GRIDS = [
 SMALL = [r for r in GRIDS if r.levels <= 16 and r.outputs < 200]
 
 
-def name(randomizer):
+def name(randomizer: Any) -> str:
     return f"{type(randomizer).__name__}-{randomizer.epsilon0:.3g}-{randomizer.levels}"
 
 
-def ball(number):
+def ball(number: Fraction | float) -> arb:
     fraction = Fraction(number)
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
-def by_definition(randomizer):
+def by_definition(randomizer: Any) -> list[list[int]]:
     """The matrix: noise -reach..reach added to each grid point, clamped."""
     reach = randomizer.levels + randomizer.pad
     rows = [[0] * randomizer.outputs for _ in range(randomizer.levels + 1)]
@@ -49,7 +52,7 @@ def by_definition(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_the_matrix_is_the_clamped_noise(randomizer):
+def test_the_matrix_is_the_clamped_noise(randomizer: Any) -> None:
     rows = by_definition(randomizer)
     assert all(sum(row) == WORD for row in rows)
     assert randomizer.weights.tolist() == rows
@@ -59,12 +62,12 @@ def test_the_matrix_is_the_clamped_noise(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", GRIDS, ids=name)
-def test_every_report_is_possible_for_every_input(randomizer):
+def test_every_report_is_possible_for_every_input(randomizer: Any) -> None:
     assert int(randomizer.weights.min()) >= 1
 
 
 @pytest.mark.parametrize("randomizer", GRIDS, ids=name)
-def test_epsilon0_is_the_largest_ratio_rounded_up(randomizer):
+def test_epsilon0_is_the_largest_ratio_rounded_up(randomizer: Any) -> None:
     top, bottom = randomizer.weights.max(axis=0).tolist(), randomizer.weights.min(axis=0).tolist()
     ratio = max(Fraction(t, b) for t, b in zip(top, bottom, strict=True))
     assert ball(ratio).log() <= ball(randomizer.epsilon0)
@@ -73,7 +76,7 @@ def test_epsilon0_is_the_largest_ratio_rounded_up(randomizer):
 
 @pytest.mark.parametrize("epsilon0", [1e-6, 0.1, 1.0, 4.0, 12.0, 30.0])
 @pytest.mark.parametrize("levels", [1, 2, 7, 64])
-def test_realised_laplace_keeps_the_epsilon0_that_was_asked(epsilon0, levels):
+def test_realised_laplace_keeps_the_epsilon0_that_was_asked(epsilon0: float, levels: int) -> None:
     randomizer = DiscreteLaplace(epsilon0, levels=levels)
     top, bottom = randomizer.weights.max(axis=0).tolist(), randomizer.weights.min(axis=0).tolist()
     ratio = max(Fraction(t, b) for t, b in zip(top, bottom, strict=True))
@@ -82,14 +85,14 @@ def test_realised_laplace_keeps_the_epsilon0_that_was_asked(epsilon0, levels):
     assert randomizer.epsilon0 == pytest.approx(epsilon0, rel=1e-5)
 
 
-def test_laplace_noise_is_geometric():
+def test_laplace_noise_is_geometric() -> None:
     randomizer = DiscreteLaplace(2.0, levels=10)
     r = np.exp(-0.2)
     ideal = np.append((1 - r) / (1 + r) * r ** np.arange(10), r**10 / (1 + r))
     assert np.array(randomizer.noise, dtype=float) / WORD == pytest.approx(ideal, rel=1e-14)
 
 
-def test_gaussian_noise_is_a_discrete_gaussian():
+def test_gaussian_noise_is_a_discrete_gaussian() -> None:
     randomizer = DiscreteGaussian(0.5, low=0.0, high=2.0, levels=12)  # 3 steps
     d = np.arange(-200, 201)
     mass = np.exp(-(d**2) / 18.0)
@@ -100,7 +103,7 @@ def test_gaussian_noise_is_a_discrete_gaussian():
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_the_two_ends_have_the_largest_total_variation(randomizer):
+def test_the_two_ends_have_the_largest_total_variation(randomizer: Any) -> None:
     rows = by_definition(randomizer)
     exact = max(
         sum(max(u - v, 0) for u, v in zip(row, other, strict=True))
@@ -111,7 +114,9 @@ def test_the_two_ends_have_the_largest_total_variation(randomizer):
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_decoded_reports_of_grid_points_have_the_value_as_mean_within_the_bias(randomizer):
+def test_decoded_reports_of_grid_points_have_the_value_as_mean_within_the_bias(
+    randomizer: Any,
+) -> None:
     values = [Fraction(float(v)) for v in randomizer.decode(np.arange(randomizer.outputs))]
     low, high = Fraction(randomizer.low), Fraction(randomizer.high)
     for x, row in enumerate(by_definition(randomizer)):
@@ -122,7 +127,7 @@ def test_decoded_reports_of_grid_points_have_the_value_as_mean_within_the_bias(r
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_the_variance_of_a_decoded_report_is_exact_between_grid_points_too(randomizer):
+def test_the_variance_of_a_decoded_report_is_exact_between_grid_points_too(randomizer: Any) -> None:
     values = [Fraction(float(v)) for v in randomizer.decode(np.arange(randomizer.outputs))]
     rows = by_definition(randomizer)
     for x, share in [
@@ -139,7 +144,7 @@ def test_the_variance_of_a_decoded_report_is_exact_between_grid_points_too(rando
 
 
 @pytest.mark.parametrize("randomizer", [r for r in SMALL if r.levels == 4], ids=name)
-def test_a_million_reports_follow_the_matrix_also_between_grid_points(randomizer):
+def test_a_million_reports_follow_the_matrix_also_between_grid_points(randomizer: Any) -> None:
     # Chi-square with a false-alarm probability of 1e-7 over seeds; rare reports are put together.
     values = np.tile([0.0, 0.25, 0.3125, 0.5, 1.0], 200_000)
     reports = randomizer.randomize(values, rng=np.random.default_rng(77))
@@ -157,7 +162,9 @@ def test_a_million_reports_follow_the_matrix_also_between_grid_points(randomizer
     assert statistic < chdtri(freedom, 1e-7)
 
 
-def stop_loss(own, other, clone, alpha, at):
+def stop_loss(
+    own: list[int], other: list[int], clone: list[int], alpha: Fraction, at: tuple[int, int]
+) -> int:
     """sum (own - alpha other - t clone)_+ over reports, for t = at[0] / at[1], times at[1], exactly."""
     p, q = alpha.numerator, alpha.denominator
     top, bottom = at
@@ -168,7 +175,9 @@ def stop_loss(own, other, clone, alpha, at):
 
 
 @pytest.mark.parametrize("randomizer", [r for r in SMALL if r.levels <= 8], ids=name)
-def test_the_law_of_the_ends_is_the_largest_of_all_pairs_in_the_convex_order(randomizer):
+def test_the_law_of_the_ends_is_the_largest_of_all_pairs_in_the_convex_order(
+    randomizer: Any,
+) -> None:
     """All laws have the same mean, and between the values of the ends' law its curve is a line."""
     rows = by_definition(randomizer)
     clone = [min(column) for column in zip(*rows, strict=True)]
@@ -183,7 +192,7 @@ def test_the_law_of_the_ends_is_the_largest_of_all_pairs_in_the_convex_order(ran
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_the_law_of_the_ends_is_that_of_the_first_and_last_row(randomizer):
+def test_the_law_of_the_ends_is_that_of_the_first_and_last_row(randomizer: Any) -> None:
     law = randomizer.law()
     rows = by_definition(randomizer)
     assert sum(law.own) == pytest.approx(1.0, abs=1e-12)
@@ -191,7 +200,7 @@ def test_the_law_of_the_ends_is_that_of_the_first_and_last_row(randomizer):
     assert 0.5 * sum(map(abs, law.gap)) == pytest.approx(randomizer.total_variation, rel=1e-12)
 
 
-def test_sums_and_means_of_secure_reports_are_those_of_the_values():
+def test_sums_and_means_of_secure_reports_are_those_of_the_values() -> None:
     # Four numbers within 7 standard deviations: a false alarm has probability 1e-11.
     values = np.linspace(-3.0, 10.0, 40_000)
     for randomizer in (DiscreteLaplace(1.0, -3.0, 10.0), DiscreteGaussian(4.0, -3.0, 10.0)):
@@ -203,7 +212,7 @@ def test_sums_and_means_of_secure_reports_are_those_of_the_values():
         assert pieces == pytest.approx(randomizer.estimate(reports), rel=1e-9, abs=1e-6)
 
 
-def test_reports_are_small_whole_numbers_and_one_value_gives_one_report():
+def test_reports_are_small_whole_numbers_and_one_value_gives_one_report() -> None:
     randomizer = DiscreteLaplace(1.0, levels=255)
     assert randomizer.randomize([0.0, 1.0]).dtype == np.uint8
     assert np.shape(randomizer.randomize(0.5)) == ()
@@ -215,7 +224,7 @@ def test_reports_are_small_whole_numbers_and_one_value_gives_one_report():
 @pytest.mark.parametrize(
     "randomizer", [DiscreteLaplace(2.0, levels=2), DiscreteGaussian(1.0, levels=2)], ids=name
 )
-def test_values_between_grid_points_are_covered_by_the_blanket_of_the_grid(randomizer):
+def test_values_between_grid_points_are_covered_by_the_blanket_of_the_grid(randomizer: Any) -> None:
     """Two users, inputs on a finer grid: every pair of mixtures is below the worst pair of rows.
 
     Outputs beyond the interval are put together (a post-processing of both sides)."""

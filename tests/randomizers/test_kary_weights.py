@@ -9,10 +9,12 @@ from hypothesis import example, given, settings, strategies as st
 
 from shuffledp.randomizers.kary import BinaryRandomizedResponse, KaryRandomizedResponse
 
+pytestmark = pytest.mark.quick
+
 WORD = 2**64
 
 
-def ball(number):
+def ball(number: float) -> arb:
     fraction = Fraction(number)
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
@@ -24,7 +26,7 @@ def ball(number):
 @example(k=2**40, epsilon0=1e-9)
 @example(k=16, epsilon0=300.0)
 @given(k=st.integers(2, 2**40), epsilon0=st.floats(0.0, 40.0))
-def test_weights_are_the_least_random_ones_that_keep_the_ratio(k, epsilon0):
+def test_weights_are_the_least_random_ones_that_keep_the_ratio(k: int, epsilon0: float) -> None:
     randomizer = KaryRandomizedResponse(k=k, epsilon0=epsilon0)
     a, b = randomizer.weights
     before, ctx.prec = ctx.prec, 1400
@@ -48,24 +50,24 @@ def test_weights_are_the_least_random_ones_that_keep_the_ratio(k, epsilon0):
 
 @pytest.mark.parametrize("k", [2, 16, 1000, 10**6])
 @pytest.mark.parametrize("epsilon0", [0.1, 1.0, 4.0, 8.0, 30.0])
-def test_rounding_loses_no_more_than_stated(k, epsilon0):
+def test_rounding_loses_no_more_than_stated(k: int, epsilon0: float) -> None:
     realised = KaryRandomizedResponse(k=k, epsilon0=epsilon0).realised_epsilon0
     lost = (k - 1 + exp(epsilon0)) ** 2 / (exp(epsilon0) * WORD)
     assert epsilon0 - 1.001 * lost - 1e-14 <= realised <= epsilon0
 
 
-def test_binary_response_has_the_weights_of_two_categories():
+def test_binary_response_has_the_weights_of_two_categories() -> None:
     assert BinaryRandomizedResponse(epsilon0=1.0).weights == KaryRandomizedResponse(2, 1.0).weights
 
 
-def test_an_epsilon0_that_weights_cannot_hold_is_described_but_not_sampled():
+def test_an_epsilon0_that_weights_cannot_hold_is_described_but_not_sampled() -> None:
     randomizer = KaryRandomizedResponse(k=4, epsilon0=38.0)
     assert randomizer.law().gamma > 0.0
     with pytest.raises(ValueError, match=r"epsilon0 must be at most about 37 for sampling.* 38\.0"):
         randomizer.randomize([0])
 
 
-def test_large_epsilon0_up_to_36_is_sampled():
+def test_large_epsilon0_up_to_36_is_sampled() -> None:
     assert KaryRandomizedResponse(k=4, epsilon0=36.0).randomize([0, 1, 2, 3]).tolist() == [
         0,
         1,

@@ -16,6 +16,8 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.randomizers.hadamard import walsh_hadamard
 from shuffledp.randomizers.signs import L1Randomizer, hadamard_rows
 
+pytestmark = pytest.mark.quick
+
 FALSE_ALARM = 1e-6
 
 

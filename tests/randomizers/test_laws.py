@@ -1,7 +1,9 @@
 """The amplification law of every frequency randomizer, against all its reports in exact rationals."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,8 @@ from shuffledp.randomizers.hashing import OptimisedLocalHashing
 from shuffledp.randomizers.kary import BinaryRandomizedResponse, KaryRandomizedResponse
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+
+pytestmark = pytest.mark.quick
 
 SMALL = [
     KaryRandomizedResponse(k=2, epsilon0=0.3),
@@ -55,17 +59,19 @@ LARGER = [
 ALPHAS = [Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(6, 5), Fraction(2), Fraction(7)]
 
 
-def name(randomizer):
+def name(randomizer: Any) -> str:
     return repr(randomizer)
 
 
-def ball(fraction):
+def ball(fraction: Fraction | float) -> arb:
     fraction = Fraction(fraction)
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
 @pytest.mark.parametrize("randomizer", SMALL + LARGER, ids=name)
-def test_every_ordered_pair_of_inputs_has_the_stated_law(randomizer, known):
+def test_every_ordered_pair_of_inputs_has_the_stated_law(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     all_reports, law = known(randomizer), randomizer.law()
     stated = sorted(zip(law.own, law.other, law.clone, law.gap, strict=True))
     for x, other in permutations(range(randomizer.k), 2):
@@ -75,7 +81,9 @@ def test_every_ordered_pair_of_inputs_has_the_stated_law(randomizer, known):
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_the_law_covers_every_dataset_of_two_and_three_users(randomizer, known):
+def test_the_law_covers_every_dataset_of_two_and_three_users(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     all_reports = known(randomizer)
     types = all_reports.types(0, 1)
     outputs = len(all_reports.matrix[0])
@@ -87,7 +95,9 @@ def test_the_law_covers_every_dataset_of_two_and_three_users(randomizer, known):
 
 
 @pytest.mark.parametrize("randomizer", SMALL + LARGER, ids=name)
-def test_the_law_is_at_least_as_tight_as_the_clones_of_equal_epsilon0(randomizer, known):
+def test_the_law_is_at_least_as_tight_as_the_clones_of_equal_epsilon0(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     all_reports = known(randomizer)
     types = all_reports.types(0, 1)
     for n in (2, 3):
@@ -100,7 +110,9 @@ def test_the_law_is_at_least_as_tight_as_the_clones_of_equal_epsilon0(randomizer
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_the_profile_of_the_law_encloses_the_enumerated_pair(randomizer, known):
+def test_the_profile_of_the_law_encloses_the_enumerated_pair(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     law, types = randomizer.law(), known(randomizer).types(0, 1)
     profile = AmplificationProfile(3, law.own, law.other, law.gap, law.clone)
     for epsilon in (0.0, 0.1, 0.4):
@@ -110,7 +122,9 @@ def test_the_profile_of_the_law_encloses_the_enumerated_pair(randomizer, known):
 
 
 @pytest.mark.parametrize("randomizer", SMALL + LARGER, ids=name)
-def test_the_realised_epsilon0_is_tight_and_at_most_what_was_asked(randomizer, known):
+def test_the_realised_epsilon0_is_tight_and_at_most_what_was_asked(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     ratio = known(randomizer).ratio
     stated = getattr(randomizer, "realised_epsilon0", randomizer.epsilon0)
     assert ball(ratio) <= ball(randomizer.epsilon0).exp()
@@ -122,7 +136,9 @@ def test_the_realised_epsilon0_is_tight_and_at_most_what_was_asked(randomizer, k
 
 
 @pytest.mark.parametrize("randomizer", SMALL + LARGER, ids=name)
-def test_the_total_variation_is_that_of_the_reports(randomizer, known):
+def test_the_total_variation_is_that_of_the_reports(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     matrix = known(randomizer).matrix
     exact = max(
         sum(max(u - v, Fraction(0)) for u, v in zip(row, other, strict=True))
@@ -133,7 +149,7 @@ def test_the_total_variation_is_that_of_the_reports(randomizer, known):
         assert exact <= Fraction(randomizer.total_variation)
 
 
-def test_beyond_64_categories_the_report_of_all_ones_counts_as_not_hidden():
+def test_beyond_64_categories_the_report_of_all_ones_counts_as_not_hidden() -> None:
     short, long = (OptimisedUnaryEncoding(k=k, epsilon0=1.0).law() for k in (64, 65))
     assert sum(long.clone) <= sum(short.clone)
     assert sum(long.clone) == pytest.approx(sum(short.clone), rel=1e-15)
@@ -152,7 +168,7 @@ def test_beyond_64_categories_the_report_of_all_ones_counts_as_not_hidden():
     ],
     ids=name,
 )
-def test_laws_of_many_categories_are_probabilities(randomizer):
+def test_laws_of_many_categories_are_probabilities(randomizer: Any) -> None:
     law = randomizer.law()
     assert sum(law.own) == pytest.approx(1.0, abs=1e-12)
     assert sum(law.other) == pytest.approx(1.0, abs=1e-12)
@@ -162,14 +178,14 @@ def test_laws_of_many_categories_are_probabilities(randomizer):
     assert 0.0 < law.gamma <= 1.0
 
 
-def test_laws_need_one_entry_per_type():
+def test_laws_need_one_entry_per_type() -> None:
     with pytest.raises(ValueError, match="one entry per type"):
         AmplificationLaw(own=(1.0,), other=(0.5, 0.5), clone=(0.1,))
     with pytest.raises(ValueError, match="one entry per type"):
         AmplificationLaw(own=(), other=(), clone=())
 
 
-def test_the_gap_of_a_law_is_the_difference_unless_it_is_known_better():
+def test_the_gap_of_a_law_is_the_difference_unless_it_is_known_better() -> None:
     assert AmplificationLaw((0.75, 0.25), (0.25, 0.75), (0.25, 0.25)).gap == (0.5, -0.5)
     tiny = Fraction(1, 2**60)
     exact = AmplificationLaw.merged(

@@ -17,6 +17,8 @@ from shuffledp._randomness.words import Words
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.randomizers.signs import LInfinityRandomizer
 
+pytestmark = pytest.mark.quick
+
 FALSE_ALARM = 1e-6
 VECTOR = np.array([1.0, -1.0, 0.3, 0.0, -0.7])
 

@@ -21,6 +21,8 @@ from shuffledp import (
 )
 from shuffledp.randomizers.hashing import _is_prime
 
+pytestmark = pytest.mark.quick
+
 RANDOMIZERS = [
     BinaryRandomizedResponse(epsilon0=1.0),
     DiscreteGaussian(sigma=0.7, low=0.0, high=2.0, levels=8),

@@ -4,7 +4,11 @@ All seeds are fixed. A chi-square test of a million reports has a false-alarm pr
 over seeds (there are about a dozen of them), and sees a probability that is off by half a percent.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.special import chdtri
 
@@ -15,6 +19,8 @@ from shuffledp.randomizers.kary import BinaryRandomizedResponse, KaryRandomizedR
 from shuffledp.randomizers.matrix import FiniteRandomizer
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+
+pytestmark = pytest.mark.quick
 
 MILLION = 10**6
 FALSE_ALARM = 1e-7
@@ -33,14 +39,16 @@ RANDOMIZERS = [
 ]
 
 
-def name(randomizer):
+def name(randomizer: Any) -> str:
     return repr(randomizer)
 
 
-def numbered(reports, all_reports):
+def numbered(
+    reports: npt.NDArray[np.uint8], all_reports: npt.NDArray[Any]
+) -> npt.NDArray[np.int64]:
     """The position of each report in the list of all reports, which are of at most two bytes."""
 
-    def number(rows):
+    def number(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         return sum(
             column.astype(int) << (8 * i) for i, column in enumerate(rows.reshape(len(rows), -1).T)
         )
@@ -50,7 +58,9 @@ def numbered(reports, all_reports):
     return position[number(reports)]
 
 
-def chi_square(values, outputs, probabilities):
+def chi_square(
+    values: npt.NDArray[np.int64], outputs: npt.NDArray[Any], probabilities: npt.NDArray[np.float64]
+) -> tuple[Any, Any]:
     """The statistic over all inputs and outputs, and its critical value."""
     rows, columns = probabilities.shape
     seen = np.bincount(values * columns + outputs, minlength=rows * columns).reshape(rows, columns)
@@ -60,7 +70,9 @@ def chi_square(values, outputs, probabilities):
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_a_million_reports_follow_the_definition(randomizer, known):
+def test_a_million_reports_follow_the_definition(
+    randomizer: Any, known: Callable[..., Any]
+) -> None:
     exact = known(randomizer)
     values = np.arange(MILLION) % randomizer.k
     reports = randomizer.randomize(values, rng=np.random.default_rng(2023))
@@ -69,7 +81,7 @@ def test_a_million_reports_follow_the_definition(randomizer, known):
     assert statistic < critical
 
 
-def test_a_million_reports_of_a_matrix_follow_it():
+def test_a_million_reports_of_a_matrix_follow_it() -> None:
     matrix = [[0.5, 0.3, 0.15, 0.05], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]]
     values = np.arange(MILLION) % 3
     reports = FiniteRandomizer(matrix).randomize(values, rng=np.random.default_rng(2024))
@@ -77,7 +89,7 @@ def test_a_million_reports_of_a_matrix_follow_it():
     assert statistic < critical
 
 
-def test_the_chi_square_test_sees_half_a_percent():
+def test_the_chi_square_test_sees_half_a_percent() -> None:
     values = np.arange(MILLION) % 2
     truth = BinaryRandomizedResponse(epsilon0=1.0).support_probability[0]
     outputs = BinaryRandomizedResponse(epsilon0=1.0).randomize(values, rng=np.random.default_rng(1))
@@ -89,16 +101,16 @@ def test_the_chi_square_test_sees_half_a_percent():
 class Script(Words):
     """Given words, in order."""
 
-    def __init__(self, *words):
+    def __init__(self, *words) -> None:
         self.words = list(words)
 
-    def draw(self, count):
+    def draw(self, count: int) -> npt.NDArray[np.uint64]:
         drawn, self.words = self.words[:count], self.words[count:]
         return np.array(drawn, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("k", [2, 3, 128, 129, 200, 256, 257, 40_000, 70_000])
-def test_every_report_of_kary_response_begins_and_ends_at_its_own_word(k):
+def test_every_report_of_kary_response_begins_and_ends_at_its_own_word(k: int) -> None:
     randomizer = KaryRandomizedResponse(k=k, epsilon0=2.0)
     a, b = randomizer.weights
     values = np.array([0, 1, k - 1])
@@ -113,7 +125,7 @@ def test_every_report_of_kary_response_begins_and_ends_at_its_own_word(k):
     assert a == 2**64 - (k - 1) * b
 
 
-def test_without_privacy_loss_words_beyond_the_last_whole_round_are_drawn_again():
+def test_without_privacy_loss_words_beyond_the_last_whole_round_are_drawn_again() -> None:
     randomizer = KaryRandomizedResponse(k=3, epsilon0=0.0)
     words = Script(2**64 - 1, 0)
     assert randomizer._sample(np.array([1], dtype=np.uint8), words).tolist() == [2]
@@ -136,7 +148,9 @@ def test_without_privacy_loss_words_beyond_the_last_whole_round_are_drawn_again(
     ],
     ids=repr,
 )
-def test_reports_have_the_smallest_natural_type_and_one_entry_per_user(randomizer, shape, dtype):
+def test_reports_have_the_smallest_natural_type_and_one_entry_per_user(
+    randomizer: Any, shape: tuple[Any, ...], dtype: type[Any]
+) -> None:
     reports = randomizer.randomize([0, 1, 0, 1, 1])
     assert (reports.shape, reports.dtype) == (shape, np.dtype(dtype))
     one = randomizer.randomize(1)
@@ -148,7 +162,7 @@ def test_reports_have_the_smallest_natural_type_and_one_entry_per_user(randomize
     assert randomizer.support(one).tolist() == randomizer.support(np.array([one])).tolist()
 
 
-def test_a_trillion_categories_can_be_reported():
+def test_a_trillion_categories_can_be_reported() -> None:
     reports = KaryRandomizedResponse(k=2**40, epsilon0=30.0).randomize(np.arange(10) + 2**40 - 10)
     assert reports.dtype == np.uint64
     assert reports.max() < 2**40
@@ -157,7 +171,7 @@ def test_a_trillion_categories_can_be_reported():
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_a_seed_repeats_the_reports_and_the_secure_source_does_not(randomizer):
+def test_a_seed_repeats_the_reports_and_the_secure_source_does_not(randomizer: Any) -> None:
     values = np.arange(2000) % randomizer.k
     first, again = (randomizer.randomize(values, rng=np.random.default_rng(9)) for _ in range(2))
     assert np.array_equal(first, again)
@@ -168,7 +182,7 @@ def test_a_seed_repeats_the_reports_and_the_secure_source_does_not(randomizer):
 @pytest.mark.parametrize(
     "dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, ">i4"]
 )
-def test_values_of_every_integer_type_give_the_same_reports(dtype):
+def test_values_of_every_integer_type_give_the_same_reports(dtype: Any) -> None:
     values = np.arange(100) % 5
     for randomizer in (KaryRandomizedResponse(k=5, epsilon0=3.0), OptimisedUnaryEncoding(5, 3.0)):
         expected = randomizer.randomize(values, rng=np.random.default_rng(8))
@@ -176,7 +190,7 @@ def test_values_of_every_integer_type_give_the_same_reports(dtype):
         assert np.array_equal(got, expected)
 
 
-def test_values_with_strides_and_read_only_values_are_left_alone():
+def test_values_with_strides_and_read_only_values_are_left_alone() -> None:
     randomizer = KaryRandomizedResponse(k=5, epsilon0=3.0)
     values = np.arange(200) % 5
     values.setflags(write=False)
@@ -186,7 +200,7 @@ def test_values_with_strides_and_read_only_values_are_left_alone():
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_support_adds_up_over_pieces_of_the_reports(randomizer):
+def test_support_adds_up_over_pieces_of_the_reports(randomizer: Any) -> None:
     reports = randomizer.randomize(np.arange(70_001) % randomizer.k, rng=np.random.default_rng(10))
     whole = randomizer.support(reports)
     pieces = randomizer.support(reports[:33_000]) + randomizer.support(reports[33_000:])
@@ -194,7 +208,7 @@ def test_support_adds_up_over_pieces_of_the_reports(randomizer):
     assert whole.tolist() == pieces.tolist()
 
 
-def test_support_of_many_different_hash_reports_is_that_of_each_one():
+def test_support_of_many_different_hash_reports_is_that_of_each_one() -> None:
     randomizer = OptimisedLocalHashing(k=3000, epsilon0=2.0, symbols=7)  # 7^6 reports
     reports = randomizer.randomize(np.arange(50), rng=np.random.default_rng(13))
     one_by_one = sum(randomizer.support(report) for report in reports)

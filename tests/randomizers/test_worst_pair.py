@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,19 +14,21 @@ from shuffledp.randomizers.laplace import DiscreteLaplace
 ALPHAS = [Fraction(1), Fraction(7, 6), Fraction(2), Fraction(5), Fraction(40), Fraction(3000)]
 
 
-def stop_losses(rows, x, y, alpha, corners):
+def stop_losses(
+    rows: list[list[int]], x: int, y: int, alpha: Fraction, corners: list[Fraction]
+) -> list[Any]:
     """sum (row_x - alpha row_y - t least)_+ at every t."""
     least = [min(column) for column in zip(*rows, strict=True)]
     own = [u - alpha * v for u, v in zip(rows[x], rows[y], strict=True)]
     return [sum(max(a - t * c, 0) for a, c in zip(own, least, strict=True)) for t in corners]
 
 
-def corners_of(rows, x, y, alpha):
+def corners_of(rows: list[list[int]], x: int, y: int, alpha: Fraction) -> set[Fraction]:
     least = [min(column) for column in zip(*rows, strict=True)]
     return {(u - alpha * v) / c for u, v, c in zip(rows[x], rows[y], least, strict=True) if c}
 
 
-def excess(noise, levels, pad, alpha):
+def excess(noise: list[int], levels: int, pad: int, alpha: Fraction) -> Fraction:
     """The largest amount by which another pair's stop-loss curve is above that of the ends."""
     rows = [[int(w) for w in row] for row in matrix_of_noise(tuple(noise), levels, pad)]
     corners = sorted(corners_of(rows, 0, levels, alpha) | {Fraction(0)})
@@ -38,7 +41,7 @@ def excess(noise, levels, pad, alpha):
     )
 
 
-def falling(rng, reach):
+def falling(rng: np.random.Generator, reach: int) -> list[int]:
     """Weights that fall off, with plateaus and cliffs."""
     steps = rng.integers(0, 4, reach + 1) * rng.choice([0, 1, 1, 30], reach + 1)
     return [int(w) for w in np.cumsum(steps)[::-1] + rng.integers(0, 3)]

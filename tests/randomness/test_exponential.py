@@ -10,7 +10,7 @@ from shuffledp._randomness.exponential import exponential, log_rounded_up
 pytestmark = pytest.mark.quick
 
 
-def ball(number):
+def ball(number: Fraction | float) -> arb:
     fraction = Fraction(number)
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
@@ -19,7 +19,7 @@ def ball(number):
     "exponent",
     [0.0, 1e-17, 1e-6, 0.1, 1.0, 36.0, 300.0, -0.3, -300.0, Fraction(1, 3), Fraction(-7, 11)],
 )
-def test_the_two_ends_enclose_the_exponential_closely(exponent):
+def test_the_two_ends_enclose_the_exponential_closely(exponent: Fraction | float) -> None:
     low, high = exponential(exponent)
     truth = ball(exponent).exp()
     assert ball(low) < truth < ball(high)
@@ -27,7 +27,7 @@ def test_the_two_ends_enclose_the_exponential_closely(exponent):
 
 
 @pytest.mark.parametrize("excess", [0, Fraction(1, 2**64), Fraction(1, 3), 1, 10**9, 2**60])
-def test_logarithms_are_never_too_small_and_hardly_too_large(excess):
+def test_logarithms_are_never_too_small_and_hardly_too_large(excess: Fraction | int) -> None:
     value = log_rounded_up(Fraction(1 + excess))
     truth = ball(1 + Fraction(excess)).log()
     if excess == 0:

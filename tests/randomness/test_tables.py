@@ -3,8 +3,10 @@
 from bisect import bisect_right
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -20,22 +22,24 @@ MASSES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12).filter(lambda p:
 class Script(Words):
     """Given words."""
 
-    def __init__(self, words):
+    def __init__(self, words: Any) -> None:
         self.words = np.array(words, dtype=np.uint64)
 
-    def draw(self, count):
+    def draw(self, count: int) -> npt.NDArray[np.uint64]:
         assert count == self.words.size
         return self.words
 
 
-def naive(weights, word):
+def naive(weights: tuple[int, int, int, int], word: int) -> int:
     """The outcome of a word: how many cumulative weights it has passed."""
     return bisect_right(list(accumulate(weights)), word)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(MASSES)
-def test_weights_sum_to_two_to_the_64_and_are_within_one_of_their_share_but_never_lost(masses):
+def test_weights_sum_to_two_to_the_64_and_are_within_one_of_their_share_but_never_lost(
+    masses: list[float],
+) -> None:
     weights = integer_weights(masses)
     total = sum(map(Fraction, masses))
     shares = [Fraction(mass) / total * WORD for mass in masses]
@@ -47,15 +51,15 @@ def test_weights_sum_to_two_to_the_64_and_are_within_one_of_their_share_but_neve
     assert off[-1] <= len(masses)
 
 
-def test_a_certain_outcome_has_all_the_weight():
+def test_a_certain_outcome_has_all_the_weight() -> None:
     assert integer_weights([0.0, 1.0, 0.0]) == (0, WORD, 0)
 
 
-def test_outcomes_far_below_the_resolution_keep_a_weight_of_one():
+def test_outcomes_far_below_the_resolution_keep_a_weight_of_one() -> None:
     assert integer_weights([1.0, 1e-300, 1e-25]) == (WORD - 2, 1, 1)
 
 
-def test_equal_remainders_go_to_the_first():
+def test_equal_remainders_go_to_the_first() -> None:
     third = integer_weights([1.0, 1.0, 1.0])
     assert third == (WORD // 3 + 1, WORD // 3, WORD // 3)
 
@@ -71,7 +75,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("copies", [1, 40_000])
-def test_every_outcome_begins_and_ends_at_its_own_word(copies):
+def test_every_outcome_begins_and_ends_at_its_own_word(copies: int) -> None:
     """``copies`` make the guide fine or coarse."""
     table = WeightTable.of((ROWS * copies)[: max(len(ROWS), copies)])
     for x, weights in enumerate(ROWS):
@@ -82,7 +86,7 @@ def test_every_outcome_begins_and_ends_at_its_own_word(copies):
                 assert got.tolist() == [outcome, outcome]
 
 
-def test_random_words_give_what_bisection_gives_also_with_many_outcomes_in_a_cell():
+def test_random_words_give_what_bisection_gives_also_with_many_outcomes_in_a_cell() -> None:
     rng = np.random.default_rng(11)
     skew = integer_weights(rng.random(2000) ** 8 * 1e-9)
     tail = (WORD - 3 * 1999, *[3] * 1999)
@@ -95,12 +99,12 @@ def test_random_words_give_what_bisection_gives_also_with_many_outcomes_in_a_cel
         assert got.tolist() == [bisect_right(sums, int(word)) for word in words]
 
 
-def test_rows_that_do_not_sum_to_two_to_the_64_are_refused():
+def test_rows_that_do_not_sum_to_two_to_the_64_are_refused() -> None:
     with pytest.raises(ValueError, match=r"row 1 sums to 5"):
         WeightTable.of([(WORD - 1, 1), (2, 3)])
 
 
-def test_a_million_outcomes_follow_the_weights():
+def test_a_million_outcomes_follow_the_weights() -> None:
     # Chi-square with 3 degrees of freedom: beyond 35 once in 8 million seeds.
     p = np.array([0.1, 0.2, 0.3, 0.4])
     table = WeightTable.of([integer_weights(p)])
@@ -108,7 +112,7 @@ def test_a_million_outcomes_follow_the_weights():
     assert ((seen - 1e6 * p) ** 2 / (1e6 * p)).sum() < 35
 
 
-def test_bisection_of_the_oracle_and_of_the_table_agree_on_the_smallest_and_largest_word():
+def test_bisection_of_the_oracle_and_of_the_table_agree_on_the_smallest_and_largest_word() -> None:
     table = WeightTable.of(ROWS)
     for x, weights in enumerate(ROWS):
         got = table.sample(np.array([x, x]), Script([0, WORD - 1]))

@@ -1,6 +1,7 @@
 """Exactly uniform whole numbers."""
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from shuffledp._randomness.uniform import uniform, words_below
@@ -12,16 +13,16 @@ pytestmark = pytest.mark.quick
 class Script(Words):
     """Given words, in order."""
 
-    def __init__(self, words):
+    def __init__(self, words: list[int]) -> None:
         self.words = list(words)
 
-    def draw(self, count):
+    def draw(self, count: int) -> npt.NDArray[np.uint64]:
         drawn, self.words = self.words[:count], self.words[count:]
         return np.array(drawn, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 6, 2**32 + 1, 2**63, 2**63 + 1, 2**64 - 1])
-def test_the_words_that_are_kept_are_a_whole_number_of_rounds(bound):
+def test_the_words_that_are_kept_are_a_whole_number_of_rounds(bound: int) -> None:
     kept = 2**64 - 2**64 % bound
     last = kept - 1
     assert uniform(Script([last]), bound, 1).tolist() == [bound - 1]
@@ -30,16 +31,16 @@ def test_the_words_that_are_kept_are_a_whole_number_of_rounds(bound):
         assert uniform(script, bound, 2).tolist() == [7 % bound, 5 % bound]
 
 
-def test_a_full_range_draws_every_word_once():
+def test_a_full_range_draws_every_word_once() -> None:
     assert words_below(Script([0, 2**64 - 1]), 2**64, 2).tolist() == [0, 2**64 - 1]
 
 
-def test_rejected_words_are_drawn_again_until_all_are_below_the_limit():
+def test_rejected_words_are_drawn_again_until_all_are_below_the_limit() -> None:
     few = words_below(source(np.random.default_rng(5)), 2**56, 50)
     assert few.max() < 2**56
 
 
-def test_a_million_throws_of_a_die_are_fair():
+def test_a_million_throws_of_a_die_are_fair() -> None:
     # Chi-square with 5 degrees of freedom: beyond 38 once in 3 million seeds.
     seen = np.bincount(uniform(source(np.random.default_rng(6)), 6, 10**6).astype(int))
     assert ((seen - 10**6 / 6) ** 2 / (10**6 / 6)).sum() < 38

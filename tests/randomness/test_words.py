@@ -2,6 +2,7 @@
 
 import builtins
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ pytestmark = pytest.mark.quick
 
 
 @pytest.fixture
-def no_cryptography(monkeypatch):
+def no_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package `cryptography` cannot be imported."""
     real = builtins.__import__
 
-    def refuse(name, *args, **kwargs):
+    def refuse(name: str, *args, **kwargs) -> Any:
         if name.partition(".")[0] == "cryptography":
             raise ImportError(name)
         return real(name, *args, **kwargs)
@@ -24,30 +25,30 @@ def no_cryptography(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
 
 
-def secure_sources():
+def secure_sources() -> tuple[KeyStreamWords, SystemWords]:
     pytest.importorskip("cryptography")
     return KeyStreamWords(), SystemWords()
 
 
-def test_the_key_stream_is_the_default_where_cryptography_is_installed():
+def test_the_key_stream_is_the_default_where_cryptography_is_installed() -> None:
     pytest.importorskip("cryptography")
     assert isinstance(source(), KeyStreamWords)
 
 
-def test_without_cryptography_the_operating_system_gives_the_words(no_cryptography):
+def test_without_cryptography_the_operating_system_gives_the_words(no_cryptography: None) -> None:
     words = source()
     assert isinstance(words, SystemWords)
     assert len(set(words.draw(1000).tolist())) == 1000
 
 
-def test_no_word_comes_twice_within_a_source_or_from_another_one():
+def test_no_word_comes_twice_within_a_source_or_from_another_one() -> None:
     # 4 x 60,000 words out of 2^64: a repetition by chance has probability 2e-9.
     seen = [s.draw(count) for s in secure_sources() for count in (59_000, 1000)]
     seen += [s.draw(60_000) for s in secure_sources()]
     assert np.unique(np.concatenate(seen)).size == 240_000
 
 
-def test_every_bit_of_secure_words_is_set_half_of_the_time():
+def test_every_bit_of_secure_words_is_set_half_of_the_time() -> None:
     # 128 bits, each within 7 standard deviations: a false alarm has probability 4e-10.
     for words in secure_sources():
         drawn = words.draw(50_000)
@@ -55,21 +56,21 @@ def test_every_bit_of_secure_words_is_set_half_of_the_time():
         assert np.abs(ones - 25_000.0).max() < 7 * np.sqrt(12_500)
 
 
-def test_draws_of_any_size_have_that_size_and_the_type_of_words():
+def test_draws_of_any_size_have_that_size_and_the_type_of_words() -> None:
     for words in (*secure_sources(), source(np.random.default_rng(1))):
         for count in (0, 1, 2, 3, 32_767, 32_768, 32_769, 100_001):
             drawn = words.draw(count)
             assert (drawn.shape, drawn.dtype) == ((count,), np.uint64)
 
 
-def test_no_part_of_a_large_draw_is_left_empty():
+def test_no_part_of_a_large_draw_is_left_empty() -> None:
     # Eight zero words by chance: 100,000 / 2^64 each at most.
     for words in secure_sources():
         assert np.count_nonzero(words.draw(100_000) == 0) == 0
 
 
 @pytest.mark.parametrize("kind", [KeyStreamWords, SystemWords])
-def test_a_fork_does_not_repeat_the_stream_of_its_parent(kind):
+def test_a_fork_does_not_repeat_the_stream_of_its_parent(kind: Any) -> None:
     pytest.importorskip("cryptography")
     words = kind()
     words.draw(10)
@@ -87,20 +88,20 @@ def test_a_fork_does_not_repeat_the_stream_of_its_parent(kind):
     assert not set(of_child.tolist()) & set(of_parent.tolist())
 
 
-def test_a_generator_gives_the_same_words_again_in_pieces_of_any_size():
+def test_a_generator_gives_the_same_words_again_in_pieces_of_any_size() -> None:
     whole = source(np.random.default_rng(3)).draw(10)
     words = source(np.random.default_rng(3))
     assert isinstance(words, GeneratorWords)
     assert np.concatenate([words.draw(4), words.draw(6)]).tolist() == whole.tolist()
 
 
-def test_words_of_a_generator_reach_both_halves_of_the_range():
+def test_words_of_a_generator_reach_both_halves_of_the_range() -> None:
     drawn = source(np.random.default_rng(4)).draw(1000)
     assert drawn.min() < 2**60
     assert drawn.max() > 2**64 - 2**60
 
 
 @pytest.mark.parametrize("wrong", [7, "seed", np.random.RandomState(1), np.random.PCG64(1), True])
-def test_anything_but_none_or_a_generator_is_refused_by_name(wrong):
+def test_anything_but_none_or_a_generator_is_refused_by_name(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"rng must be None .* or a numpy\.random\.Generator"):
         source(wrong)

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +119,7 @@ def test_bad_settings_are_refused() -> None:
 def test_only_two_batches_per_thread_are_ever_held() -> None:
     read = []
 
-    def items():
+    def items() -> Iterator[Any]:
         for i in range(100):
             read.append(i)
             yield i

@@ -1,9 +1,11 @@
 """The shuffle through buckets on disk is uniform, and whole."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import permutations
 from math import factorial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +50,7 @@ def test_no_report_is_lost_and_no_order_is_left(
 
 
 def test_nothing_is_given_out_before_everything_is_read(tmp_path: Path) -> None:
-    def parts():
+    def parts() -> Iterator[Any]:
         yield np.arange(10)
         raise RuntimeError("damaged")
 

@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -251,7 +253,7 @@ def test_a_full_disk_is_an_error_that_leaves_nothing_behind(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path):
+def small_disk(tmp_path: Path) -> Iterator[Any]:
     """A file system of 128 KiB."""
     place = tmp_path / "disk"
     place.mkdir()
