@@ -173,10 +173,10 @@ class Response:
 
 
 def enclosed(rounded_up: float, most: float | None = None) -> Bound:
-    """[attained, never exceeded] of a local epsilon known as a logarithm rounded up by less than 2^-44.
+    """[attained, never exceeded] of a local epsilon known as a logarithm rounded up by less than 2^-48.
 
     ``most``: what is never exceeded, if that was asked for and is larger."""
-    return Bound(rounded_up * (1.0 - 2.0**-44), rounded_up if most is None else most)
+    return Bound(rounded_up * (1.0 - 2.0**-48), rounded_up if most is None else most)
 
 
 def response_probabilities(k: int, epsilon0: float) -> tuple[float, float, float]:

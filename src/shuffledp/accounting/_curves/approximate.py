@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, capped, down, up
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import Hints, RaisedHints
 
@@ -44,20 +44,34 @@ class ApproximateProfile(PrivacyProfile):
 
     @cached_property
     def infinite_loss(self) -> float:
-        """The minimum of the curve, from below: 2 moved, or what a line past the minimum says.
-
-        Where a line v - q (a' - a) of the clones, q <= moved, is past the minimum, the sum is nowhere
-        below its value at a' = 1."""
+        """The minimum of the curve, from below: found between two of the clones' lines, raised."""
         low, high = 0.5 * self._lowest, min(2.0 * self._lowest, self.clones.epsilon_max)
         best = 2.0 * self.moved
         for _ in range(_LOOKS):
             lines = self.clones.support(np.linspace(low, high, _POINTS), _RESOLUTION)
             past = lines.slope_high <= self.moved
-            value = lines.value + lines.slope_low * np.expm1(capped(lines.epsilon))
-            best = max(best, float(value[past].max(initial=0.0)) + 2.0 * self.moved)
-            first = int(np.argmax(past)) if past.any() else _POINTS - 1
-            low, high = float(lines.epsilon[max(first - 1, 0)]), float(lines.epsilon[first])
-        return min(down(best, operations=CALL + 6), 1.0)
+            last = int(np.argmax(past)) if past.any() else _POINTS - 1
+            best = max(best, self._least(lines, max(last - 1, 0), last))
+            low, high = float(lines.epsilon[max(last - 1, 0)]), float(lines.epsilon[last])
+        return min(best, 1.0)
+
+    def _least(self, lines: SupportingLines, left: int, right: int) -> float:
+        """A lower bound of the sum from two lines, at a1 and a2, of slopes -q1 and -q2.
+
+        Raised, they are y1 - (q1 - moved)(a - a1) and y2 + (moved - q2)(a - a2). Whatever a is between a1
+        and a2: right of it the second line is no lower than at a, left of it the first one is not, as long
+        as it falls; where it may rise instead, it counts at 1."""
+        a1, a2 = np.exp(capped(lines.epsilon[[left, right]])).tolist()
+        y1, y2 = (lines.value[[left, right]] + (1.0 + np.array([a1, a2])) * self.moved).tolist()
+        falling = max(float(lines.slope_high[left]) - self.moved, 0.0)
+        rising = max(self.moved - float(lines.slope_low[right]), 0.0)
+        doubtful = max(self.moved - float(lines.slope_low[left]), 0.0) * (a1 - 1.0)
+        total = falling + rising
+        a = (y1 - y2 + falling * a1 + rising * a2) / total if total > 0.0 else a1
+        a = min(max(a, a1), a2)
+        least = min(y1 - falling * (a - a1) - doubtful, y2 - rising * (a2 - a))
+        sizes = y1 + y2 + (falling + rising) * a2 + doubtful
+        return float(max(least - gamma(2 * CALL + 16) * sizes, 0.0))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self._sum(np.minimum(epsilon, self._lowest), resolution)
