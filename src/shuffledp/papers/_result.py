@@ -48,6 +48,42 @@ class Curve:
         if self.x.shape != self.y.shape or self.x.ndim != 1:
             raise ValueError(f"x and y must be equally long, got {self.x.shape}, {self.y.shape}")
 
+    @classmethod
+    def delta(cls, name: str, mechanism: Mechanism, epsilon: Any) -> Curve:
+        """delta on a grid of epsilon, enclosed."""
+        bound = mechanism.delta(epsilon=epsilon)
+        return cls(name, "certified", epsilon, bound.upper, bound.lower)
+
+    @classmethod
+    def upper(cls, name: str, mechanism: Mechanism, epsilon: Any, kind: str = "certified") -> Curve:
+        """The upper end of delta alone: where an analysis is looser than another that is shown."""
+        return cls(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon))
+
+    @classmethod
+    def epsilon(cls, name: str, x: Any, mechanisms: Sequence[Mechanism], delta: float) -> Curve:
+        """epsilon at delta of one mechanism for each x, enclosed."""
+        bounds = [mechanism.epsilon(delta=delta) for mechanism in mechanisms]
+        upper, lower = ([getattr(bound, end) for bound in bounds] for end in ("upper", "lower"))
+        return cls(name, "certified", x, upper, lower)
+
+    @classmethod
+    def each(
+        cls, kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]]
+    ) -> list[Curve]:
+        """A curve for each named function of one number; nan where a theorem says nothing."""
+
+        def value(function: Callable[[Any], float], point: float) -> float:
+            try:
+                return function(point)
+            except OutsideRangeError:
+                return math.nan
+
+        points = np.asarray(x).tolist()
+        return [
+            cls(name, kind, x, [value(function, point) for point in points])
+            for name, function in functions.items()
+        ]
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -131,40 +167,6 @@ def item(run: Callable[[Setting], Result], uses_data: bool = False) -> Item:
     package = run.__module__.rpartition(".")[0]
     name = f"{package.rpartition('.')[2]}-{run.__name__}".replace("_", "-")
     return Item(name, _template.read(package, f"{run.__name__}.md"), run, uses_data)
-
-
-def upper_curve(name: str, mechanism: Mechanism, epsilon: Any, kind: str = "certified") -> Curve:
-    """The upper end of delta alone: where an analysis is looser than another that is shown."""
-    return Curve(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon))
-
-
-def delta_curve(name: str, mechanism: Mechanism, epsilon: Any) -> Curve:
-    """delta on a grid of epsilon, enclosed."""
-    bound = mechanism.delta(epsilon=epsilon)
-    return Curve(name, "certified", epsilon, bound.upper, bound.lower)
-
-
-def epsilon_curve(name: str, x: Any, mechanisms: Sequence[Mechanism], delta: float) -> Curve:
-    """epsilon at delta of one mechanism for each x, enclosed."""
-    bounds = [mechanism.epsilon(delta=delta) for mechanism in mechanisms]
-    upper, lower = ([getattr(bound, end) for bound in bounds] for end in ("upper", "lower"))
-    return Curve(name, "certified", x, upper, lower)
-
-
-def evaluated(kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]]) -> list[Curve]:
-    """A curve for each named function of one number; nan where a theorem says nothing."""
-    points = np.asarray(x).tolist()
-    return [
-        Curve(name, kind, x, [_value(function, point) for point in points])
-        for name, function in functions.items()
-    ]
-
-
-def _value(function: Callable[[Any], float], point: float) -> float:
-    try:
-        return function(point)
-    except OutsideRangeError:
-        return math.nan
 
 
 def whole_numbers(start: int, stop: int, points: int) -> list[int]:

@@ -30,16 +30,7 @@ from shuffledp.literature.concentration import (
     hoeffding_epsilon,
 )
 from shuffledp.literature.continuous import laplace_pair
-from shuffledp.papers._result import (
-    Curve,
-    Panel,
-    Result,
-    Setting,
-    epsilon_curve,
-    evaluated,
-    item,
-    whole_numbers,
-)
+from shuffledp.papers._result import Curve, Panel, Result, Setting, item, whole_numbers
 from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -106,8 +97,8 @@ def _panel_1(sizes: list[int]) -> Panel:
         "Hoeffding, refined range": lambda n: hoeffding_epsilon(AnyBlanket(LOCAL), n, DELTA),
         "Bennett, Generic, corrected": lambda n: bennett_epsilon(AnyBlanket(LOCAL), n, DELTA),
     }
-    certified = epsilon_curve("certified, any randomizer", sizes, rounds, DELTA)
-    curves = [certified, *evaluated("sound", sizes, bounds)]
+    certified = Curve.epsilon("certified, any randomizer", sizes, rounds, DELTA)
+    curves = [certified, *Curve.each("sound", sizes, bounds)]
     title = f"(i) ε₀ = {LOCAL}, δ = 10⁻⁶"
     return Panel(title, curves, LABELS["n"], LABELS["epsilon"], x_log=True)
 
@@ -121,7 +112,7 @@ def _panel_2(sizes: list[int]) -> Panel:
         "certified, Laplace": _certified_laplace,
         "certified, RR-100": lambda n: _calibrated(100, n, DELTA),
     }
-    curves = [*evaluated("certified", sizes, certified), *evaluated("sound", sizes, bounds)]
+    curves = [*Curve.each("certified", sizes, certified), *Curve.each("sound", sizes, bounds)]
     return _local_panel(f"(ii) ε = {EPSILON}, δ = 10⁻⁶", curves)
 
 
@@ -136,7 +127,7 @@ def _panel_3(sizes: list[int]) -> Panel:
         for k in (2, 100)
     }
     small = [n for n in sizes if n <= 10**5]
-    curves = [*evaluated("sound", sizes, bounds), *evaluated("unsound", small, printed)]
+    curves = [*Curve.each("sound", sizes, bounds), *Curve.each("unsound", small, printed)]
     return _local_panel(f"(iii) ε = {EPSILON}, δ = 10⁻⁶", curves)
 
 
@@ -151,7 +142,7 @@ def _panel_4(sizes: list[int]) -> Panel:
 
     certified = {"certified": lambda n: _calibrated(symbols(n), n, n**-2.0)}
     bounds = {"Hoeffding": solved(hoeffding_delta), "Bennett, corrected": solved(bennett_delta)}
-    curves = [*evaluated("certified", sizes, certified), *evaluated("sound", sizes, bounds)]
+    curves = [*Curve.each("certified", sizes, certified), *Curve.each("sound", sizes, bounds)]
     return _local_panel(f"(iv) randomized response, k = n^(1/3), ε = {EPSILON}, δ = n⁻²", curves)
 
 

@@ -18,8 +18,6 @@ from shuffledp.papers._result import (
     Result,
     Setting,
     Table,
-    epsilon_curve,
-    evaluated,
     item,
     power_of_ten,
     whole_numbers,
@@ -114,9 +112,9 @@ def _panel(
     unsound = {"Theorem 2, converted": lambda v: _theorem_2(*at(v))} if lower else {}
     mechanisms = [rounds * _round(*one) for *one, rounds in map(at, x)]
     curves = [
-        epsilon_curve("certified", x, mechanisms, DELTA),
-        *evaluated("sound", x, sound),
-        *evaluated("unsound", x, unsound),
+        Curve.epsilon("certified", x, mechanisms, DELTA),
+        *Curve.each("sound", x, sound),
+        *Curve.each("unsound", x, unsound),
     ]
     return Panel(title, curves, x_label, EPSILON_AT_DELTA, x_log=True)
 
@@ -210,8 +208,8 @@ def factor(setting: Setting) -> Result:
         ANY: ours.upper,
     }
     times = whole_numbers(100, ROUNDS, setting.choose(19, 5))
-    certified = epsilon_curve(ANY, times, [T * one for T in times], DELTA)
-    curves = [certified, *evaluated("sound", times, bounds)]
+    certified = Curve.epsilon(ANY, times, [T * one for T in times], DELTA)
+    curves = [certified, *Curve.each("sound", times, bounds)]
     title = "γ = 0.001, ε₀ = 3, n = 10⁶"
     panel = Panel(title, curves, LABELS["rounds"], EPSILON_AT_DELTA, x_log=True)
     rows = [(name, f"{value:.4f}", f"{value / upper:.4g}") for name, value in values.items()]

@@ -9,18 +9,7 @@ import numpy as np
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting.mechanism import KnownLoss, Shuffled
 from shuffledp.literature.closed_forms import balle_2019_krr_delta, feldman_2021_delta
-from shuffledp.papers._result import (
-    Curve,
-    Panel,
-    Result,
-    Setting,
-    Table,
-    delta_curve,
-    evaluated,
-    item,
-    power_of_ten,
-    upper_curve,
-)
+from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, power_of_ten
 from shuffledp.papers.koskela_2021 import as_published as printed
 from shuffledp.papers.koskela_2023 import as_published as tails
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -39,8 +28,8 @@ def figure_1(setting: Setting) -> Result:
     for rounds, end in ((1, 1.2), (2, 1.6), (4, 2.0)):
         epsilon = np.linspace(0.05, end, setting.choose(47, 9))
         curves = [
-            upper_curve("strong adversary", rounds * strong, epsilon),
-            delta_curve("weak adversary", rounds * weak, epsilon),
+            Curve.upper("strong adversary", rounds * strong, epsilon),
+            Curve.delta("weak adversary", rounds * weak, epsilon),
         ]
         if rounds == 1:
             curves += _published(epsilon, survey.epsilon0)
@@ -65,7 +54,7 @@ def _published(epsilon: np.ndarray, epsilon0: float) -> list[Curve]:
         ),
         "Theorem 8, independent counts": lambda e: tails.strong_tail_as_published(N, K, GAMMA, e),
     }
-    return evaluated("sound", epsilon, analytic) + evaluated("unsound", epsilon, wrong)
+    return Curve.each("sound", epsilon, analytic) + Curve.each("unsound", epsilon, wrong)
 
 
 @item
@@ -101,10 +90,10 @@ def _any_randomizer_panel(n: int, points: int) -> Panel:
     names = {1: "1 message", 2: "2 messages", 4: "4 messages"}
     closed = {"2021 clones, closed form": lambda e: feldman_2021_delta(4.0, n, e)}
     curves = [
-        delta_curve("2022 clones, 1 message", Shuffled(LOCAL, n=n), epsilon),
-        *(upper_curve(f"2021 clones, {names[c]}", c * old, epsilon) for c in names),
-        *(upper_curve(f"(5.1)-(5.2), {names[c]}", c * pair, epsilon, "sound") for c in names),
-        *evaluated("sound", epsilon, closed),
+        Curve.delta("2022 clones, 1 message", Shuffled(LOCAL, n=n), epsilon),
+        *(Curve.upper(f"2021 clones, {names[c]}", c * old, epsilon) for c in names),
+        *(Curve.upper(f"(5.1)-(5.2), {names[c]}", c * pair, epsilon, "sound") for c in names),
+        *Curve.each("sound", epsilon, closed),
     ]
     title = f"any ε₀-LDP randomizer, n = {power_of_ten(n)}, ε₀ = 4"
     return Panel(title, curves, floor=1e-12)

@@ -11,19 +11,7 @@ from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.literature.composition import kairouz_oh_viswanath_delta
 from shuffledp.literature.girgis import ORDERS, girgis_2021_epsilon, girgis_2021_lower
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
-from shuffledp.papers._result import (
-    Curve,
-    Panel,
-    Result,
-    Setting,
-    Table,
-    delta_curve,
-    epsilon_curve,
-    evaluated,
-    item,
-    upper_curve,
-    whole_numbers,
-)
+from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, whole_numbers
 from shuffledp.papers.koskela_2023 import as_published as printed
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -56,10 +44,10 @@ def figure_1(setting: Setting) -> Result:
         "Renyi, 2 rounds": renyi(2),
     }
     curves = [
-        delta_curve("2022 clones, 1 round", one, epsilon),
-        delta_curve("2022 clones, 2 rounds", 2 * one, epsilon),
-        upper_curve("2021 clones, 1 round", old, epsilon),
-        *evaluated("sound", epsilon, others),
+        Curve.delta("2022 clones, 1 round", one, epsilon),
+        Curve.delta("2022 clones, 2 rounds", 2 * one, epsilon),
+        Curve.upper("2021 clones, 1 round", old, epsilon),
+        *Curve.each("sound", epsilon, others),
     ]
     numbers = {
         "two": (2 * one).epsilon(delta=1e-6),
@@ -79,7 +67,7 @@ def figure_2(setting: Setting) -> Result:
     """Convergence of the discretised subsampled pair with the grid of alpha."""
     one = Shuffled(LocalRandomizer(epsilon0=3.0), n=100, analysis="clones").sampled_from(10**4)
     epsilon = np.linspace(0.0, 0.17, setting.choose(171, 35))
-    curve = upper_curve("Lemma 7, no grid", one, epsilon)
+    curve = Curve.upper("Lemma 7, no grid", one, epsilon)
     chords = [_chords(one, size, epsilon) for size in (10, 20, 40, 100)]
     crowd = Shuffled(LocalRandomizer(epsilon0=3.0), n=10**4, analysis="clones")
     mistaken = 0.01 * crowd.round.profile.upper(np.log1p(np.expm1(epsilon) / 0.01), 1e-3)
@@ -122,9 +110,9 @@ def _subsampled_panel(cohort: int, rounds: list[int]) -> Panel:
         return girgis_2021_epsilon(*at, T, delta)
 
     curves = [
-        epsilon_curve("clones and Lemma 7", rounds, [T * one for T in rounds], delta),
-        *evaluated("sound", rounds, {"Girgis et al., Theorem 1": theorem_1}),
-        *evaluated("unsound", rounds, {"Girgis et al., Theorem 2, converted": converted}),
+        Curve.epsilon("clones and Lemma 7", rounds, [T * one for T in rounds], delta),
+        *Curve.each("sound", rounds, {"Girgis et al., Theorem 1": theorem_1}),
+        *Curve.each("unsound", rounds, {"Girgis et al., Theorem 2, converted": converted}),
     ]
     title = f"ε₀ = 3, n = 10⁶, γ = {one.fraction:g}"
     return Panel(title, curves, LABELS["rounds"], f"{LABELS['epsilon']} at δ = 10⁻⁶", x_log=True)
@@ -140,11 +128,11 @@ def figure_4(setting: Setting) -> Result:
     for rounds, end in ((1, 1.2), (4, 2.0)):
         epsilon = np.linspace(0.05, end, setting.choose(47, 9))
         curves = [
-            (delta_curve if name == names["blanket"] else upper_curve)(name, rounds * view, epsilon)
+            (Curve.delta if name == names["blanket"] else Curve.upper)(name, rounds * view, epsilon)
             for name, view in views.items()
         ]
         if rounds == 1:
-            curves += evaluated("unsound", epsilon, _published(survey.epsilon0))
+            curves += Curve.each("unsound", epsilon, _published(survey.epsilon0))
             curves.append(Curve("Figure 4, strong", "published", STRONG_CURVE, STRONG_LEVELS))
         count = f"{rounds} round{'s' * (rounds > 1)}"
         title = f"4-ary randomized response, n = 1000, γ = 0.25, {count}"
