@@ -56,7 +56,10 @@ def test_every_file_is_a_command_with_a_line_in_the_help(shuffledp: Run) -> None
     assert result.exit_code == 0
     for name in COMMANDS:
         assert re.search(rf"^  {name}  +\S", result.stdout, re.MULTILINE)
-    assert "..." not in result.stdout.split("Accounting:")[1], "a summary is too long for its line"
+    for width in (60, 80):
+        commands = shuffledp("--help", terminal_width=width).stdout.split("\n\nCollecting:")[1]
+        assert "..." not in commands, "a summary is cut"
+        assert width < 80 or "\n     " not in commands, "a summary is too long for its line"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

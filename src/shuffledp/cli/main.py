@@ -49,11 +49,10 @@ class CommandDirectory(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One list per section, in the order in which the sections are first met."""
         sections: dict[str, list[tuple[str, str]]] = {}
-        width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             if command is not None and not command.hidden:
-                row = (name, command.get_short_help_str(width))
+                row = (name, command.get_short_help_str(limit=100))  # wrapped, not cut
                 sections.setdefault(getattr(command, "section", "Commands"), []).append(row)
         for title, rows in sorted(sections.items(), key=lambda section: section[0] == "Help"):
             with formatter.section(title):

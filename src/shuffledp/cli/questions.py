@@ -87,13 +87,14 @@ def analysis_used(mechanism: Mechanism, epsilon: float) -> str:
     The analyses that apply form a chain, each below the next for every epsilon: the share matters
     only where two of them agree, as all do from epsilon0 on, where delta is zero."""
     from shuffledp import NoCertificateError, Shuffled
+    from shuffledp._certified.rounding import capped
     from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 
     ((part, rounds),) = mechanism.parts
     assert isinstance(part, Shuffled)
-    inside = subsampled_epsilon(0.5 * part.randomizer.epsilon0, part.fraction)
+    inside = subsampled_epsilon(0.5 * part.facts.epsilon0.upper, part.fraction)
     try:
-        return part.analysis_at(min(epsilon / rounds, inside, 700.0))
+        return part.analysis_at(capped(min(epsilon / rounds, inside)))
     except NoCertificateError:
         return part.analysis
 

@@ -116,20 +116,21 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
     cohort = given["cohort"] or len(people)
     if cohort > len(people):
         raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
+    steps = torch.optim.SGD(
+        model.parameters(), lr=given["learning_rate"], momentum=given["momentum"]
+    )
     with Progress.clock("calibrating"):
         epsilon0 = epsilon0_for(PrivUnit, cohort=cohort, population=len(people), **target, **shape)
-    trainer = ShuffledTrainer(
-        model,
-        people,
-        torch.nn.functional.cross_entropy,
-        randomizer=PrivUnit(epsilon0=epsilon0, **shape),
-        cohort=cohort,
-        optimizer=torch.optim.SGD(
-            model.parameters(), lr=given["learning_rate"], momentum=given["momentum"]
-        ),
-        budget=Budget(given["epsilon"], given["delta"]),
-        seed=given["seed"],
-    )
+        trainer = ShuffledTrainer(
+            model,
+            people,
+            torch.nn.functional.cross_entropy,
+            randomizer=PrivUnit(epsilon0=epsilon0, **shape),
+            cohort=cohort,
+            optimizer=steps,
+            budget=Budget(given["epsilon"], given["delta"]),
+            seed=given["seed"],
+        )
     return _run(trainer, layout, given)
 
 
