@@ -104,18 +104,16 @@ from shuffledp.randomizers.unary import (
 from shuffledp.randomizers.vectors import (
     VectorRandomizer as VectorRandomizer,
 )
-from shuffledp.shuffling.embedded import (
-    EmbeddedEngine as EmbeddedEngine,
-)
 from shuffledp.shuffling.engine import (
+    EmbeddedEngine as EmbeddedEngine,
     Engine as Engine,
     collect as collect,
 )
-from shuffledp.shuffling.files import (
-    open_reports as open_reports,
-)
 from shuffledp.shuffling.permutation import (
     shuffle as shuffle,
+)
+from shuffledp.shuffling.report_files import (
+    open_reports as open_reports,
 )
 from shuffledp.shuffling.roles import (
     analyze_file as analyze_file,

@@ -28,7 +28,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 
 class ShuffledpError(Exception):
@@ -80,6 +80,8 @@ class DomainError(ShuffledpError, ValueError):
         missing, outside: how many of them were missing, or not in the domain.
         examples: (index, value) of the first few.
     """
+
+    MOST_EXAMPLES: ClassVar[int] = 5
 
     def __init__(
         self, total: int, missing: int, outside: int, examples: Sequence[tuple[int, Any]]

@@ -24,8 +24,8 @@ from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import MeanProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-from shuffledp.shuffling.embedded import EmbeddedEngine
-from shuffledp.shuffling.files import open_reports
+from shuffledp.shuffling.engine import EmbeddedEngine
+from shuffledp.shuffling.report_files import open_reports
 
 Run = Callable[..., Result]
 
@@ -494,8 +494,8 @@ def test_ctrl_c_leaves_no_file_and_gives_the_reservation_back(
         "def wait(*_, **__):\n"
         "    print('ready', flush=True)\n"
         "    time.sleep(60)\n"
-        "from shuffledp.shuffling import embedded\n"
-        "embedded.EmbeddedEngine.merge = wait\n"
+        "from shuffledp.shuffling import engine\n"
+        "engine.EmbeddedEngine.merge = wait\n"
         "main()"
     )
     line = RECORDED + " --csv c.csv --statement s.txt --plot p.png"

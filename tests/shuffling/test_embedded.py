@@ -13,10 +13,9 @@ import pytest
 import shuffledp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
-from shuffledp.shuffling import _contract as contract
-from shuffledp.shuffling._parallel import parallel_map
-from shuffledp.shuffling.embedded import EmbeddedEngine
-from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
+from shuffledp.shuffling import _batches as batches
+from shuffledp.shuffling._batches import parallel_map
+from shuffledp.shuffling.engine import EmbeddedEngine, RandomizeAndCount, collect, tallied
 
 pytestmark = pytest.mark.quick
 
@@ -90,7 +89,7 @@ def test_a_column_of_missing_values_can_have_a_category_of_its_own() -> None:
 def test_wide_reports_are_made_a_few_at_a_time_and_rows_keep_their_numbers(
     pets: HistogramProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contract, "BATCH_BYTES", 100)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 100)
     step = RandomizeAndCount(pets)
     assert step.rows == 100
     assert step(np.array(["cat"] * 1050)).sum() == 1050

@@ -10,10 +10,16 @@ from shuffledp import KaryRandomizedResponse
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
-from shuffledp.shuffling._partial import Partial, Step, counted
 from shuffledp.shuffling.columns import open_column
-from shuffledp.shuffling.embedded import EmbeddedEngine
-from shuffledp.shuffling.engine import Engine, collect, tallied
+from shuffledp.shuffling.engine import (
+    EmbeddedEngine,
+    Engine,
+    Partial,
+    Step,
+    collect,
+    counted,
+    tallied,
+)
 
 pytestmark = pytest.mark.quick
 

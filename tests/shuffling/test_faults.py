@@ -21,7 +21,7 @@ import shuffledp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.errors import ReportFileError
-from shuffledp.shuffling.files import open_reports
+from shuffledp.shuffling.report_files import open_reports
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
@@ -35,7 +35,7 @@ import shuffledp as sdp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp import _files as atomic
 from shuffledp.shuffling import _external as external
-from shuffledp.shuffling import files
+from shuffledp.shuffling import report_files
 from shuffledp.shuffling import roles
 
 answer = sdp.KaryRandomizedResponse(k=3, gamma=0.02)
@@ -58,15 +58,15 @@ STEPS = {
 }
 POINTS = {
     "randomize": {
-        "before the first reports are written": ("files.ReportWriter.write", 0),
-        "before the end of the file": ("files.ReportWriter.finish", 0),
+        "before the first reports are written": ("report_files.ReportWriter.write", 0),
+        "before the end of the file": ("report_files.ReportWriter.finish", 0),
         "before it is forced to the disk": ("os.fsync", 0),
         "before it gets its name": ("os.replace", 0),
     },
     "shuffle": {
         "while reports go to buckets": ("external.uniform", 0),
         "between two buckets": ("external.permuted", 3),
-        "before some reports are written": ("files.ReportWriter.write", 5),
+        "before some reports are written": ("report_files.ReportWriter.write", 5),
         "before it gets its name": ("os.replace", 0),
     },
     "analyze": {"while reports are counted": ("HistogramProtocol.count", 0)},
@@ -143,7 +143,7 @@ def test_an_interrupted_step_leaves_nothing_behind(
     before = contents(inputs)
     output = tmp_path / "out" / "o.parquet"
     output.parent.mkdir()
-    where = "files.ReportWriter.finish"
+    where = "report_files.ReportWriter.finish"
     code = step_code(step, inputs, output)
     died = run(f"{where} = then_die({where}, 0, signal.SIGINT)\n{code}")
     # Python turns the interrupt into an exception, cleans up, and then dies of the same signal.
@@ -191,13 +191,13 @@ def test_an_analysis_killed_after_its_commitment_can_be_run_again_and_counts_onc
     ticket = ledger.reserve(pets, population="owners")
     died = run(f"""
 from shuffledp.collecting.ledger import Ledger
-ledger, commit = Ledger({str(ledger.path)!r}, {budget}), Ledger.commit
+ledger, settle = Ledger({str(ledger.path)!r}, {budget}), Ledger.settle
 
 def and_die(*arguments, **named):
-    commit(*arguments, **named)
+    settle(*arguments, **named)
     os.kill(os.getpid(), signal.SIGKILL)
 
-Ledger.commit = and_die
+Ledger.settle = and_die
 roles.analyze_file(pets, {str(inputs["analyze"])!r}, ledger=ledger, reservation={ticket!r})
 """)
     assert died.returncode == -signal.SIGKILL, died.stderr
@@ -229,7 +229,7 @@ def test_what_a_killed_step_leaves_is_no_report_file(
 ) -> None:
     output = tmp_path / "o.parquet"
     code = step_code("randomize", inputs, output)
-    where = "files.ReportWriter.finish"
+    where = "report_files.ReportWriter.finish"
     run(f"{where} = then_die({where}, 0, signal.SIGKILL)\n{code}")
     (left,) = tmp_path.glob("o.parquet.*.partial")
     with pytest.raises(ReportFileError):

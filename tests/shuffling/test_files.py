@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shuffledp.errors import DamagedReportsError, ReportFileError, UnknownVersionError
-from shuffledp.shuffling._header import Header
-from shuffledp.shuffling.files import create_reports, open_reports
+from shuffledp.shuffling.report_files import Header, create_reports, open_reports
 
 pytestmark = pytest.mark.quick
 

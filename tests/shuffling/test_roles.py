@@ -18,7 +18,7 @@ from shuffledp.errors import (
     ReportFileError,
     TooFewReportsError,
 )
-from shuffledp.shuffling.files import open_reports
+from shuffledp.shuffling.report_files import open_reports
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files, write_reports
 
 pytestmark = pytest.mark.quick

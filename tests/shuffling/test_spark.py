@@ -19,8 +19,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
-from shuffledp.shuffling.embedded import EmbeddedEngine
-from shuffledp.shuffling.engine import RandomizeAndCount, collect, tallied
+from shuffledp.shuffling.engine import EmbeddedEngine, RandomizeAndCount, collect, tallied
 from shuffledp.shuffling.spark import SparkEngine, _local_session
 
 pytest.importorskip("pyspark")

@@ -110,7 +110,7 @@ def read_protocol(path: str) -> Protocol:
 def protocol_of_reports(path: str) -> Protocol:
     """What a file of reports says of itself."""
     from shuffledp.collecting import protocol_from_dict
-    from shuffledp.shuffling.files import open_reports
+    from shuffledp.shuffling.report_files import open_reports
 
     return protocol_from_dict(open_reports(path).header.protocol)
 

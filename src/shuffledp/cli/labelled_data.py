@@ -88,7 +88,7 @@ def _feature(path: str, name: str) -> Any:
 
 def _column_names(path: str) -> Sequence[str]:
     """All columns of a file, asked of the reader of tables."""
-    from shuffledp.shuffling._extras import needed
+    from shuffledp._extras import needed
 
     kind = _FORMATS.get(Path(path).suffix.lower())
     if kind is None:

@@ -29,7 +29,6 @@ Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_CATEGORIES = 2**20
-_EXAMPLES = 5
 _EXACT = 2**53
 _COMPARABLE = {"i": "biuf", "U": "U"}
 """Kinds of arrays that can be compared with categories of a kind."""
@@ -40,7 +39,7 @@ def refuse(column: npt.NDArray[Any], missing: Mask, outside: Mask) -> None:
     wrong = np.flatnonzero(missing | outside)
     if wrong.size:
         flat = column.reshape(-1)
-        examples = [(int(i), _python(flat[i])) for i in wrong[:_EXAMPLES]]
+        examples = [(int(i), _python(flat[i])) for i in wrong[: DomainError.MOST_EXAMPLES]]
         raise DomainError(flat.size, int(missing.sum()), int(outside.sum()), examples)
 
 

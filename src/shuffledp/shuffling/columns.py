@@ -4,6 +4,8 @@
     a frame    pandas, polars, pyarrow, duckdb: whatever exports Arrow streams or arrays
     an array   NumPy (also structured, also masked), lists, tuples, ranges: work without pyarrow
 
+Files and frames come by way of Arrow (the extra ``collect``): streamed, never read whole.
+
 Missing values stay missing, for the protocol to report: None in an array of objects (nan where the
 column holds floats). They never become a number. A batch of integers without missing values keeps
 its own integer type.
@@ -18,7 +20,8 @@ its own integer type.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp.shuffling import _arrow as arrow
+from shuffledp._extras import needed
 
 Batch = npt.NDArray[Any]
+Stream = tuple[Callable[[], Iterator[Batch]], int | None]
+"""What a ``Column`` is made of."""
 
 ROWS = 1 << 18
 """Rows of one batch: a few MB, and long enough for the cost of a call to vanish."""
+_BLOCK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ def open_column(
     if isinstance(data, (list, tuple, range, np.ndarray)):
         return _of_array(_as_array(data), name, size)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return Column(*arrow.of_object(data, name, size))
+        return Column(*_of_object(data, name, size))
     if hasattr(data, "__array__"):
         return _of_array(np.asarray(data), name, size)
     raise TypeError(
@@ -87,11 +93,11 @@ def _of_path(path: Path, name: str | None, text: bool, rows: int) -> Column:
     kind = suffixes[-1] if suffixes else ""
     if kind in (".csv", ".tsv"):
         delimiter = "," if kind == ".csv" else "\t"
-        return Column(*arrow.of_csv(path, name, rows, delimiter, text))
+        return Column(*_of_csv(path, name, rows, delimiter, text))
     if kind in (".parquet", ".pq"):
-        return Column(*arrow.of_parquet(path, name, rows))
+        return Column(*_of_parquet(path, name, rows))
     if kind in (".arrow", ".ipc", ".feather"):
-        return Column(*arrow.of_ipc(path, name, rows))
+        return Column(*_of_ipc(path, name, rows))
     raise ValueError(
         "data must be a file named .csv, .tsv, .parquet, .arrow, .ipc or .feather, "
         f"got {str(path)!r}"
@@ -121,7 +127,7 @@ def _as_array(values: Any) -> Batch:
 
 def _of_array(array: Batch, name: str | None, rows: int) -> Column:
     if array.dtype.names is not None:
-        array = array[arrow.chosen(name, list(array.dtype.names))]
+        array = array[chosen(name, list(array.dtype.names))]
     elif name is not None:
         raise ValueError(f"column must be None for data without named columns, got {name!r}")
     if array.ndim != 1:
@@ -131,3 +137,160 @@ def _of_array(array: Batch, name: str | None, rows: int) -> Column:
         return (array[start : start + rows] for start in range(0, len(array), rows))
 
     return Column(batches, len(array))
+
+
+def _of_parquet(path: Path, name: str | None, rows: int) -> Stream:
+    """A column of a Parquet file; other columns are not touched."""
+    with _reading(path), _parquet().ParquetFile(path) as file:
+        column, length = chosen(name, file.schema_arrow.names), file.metadata.num_rows
+
+    def batches() -> Iterator[Batch]:
+        # Unbuffered, a whole column chunk (which may be the whole file) would be held.
+        options = {"pre_buffer": False, "buffer_size": _BLOCK_BYTES}
+        options["page_checksum_verification"] = True  # where the file has checksums
+        with _reading(path), _parquet().ParquetFile(path, **options) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=[column]):
+                yield to_numpy(batch.column(0))
+
+    return batches, length
+
+
+def _of_ipc(path: Path, name: str | None, rows: int) -> Stream:
+    """A column of an Arrow IPC (Feather) file, or of the stream format in a file."""
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        pyarrow = needed("pyarrow", extra="collect")
+        with _reading(path), pyarrow.memory_map(str(path)) as file:
+            if file.read(6) == b"ARROW1":
+                yield pyarrow.ipc.open_file(file)
+            else:
+                file.seek(0)
+                yield pyarrow.ipc.open_stream(file)
+
+    with opened() as file:
+        column = chosen(name, file.schema.names)
+        count = getattr(file, "num_record_batches", None)
+
+    def parts() -> Iterator[Any]:
+        with opened() as file:
+            if count is None:
+                yield from (batch.column(column) for batch in file)
+            else:
+                yield from (file.get_batch(i).column(column) for i in range(count))
+
+    return lambda: _pieces(parts(), rows), None
+
+
+def _of_csv(path: Path, name: str | None, rows: int, delimiter: str, text: bool) -> Stream:
+    """A column of a file of separated values whose first line names the columns."""
+    csv = needed("pyarrow.csv", extra="collect")
+    layout: dict[str, Any] = {
+        "read_options": csv.ReadOptions(block_size=_BLOCK_BYTES),
+        "parse_options": csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+    }
+    with _reading(path), csv.open_csv(path, **layout) as file:
+        column = chosen(name, file.schema.names)
+    convert = csv.ConvertOptions(include_columns=[column])
+    convert.strings_can_be_null = True
+    convert.quoted_strings_can_be_null = False
+    if text:  # a category may well be called NA: only an empty field is missing
+        convert.null_values = [""]
+        convert.column_types = {column: needed("pyarrow", extra="collect").string()}
+
+    def parts() -> Iterator[Any]:
+        with _reading(path), csv.open_csv(path, convert_options=convert, **layout) as file:
+            yield from (batch.column(0) for batch in file)
+
+    return lambda: _pieces(parts(), rows), None
+
+
+def _of_object(data: Any, name: str | None, rows: int) -> Stream:
+    """A column of whatever exports Arrow streams or arrays: frames, series, tables, arrays."""
+    pyarrow = needed("pyarrow", extra="collect")
+    length = len(data) if hasattr(data, "__len__") else None
+    if type(data).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(data, "columns"):
+        # Converts no other column: they may be large, or of types that Arrow does not have.
+        data = data[[chosen(name, list(data.columns))]]
+    reader = _reader(pyarrow, data)
+    if reader is None:
+        if name is not None:
+            raise ValueError(f"column must be None for a single column, got {name!r}")
+        whole = pyarrow.chunked_array(data if hasattr(data, "__arrow_c_stream__") else [data])
+        return lambda: _pieces(whole.chunks, rows), length
+    column = chosen(name, reader.schema.names)
+    return lambda: _pieces((batch.column(column) for batch in reader), rows), length
+
+
+def _reader(pyarrow: Any, data: Any) -> Any:
+    """The record batches of a table; None where the data is one column without a name."""
+    if hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__"):
+        if not hasattr(data, "schema"):
+            return None
+        batch = pyarrow.record_batch(data)
+        return pyarrow.RecordBatchReader.from_batches(batch.schema, [batch])
+    try:
+        return pyarrow.RecordBatchReader.from_stream(data)
+    except (pyarrow.ArrowException, TypeError) as error:
+        if hasattr(data, "columns"):
+            raise ValueError(f"the column cannot be converted to Arrow: {error}") from error
+        return None  # a series: its type is no row of columns
+
+
+def chosen(name: str | None, names: Sequence[str]) -> str:
+    """The column asked for, or the only one."""
+    known = ", ".join(repr(known) for known in list(names)[:20]) + (", ..." * (len(names) > 20))
+    if name is None:
+        if len(names) != 1:
+            raise ValueError(f"column must be given, one of: {known}")
+        return names[0]
+    if list(names).count(name) != 1:
+        reason = "several columns have that name" if name in names else f"the columns are {known}"
+        raise ValueError(f"column must name one column, got {name!r}; {reason}")
+    return name
+
+
+def to_numpy(array: Any) -> Batch:
+    """An Arrow array as a NumPy array in which missing values are None (nan among floats)."""
+    types = needed("pyarrow", extra="collect").types
+    array = getattr(array, "storage", array)
+    if types.is_dictionary(array.type):
+        return _decoded(array)
+    if types.is_nested(array.type):
+        raise TypeError(f"the column must hold single values, got {array.type}")
+    exact = types.is_integer(array.type) or types.is_temporal(array.type)
+    if types.is_null(array.type) or (array.null_count and exact):
+        column = np.empty(len(array), dtype=object)
+        column[:] = array.to_pylist()  # a float could not hold every integer
+        return column
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _decoded(array: Any) -> Batch:
+    """The values of an array of categories; what its indices or its dictionary miss is None."""
+    values = to_numpy(array.dictionary)
+    if array.indices.null_count:
+        values = np.concatenate([values.astype(object), np.array([None])])
+    wide = array.indices.cast("int64")  # a type that is full has no room for one more
+    return np.asarray(values[wide.fill_null(len(values) - 1).to_numpy()])
+
+
+def _pieces(parts: Iterable[Any], rows: int) -> Iterator[Batch]:
+    """Arrow arrays of any length, cut to at most ``rows`` rows."""
+    for part in parts:
+        for start in range(0, len(part), rows):
+            yield to_numpy(part.slice(start, rows))
+
+
+def _parquet() -> Any:
+    return needed("pyarrow.parquet", extra="collect")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What goes wrong while reading names the file."""
+    pyarrow = needed("pyarrow", extra="collect")
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{str(path)!r} cannot be read: {error}") from error

@@ -9,24 +9,87 @@ thorough one. An engine therefore needs two verbs, and a new engine is one file 
 The privacy logic (``step``) knows no engine. Every call of it draws its own key from the operating
 system, so no two batches, threads or machines share random words.
 
->>> import shuffledp as sdp
 >>> from shuffledp.collecting.histogram import HistogramProtocol
 >>> pets = HistogramProtocol(["cat", "dog"], epsilon=1.0, delta=1e-6, n=2000)
->>> collect(pets, ["cat", "dog"] * 1000).n
+>>> collect(pets, ["cat", "dog"] * 1000, engine=EmbeddedEngine(threads=2, rows=300)).n
 2000
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp.shuffling._contract import Collectable, rows_per_batch
-from shuffledp.shuffling._partial import Partial, Step, Tally, counted
+from shuffledp import _validate
+from shuffledp._progress import Progress
+from shuffledp.errors import DomainError
+from shuffledp.shuffling._batches import (
+    Collectable,
+    attempt,
+    available_cores,
+    both_rejected,
+    parallel_map,
+    rows_per_batch,
+)
+from shuffledp.shuffling.columns import ROWS, open_column
 from shuffledp.shuffling.permutation import check_enough
+
+Tally = npt.NDArray[np.int64]
+Step = Callable[[npt.NDArray[Any]], Tally]
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """What is known after some batches: the tally of ``n`` rows, or what was rejected of them.
+
+    Partial results add up in any order, which is all that an engine has to do with them.
+
+    >>> (Partial(np.array([1, 2]), 3) + Partial(np.array([0, 1]), 1)).tally
+    array([1, 3])
+    """
+
+    tally: Tally | None = None
+    n: int = 0
+    rejected: DomainError | None = None
+    note: str = ""
+
+    def __add__(self, other: Partial) -> Partial:
+        return Partial(
+            _sum(self.tally, other.tally, np.add),
+            self.n + other.n,
+            _sum(self.rejected, other.rejected, both_rejected),
+            self.note or other.note,
+        )
+
+    def checked(self) -> Partial:
+        """Itself, unless some value was rejected: then the error that counts all of them."""
+        if self.rejected is None:
+            return self
+        told = self.rejected
+        error = DomainError(self.n, told.missing, told.outside, told.examples)
+        if self.note:
+            error.add_note(self.note)
+        raise error
+
+
+def _sum(first: Any, second: Any, plus: Callable[[Any, Any], Any]) -> Any:
+    if first is None or second is None:
+        return second if first is None else first
+    return plus(first, second)
+
+
+def counted(step: Step, batch: npt.NDArray[Any], first_row: int) -> Partial:
+    """The tally of one batch, whose first row has the number ``first_row``."""
+    done = attempt(step, batch, first_row)
+    if isinstance(done, DomainError):
+        return Partial(None, len(batch), done)
+    return Partial(done, len(batch))
 
 
 class Engine(ABC):
@@ -44,6 +107,43 @@ class Engine(ABC):
         another release."""
 
 
+@dataclass(frozen=True)
+class EmbeddedEngine(Engine):
+    """The default: one process that streams, with a few batches per thread in memory.
+
+    Attributes:
+        threads: how many; None for one per core.
+        rows: of a batch.
+    """
+
+    threads: int | None = None
+    rows: int = ROWS
+
+    def __post_init__(self) -> None:
+        _validate.count("rows", self.rows)
+        if self.threads is not None:
+            _validate.count("threads", self.threads, most=4096)
+
+    def map_batches(
+        self, step: Step, data: Any, column: str | None, *, text: bool = False
+    ) -> Generator[Partial]:
+        """A partial result for every batch, in order, while a progress line runs."""
+        source = open_column(data, column, text=text, rows=self.rows)
+        with Progress(source.length) as progress:
+            for done in parallel_map(
+                lambda item: counted(step, *item),
+                source.numbered(),
+                threads=self.threads or available_cores(),
+            ):
+                progress.advance(done.n)
+                yield done
+
+    def merge(self, partials: Generator[Partial]) -> Partial:
+        """Their sum."""
+        with closing(partials):  # ends the progress line, also with Ctrl-C
+            return sum(partials, start=Partial())
+
+
 def collect(
     protocol: Collectable,
     data: Any,
@@ -55,7 +155,7 @@ def collect(
 ) -> Any:
     """Randomize, shuffle (by counting) and analyze a column: the protocol's result.
 
-    ``data`` is a file, frame or array (``io.columns.open_column``), or what the engine reads besides.
+    ``data`` is a file, frame or array (``columns.open_column``), or what the engine reads besides.
     Refuses fewer than ``minimum`` rows. ``assumptions`` go to the protocol's ``analyze``.
     """
     done = tallied(protocol, data, column, engine)
@@ -67,13 +167,10 @@ def tallied(
     protocol: Collectable, data: Any, column: str | None = None, engine: Engine | None = None
 ) -> Partial:
     """The tally of fresh reports of a column, and their number."""
-    if engine is None:
-        from shuffledp.shuffling.embedded import EmbeddedEngine
-
-        engine = EmbeddedEngine()
+    used = EmbeddedEngine() if engine is None else engine
     step = RandomizeAndCount(protocol)
-    partials = engine.map_batches(step, data, column, text=protocol.reads_text)
-    return engine.merge(partials).checked()
+    partials = used.map_batches(step, data, column, text=protocol.reads_text)
+    return used.merge(partials).checked()
 
 
 class RandomizeAndCount:

@@ -36,20 +36,33 @@ from shuffledp import _validate
 from shuffledp._files import partial_folder
 from shuffledp._progress import Progress
 from shuffledp._randomness.words import source
-from shuffledp.errors import MixedReportsError, ReportFileError
-from shuffledp.shuffling._contract import Collectable, rows_per_batch
+from shuffledp.errors import DomainError, MixedReportsError, ReportFileError
+from shuffledp.shuffling._batches import (
+    Collectable,
+    attempt,
+    available_cores,
+    bytes_per_report,
+    parallel_map,
+    rows_per_batch,
+)
 from shuffledp.shuffling._external import shuffled_batches
-from shuffledp.shuffling._header import Header, differences
-from shuffledp.shuffling._parallel import available_cores, parallel_map
-from shuffledp.shuffling._rejected import Rejected, attempt
 from shuffledp.shuffling.columns import open_column
-from shuffledp.shuffling.files import ReportWriter, StoredReports, create_reports, open_reports
+from shuffledp.shuffling.engine import Partial
 from shuffledp.shuffling.permutation import check_enough
+from shuffledp.shuffling.report_files import (
+    Header,
+    ReportWriter,
+    StoredReports,
+    create_reports,
+    differences,
+    open_reports,
+)
 
 PathLike = str | os.PathLike[str]
 
 BYTES_IN_MEMORY = 1 << 27
 """Of keys and reports that the shuffler permutes at once; sorting needs about twice as much."""
+_KEY_BYTES = 8
 
 
 def randomize_file(
@@ -71,19 +84,17 @@ def randomize_file(
     def randomized(batch: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.asarray(protocol.randomize(batch, rng=rng))
 
-    def reports(item: tuple[npt.NDArray[Any], int]) -> tuple[int, npt.NDArray[Any] | Rejected]:
+    def reports(item: tuple[npt.NDArray[Any], int]) -> tuple[int, npt.NDArray[Any] | DomainError]:
         return len(item[0]), attempt(randomized, *item)
 
-    rejected: list[Rejected] = []
+    so_far = Partial()
     with Progress(values.length) as progress, _created(protocol, output) as writer:
         for rows, done in parallel_map(reports, values.numbered(), threads=threads):
             progress.advance(rows)
-            if isinstance(done, Rejected):
-                rejected.append(done)
-            elif not rejected:
+            so_far += Partial(None, rows, done if isinstance(done, DomainError) else None)
+            if not isinstance(done, DomainError) and so_far.rejected is None:
                 writer.write(done)
-        if rejected:  # read to the end first, so that the error counts all of them
-            raise sum(rejected[1:], start=rejected[0]).error(progress.done)
+        so_far.checked()  # at the end only, so that the error counts all of them
     return writer.n
 
 
@@ -121,7 +132,7 @@ def shuffle_files(
     old = stored[0].header
     header = Header.new("shuffled", old.protocol, old.dtype, old.shape)
     room = _validate.count("bytes_in_memory", bytes_in_memory, least=1)
-    rows = max(1, room // (8 + old.dtype.itemsize * int(np.prod(old.shape, dtype=np.int64))))
+    rows = max(1, room // (_KEY_BYTES + bytes_per_report(old.dtype, old.shape)))
     with (
         Progress(n, what="reports") as progress,
         create_reports(output, header) as writer,

@@ -24,21 +24,20 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp._extras import needed
 from shuffledp._randomness.words import source
-from shuffledp.shuffling import _report_arrays as report_arrays
-from shuffledp.shuffling._arrow import chosen, to_numpy
-from shuffledp.shuffling._contract import Collectable
-from shuffledp.shuffling._extras import needed
-from shuffledp.shuffling._partial import Partial, Step, Tally, counted
-from shuffledp.shuffling._rejected import Rejected, attempt
-from shuffledp.shuffling.engine import Engine
+from shuffledp.errors import DomainError
+from shuffledp.shuffling._batches import Collectable, attempt
+from shuffledp.shuffling.columns import chosen, to_numpy
+from shuffledp.shuffling.engine import Engine, Partial, Step, Tally, counted
 from shuffledp.shuffling.permutation import check_enough
+from shuffledp.shuffling.report_files import from_binary, to_binary
 
 JAVA = "Apache Spark needs Java 17 or later: install it, or set JAVA_HOME to where it is"
 
@@ -121,11 +120,8 @@ def _stored(frame: Any) -> Any:
 def _rejected(frame: Any) -> Partial:
     """What the tasks rejected."""
     told = frame.where("rejected is not null").select("rejected").collect()
-    total = sum((pickle.loads(bytes(row[0])) for row in told), start=Partial())
-    if total.rejected is None:
-        return total
     note = "Rows are numbered within a task's part of the column: Spark keeps no order of rows."
-    return replace(total, rejected=replace(total.rejected, note=note))
+    return sum((pickle.loads(bytes(row[0])) for row in told), start=Partial(note=note))
 
 
 def _as_frame(session: Any, data: Any, text: bool) -> Any:
@@ -180,7 +176,7 @@ class _CountBytes:
     def decoded(self, array: Any) -> npt.NDArray[Any]:
         """Bytes as reports."""
         kind = self.protocol.report_dtype.newbyteorder("<")
-        return report_arrays.from_binary(array, kind, self.protocol.report_shape)
+        return from_binary(array, kind, self.protocol.report_shape)
 
 
 class _KeyedReports:
@@ -195,12 +191,12 @@ class _KeyedReports:
             values = to_numpy(batch.column(0))
             reports = attempt(self.protocol.randomize, values, first_row)
             first_row += len(values)
-            if isinstance(reports, Rejected):
+            if isinstance(reports, DomainError):
                 refusal = pickle.dumps(Partial(None, len(values), reports))
                 yield _record_batch(_REPORT_SCHEMA, [None], [None], [None], [refusal])
             else:
                 keys = [words.draw(len(values)).view(np.int64) for _ in _KEYS]
-                binary = report_arrays.to_binary(np.asarray(reports))
+                binary = to_binary(np.asarray(reports))
                 yield _record_batch(_REPORT_SCHEMA, binary, *keys, _nothing(len(values)))
 
 

@@ -100,7 +100,7 @@ def train(data: str, as_json: bool, **given: Any) -> None:
 
 
 def _trained(data: str, given: Given) -> ShuffledTrainer:
-    from shuffledp.shuffling._extras import needed
+    from shuffledp._extras import needed
 
     torch = needed("torch", extra="learn")
     from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count

@@ -23,26 +23,123 @@ who computes it anew can write any reports, as any dishonest client can.
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp import _json
+from shuffledp._extras import needed
 from shuffledp._files import atomic_file
-from shuffledp.errors import DamagedReportsError, ReportFileError
-from shuffledp.shuffling import _report_arrays as report_arrays
-from shuffledp.shuffling._contract import rows_per_batch
-from shuffledp.shuffling._extras import needed
-from shuffledp.shuffling._header import Header
+from shuffledp.errors import DamagedReportsError, ReportFileError, UnknownVersionError, short
+from shuffledp.shuffling._batches import bytes_per_report, rows_per_batch
 
+VERSION = 1
+FORMAT = "shuffledp reports"
+STAGES = ("randomized", "shuffled")
 COLUMN = "report"
 _HEADER, _REPORTS, _CHECKSUM = "shuffledp.header", "shuffledp.reports", "shuffledp.checksum"
+_MOST_BYTES = 2**31 - 1
+"""Of one report: what Arrow can hold in one value."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The self-description of a report file.
+
+    Attributes:
+        stage: "randomized" (in the senders' order) or "shuffled".
+        protocol: the protocol's ``to_dict()``.
+        dtype, shape: of one report, the least significant byte first.
+        batch: a random name, so that the same reports are not taken twice.
+    """
+
+    stage: str
+    protocol: dict[str, Any]
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    batch: str
+
+    @classmethod
+    def new(
+        cls, stage: str, protocol: dict[str, Any], dtype: np.dtype[Any], shape: tuple[int, ...]
+    ) -> Self:
+        """A header for a new batch."""
+        as_read = json.loads(_json.canonical(protocol))  # tuples become lists, as they do in files
+        return cls(stage, as_read, dtype.newbyteorder("<"), shape, secrets.token_hex(16))
+
+    def to_json(self) -> str:
+        """One text for equal headers."""
+        return _json.canonical(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "stage": self.stage,
+                "protocol": self.protocol,
+                "dtype": self.dtype.str,
+                "shape": self.shape,
+                "batch": self.batch,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str, path: str | os.PathLike[str]) -> Self:
+        """The header of the file ``path``."""
+        name = os.fspath(path)
+        try:
+            entries = json.loads(text)
+            if entries["format"] != FORMAT:
+                raise ValueError(f"format {entries['format']!r}")
+            version = entries["version"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedReportsError(f"{name!r} has a damaged header: {error}") from error
+        if version != VERSION:
+            raise UnknownVersionError(
+                f"{name!r} has version {version!r} of the report format; this release of shuffledp "
+                f"reads version {VERSION}"
+            )
+        try:
+            return cls._checked(entries)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedReportsError(f"{name!r} has a damaged header: {error}") from error
+
+    @classmethod
+    def _checked(cls, entries: dict[str, Any]) -> Self:
+        stage, protocol, batch = entries["stage"], entries["protocol"], entries["batch"]
+        dtype, shape = np.dtype(entries["dtype"]), tuple(entries["shape"])
+        if stage not in STAGES or not isinstance(protocol, dict) or not isinstance(batch, str):
+            raise ValueError("stage, protocol or batch is not what it should be")
+        if dtype.kind not in "iufb" or not all(isinstance(s, int) and s >= 1 for s in shape):
+            raise ValueError(f"reports cannot have dtype {dtype} and shape {shape}")
+        if bytes_per_report(dtype, shape) > _MOST_BYTES:
+            raise ValueError(f"reports of shape {shape} are too large")
+        return cls(stage, protocol, dtype.newbyteorder("<"), shape, batch)
+
+    def describes(self, other: Header) -> bool:
+        """Whether the reports of both are of the same protocol with the same parameters."""
+        same = (self.dtype, self.shape) == (other.dtype, other.shape)
+        # As texts: Python takes True for 1, and 1 for 1.0.
+        return same and _json.canonical(self.protocol) == _json.canonical(other.protocol)
+
+
+def differences(first: dict[str, Any], second: dict[str, Any]) -> str:
+    """The parameters in which two protocols differ, in words.
+
+    >>> differences({"n": 1, "epsilon": 1.0}, {"n": 2, "epsilon": 1.0})
+    'n is 1 and 2'
+    """
+    texts = [{key: _json.canonical(value) for key, value in d.items()} for d in (first, second)]
+    names = [key for key in first | second if texts[0].get(key) != texts[1].get(key)]
+    told = [f"{k} is {short(first.get(k))} and {short(second.get(k))}" for k in names[:3]]
+    return "; ".join(told) or "the type of their reports"
 
 
 class Checksum:
@@ -88,7 +185,7 @@ class ReportWriter:
         plain = np.ascontiguousarray(reports, dtype=self._header.dtype)
         self._checksum.update(plain)
         pyarrow = needed("pyarrow", extra="collect")
-        column = report_arrays.to_arrow(plain)
+        column = to_arrow(plain)
         self._writer.write_batch(pyarrow.record_batch([column], schema=self._writer.schema))
 
     def finish(self) -> None:
@@ -102,7 +199,7 @@ def create_reports(path: str | os.PathLike[str], header: Header) -> Iterator[Rep
     """A writer of a report file that appears, whole, when the block ends without an error."""
     pyarrow = needed("pyarrow", extra="collect")
     parquet = needed("pyarrow.parquet", extra="collect")
-    kind = report_arrays.arrow_type(header.dtype, header.shape)
+    kind = _arrow_type(header.dtype, header.shape)
     field = pyarrow.field(COLUMN, kind, nullable=False)
     schema = pyarrow.schema([field], metadata={_HEADER: header.to_json()})
     # A file of Python's: its errors (no space left, say) keep their number and their text.
@@ -152,9 +249,7 @@ class StoredReports:
                 raise DamagedReportsError(f"{str(self.path)!r} has no column {COLUMN!r}")
             for batch in file.iter_batches(batch_size=rows, columns=[COLUMN]):
                 try:
-                    yield report_arrays.from_arrow(
-                        batch.column(0), self.header.dtype, self.header.shape
-                    )
+                    yield from_arrow(batch.column(0), self.header.dtype, self.header.shape)
                 except ValueError as error:
                     raise DamagedReportsError(f"{str(self.path)!r}: {error}") from error
 
@@ -189,3 +284,51 @@ def _opened(path: Path) -> Iterator[Any]:
         raise DamagedReportsError(
             f"{str(path)!r} is damaged or no Parquet file: {error}"
         ) from error
+
+
+def _arrow_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    """The Arrow type of a report."""
+    pyarrow = needed("pyarrow", extra="collect")
+    if not shape and dtype.kind != "b":
+        return pyarrow.from_numpy_dtype(dtype)
+    return pyarrow.binary(bytes_per_report(dtype, shape))
+
+
+def to_arrow(reports: npt.NDArray[Any]) -> Any:
+    """Contiguous reports, without a copy."""
+    pyarrow = needed("pyarrow", extra="collect")
+    kind = _arrow_type(reports.dtype, reports.shape[1:])
+    data = pyarrow.py_buffer(reports)
+    return pyarrow.Array.from_buffers(kind, len(reports), [None, data])
+
+
+def from_arrow(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Reports of an Arrow array; ValueError where one is missing or of another type."""
+    wanted = _arrow_type(dtype, shape)
+    if array.type != wanted:
+        raise ValueError(f"reports must be of type {wanted}, got {array.type}")
+    return _rows(array, dtype, shape)
+
+
+def to_binary(reports: npt.NDArray[Any]) -> Any:
+    """Reports as bytes, the least significant one first, in an Arrow array of any width."""
+    plain = np.ascontiguousarray(reports, dtype=reports.dtype.newbyteorder("<"))
+    size = bytes_per_report(plain.dtype, plain.shape[1:])
+    pyarrow = needed("pyarrow", extra="collect")
+    fixed = [None, pyarrow.py_buffer(plain)]
+    return pyarrow.Array.from_buffers(pyarrow.binary(size), len(plain), fixed).cast("binary")
+
+
+def from_binary(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Reports of an Arrow array of bytes; ValueError where one is missing or of another width."""
+    binary = needed("pyarrow", extra="collect").binary
+    return _rows(array.cast(binary(bytes_per_report(dtype, shape))), dtype, shape)
+
+
+def _rows(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    if array.null_count:
+        raise ValueError(f"{array.null_count} reports are missing")
+    data = np.frombuffer(array.buffers()[1] or b"", dtype=np.uint8)
+    size = bytes_per_report(dtype, shape)
+    part = data[array.offset * size : (array.offset + len(array)) * size]
+    return part.view(dtype).reshape(len(array), *shape)

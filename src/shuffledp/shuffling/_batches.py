@@ -1,0 +1,116 @@
+"""Work on batches: what is asked of a protocol, how many reports at once, values that it rejects, threads.
+
+>>> list(parallel_map(abs, [-1, 2, -3], threads=2))
+[1, 2, 3]
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp.errors import DomainError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+BATCH_BYTES = 1 << 24
+BATCH_ROWS = 1 << 18
+
+
+class Collectable(Protocol):
+    """A protocol as the shuffler's side sees it: how clients randomize, how reports are counted.
+
+    ``shuffledp.collecting`` has such protocols; nothing here imports them. ``randomize`` raises a
+    DomainError for values that it rejects."""
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def report_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def reads_text(self) -> bool: ...
+
+    def randomize(self, column: Any, *, rng: np.random.Generator | None = None) -> Any: ...
+
+    def count(self, reports: Any) -> npt.NDArray[np.int64]: ...
+
+    def analyze(
+        self, reports: Any = None, *, tally: Any = None, n: int | None = None, **assumptions: Any
+    ) -> Any: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def bytes_per_report(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    """The width of a report."""
+    return dtype.itemsize * math.prod(shape)
+
+
+def rows_per_batch(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    """How many reports to hold at once: many, but not many wide ones.
+
+    >>> rows_per_batch(np.dtype(np.uint8), ()), rows_per_batch(np.dtype(np.uint8), (1024,))
+    (262144, 16384)
+    """
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // max(bytes_per_report(dtype, shape), 1)))
+
+
+def attempt(
+    function: Callable[[npt.NDArray[Any]], Result], batch: npt.NDArray[Any], first_row: int
+) -> Result | DomainError:
+    """``function(batch)``, or what it rejects, numbered by the rows of the whole column."""
+    try:
+        return function(batch)
+    except DomainError as error:
+        examples = [(first_row + int(row), value) for row, value in error.examples]
+        return DomainError(error.total, error.missing, error.outside, examples)
+
+
+def both_rejected(first: DomainError, second: DomainError) -> DomainError:
+    """One error that tells the story of two batches."""
+    examples = sorted(first.examples + second.examples, key=lambda example: example[0])
+    return DomainError(
+        first.total + second.total,
+        first.missing + second.missing,
+        first.outside + second.outside,
+        examples[: DomainError.MOST_EXAMPLES],
+    )
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def parallel_map(
+    function: Callable[[Item], Result], items: Iterable[Item], *, threads: int
+) -> Iterator[Result]:
+    """``map``, with at most ``2 threads`` items under way at any time, and results in order.
+
+    NumPy and the cipher let other threads run while they work on a batch, so threads are enough."""
+    if threads == 1:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) >= 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
