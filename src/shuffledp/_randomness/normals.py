@@ -14,33 +14,7 @@ standard normal variables, one per double, such that every double d and its vari
 except with probability 2^-200 per uniform variable (one and a half are drawn per double at most, for
 vectors of two and more). No double is larger than 2^5, and a vector is never zero.
 
-*Proof.* Relative errors, in units of u; second-order terms are covered by the rounding of the sums.
-
-1. ``_halves``. The ideal V is uniform on (0, 1/2): its digits are the word's leading 61, then those
-   of further words. They are read until what was read, as a whole number, is 2^53 at least (three more
-   words at most; they do not suffice with probability 2^(-61 - 64 - 64 - 11)). The digits not read are
-   worth at most 1, and the conversion of a word is off by 1; where two words are added the sum is off by
-   1 more, but then the digits not read are worth 2^-11 at most: 2.01 in all.
-2. ``_exponentials``. X = -log V or -log(1 - V), by a fair bit, is exponential. A relative change of V by
-   r changes X by r/log 2 at most: |dX/dV| V/X is 1/X <= 1/log 2 for the first; for the second it is
-   V/((1 - V) X) <= 1/log 2, since X/log 2 - V/(1 - V) vanishes at 0 and 1/2 and rises, then falls. So
-   V's error costs 2.01/log 2 < 2.9. As computed: V = M 2^-k with M in [1/2, 1), and X = k log 2 -
-   log(1 - D) with D = 1 - M; or X = -log(1 - D) with D = V. Next 32 D = J + W, J whole, W in [0, 1), all
-   exact, and
-
-       -log(1 - D) = log(32/(32 - J)) + 2 artanh(z),   z = W/(64 - 2 J - W) <= 1/33.
-
-   z is off by 2; artanh(z) = z + z^3/3 + ... + z^11/11 up to 10^-3, its powers from the third on are
-   below z/3000: with the last addition, 3.01. No term is negative, the logarithms are within 1, k log 2
-   within 1.4, two additions: at most 4.1. With V's part 7, and 3.5 + 1 = 4.5 for R.
-3. ``_sine_and_cosine``. The angle x = (pi/2) V in (0, pi/4) is off by 2.01 + 1 + 0.36 < 3.4 (pi is
-   rounded as well). That changes the sine by no more, and the cosine by x tan(x) < 0.79 as much. The
-   sine is x + x y (-1/6 + y/120 - ...) as far as x^15 (0.6 is left), y = x^2; the second part
-   is off by 6, and at most 0.12 of the sine: with the addition 0.6 + 0.72 + 1 < 2.4. The cosine is
-   sqrt(1 - sine^2): 2.4 of sine^2 <= 1/2, twice, and the roundings of 1/2 + 1/2 make 3.4 in a number
-   of at least 1/2, so 3.4 in its root, and 1 for the root. Sine: 5.8. Cosine: 2.7 + 4.4 = 7.1.
-4. A fair bit exchanges sine and cosine (the angle's octant), two more are the signs. The product with R
-   is rounded: 4.5 + 7.1 + 1 < 13 < 32. The rest is for safety.
+Proof, step by step: docs/proofs/normals.md.
 
 >>> from shuffledp._randomness.words import source
 >>> normals(2, 5, source()).shape

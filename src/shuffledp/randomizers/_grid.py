@@ -11,50 +11,8 @@ matrix. Where the noise is symmetric and falls off to both sides (it does in all
 ends have the largest total variation distance: laws of larger inputs are stochastically larger, and two
 of them cross once.
 
-**Theorem.** Let the noise fall off, f(0) >= f(1) >= ... >= f(m + pad), m = levels. For every a =
-alpha >= 1 the amplification variable X (``law.py``) of the ends (0, m) is above that of all other
-pairs in the convex order. (For noise on the line: literature.continuous.)
-
-*Proof.* Let o be the least weight of a report under any input, that of the farther end. All X have
-the mean 1 - a, so what is needed is F(x, x', t) = sum over reports of (f_x - a f_x' - t o)_+ <=
-F(0, m, t) for all t. By reflection let x <= x'. Write M = m/2, D = M + pad, d = |w - M| for a
-report w, T(k) = f(k) + f(k + 1) + ...; all reports with d >= D on one side are one report, the end,
-with the weights T. Note T(D + M) = f(m + pad). Other weights are f(d -+ ...) with o = f(d + M).
-f(u) >= f(v) wherever |u| <= |v|.
-
-t >= 0. Terms are positive only left of (x + x')/2. There f(w - x') and o(w) are at least f(w - x -
-m), so a term is at most that of the ends at the report w - x. Those with w - x <= -pad go to the
-ends' left end: their f(w - x) sum to T(pad) at most, and each alone costs a f_x' + t o >= (a + t)
-T(D + M), what the ends' term T(pad) - (a + t) T(D + M) costs. The right end's term is not positive.
-
-t = -s < 0. On {w, m - w}, which o does not tell apart, exchange x' for m - x' if x' < M, or x for m
-- x if x > M: both weights were larger on one side, now on different ones; the two terms' sum stays
-and the larger grows. So let y = x' - M and z = M - x be in [0, M]. Compare with *slots*, terms of
-the ends:
-
-(A) s >= a - 1. By equal means take G = sum (a f_x' - f_x - s o)_+ and the slots L(e) = (a f(e) - (1
-+ s) f(e + 2M))_+, the ends' right reports d = e + M. *Left reports 0 < d < M - y* go in pairs d +
-d' = M - y: a term is at most (A - (1 + s) S)_+ with A = a f(d + y), S = f(d + M), and with A >= A',
-S >= S' (for d <= d') (A - (1 + s) S)_+ + (A' - (1 + s) S')_+ <= (A - (1 + s) S')_+ + (A' - (1 + s)
-S)_+: the slots e = d' - M and d - M. *Slots -y <= e < pad* take the right report d = e + y, p = a
-f(e) - f(e + y + z) - s f(e + y + M), and the left one d = e + M, q = a f(e + M + y) - f(e + M - z)
-- s f(e + 2M). Each alone is at most L(e), and p + q = a f(e) - (1 + s) f(e + 2M) + [(a - s) f(e + M
-+ y) - f(e + M - z)] + [f(e + 2M) - f(e + y + z)], no bracket positive as a - s <= 1. *The end slot*
-a T(pad) - (1 + s) T(D + M) takes the right reports d >= pad + y, of which P are positive, N are
-not, the right end (positive or not) and the left end, Q = a T(D + y) - T(D - z) - s T(D + M). If Q
-<= 0: their a f(d - y) sum to a T(pad) at most, and each alone costs (1 + s) T(D + M). If Q > 0: T(D
-+ y) is the sum of f(d + M) over P and N, and T(D + M). For N, a f(d + M) <= a f(d - y), which was
-not used; for P, (a - s) f(d + M) <= f(d + z), which was paid; and a T(D + M) is at most a T(D - y)
-if the right end was not used, else T(D + z) + s T(D + M), which was paid; T(D - z) >= T(D + M).
-
-(B) s <= a - 1. Take F itself, = sum (f_x - a f_x' + s o)_+, and the slots (f(e) - (a - s) f(e +
-2M))_+, the ends' left reports d = e + M. *Right reports 0 < d < M - z* in pairs d + d' = M - z, as
-before: a term is at most f(d + z) - (a - s) f(d + M). *Slots -z <= e < pad* take the left report d
-= e + z, f(e) + s f(e + z + M) - a f(e + z + y), and the right one d = e + M, f(e + M + z) + s f(e +
-2M) - a f(e + M - y); alone and together they are at most the slot, as (1 + s) f(e + z + M) <= a f(e
-+ z + y). *The end slot* T(pad) - (a - s) T(D + M) takes the left reports d >= pad + z and the left
-end: their f(d - z) sum to T(pad) at most, each costs a f(d + y) - s f(d + M) >= (a - s) T(D + M).
-The right end's term is not positive, as T(D + z) + s T(D + M) <= a T(D - y). QED
+Where the noise falls off, f(0) >= f(1) >= ..., the amplification variable X of the two ends is above that
+of all other pairs in the convex order, for every alpha >= 1 (docs/proofs/noise-on-a-grid.md).
 """
 
 from __future__ import annotations

@@ -10,20 +10,8 @@ more than 8192 terms, a direction next to the edge might be inside at one place 
 its density would be neither of the two that are analysed.) It is also exactly symmetric: -g has the
 negative height.
 
-**Lemma.** Let g be the ideal normal vector of a drawn one (``_randomness.normals``), a the axis as
-doubles, t = |cap.threshold|. The side of the drawn vector is that of g for the exact direction of a,
-unless | <g, a>/(|g| |a|) - t | <= height_error(d). *Proof*, in units of u = 2^-53, L = ceil(log2 d):
-
-- 32 for the direction of g: |drawn - g| <= 32 u |g|, so the angle between them has at most this sine;
-- L + 1 for the height: each term is rounded once as a product and at most L times in the sums, so the
-  error is at most L + 1 units of sum |g_k a_k| <= |g| |a| (Cauchy and Schwarz);
-- (L + 1)/2 + 2 for the limit: the sum of squares, its root, the product with t <= 1;
-- (L + 3)/2 + 4 for |a|, which should be 1: squares of rounded quotients (3) in a sum (L) under a root;
-  the root, the product with the largest entry, the reciprocal, the product with the row.
-
-Together 2 L + 41; ``height_error`` is more than twice that, which covers products of errors. Underflow,
-and the least limit (it keeps a cap of exactly half the sphere apart from its antipode), move the
-threshold by less than 2^-800: drawn vectors are never shorter than 2^-128.
+**Lemma.** The side of a drawn vector is that of its ideal normal vector, unless the height of the latter is
+within ``height_error`` of the threshold (docs/proofs/privunit.md).
 
 ``direct`` composes directions of the cap from the height s = <v, axis> and a direction orthogonal
 to the axis. With w = (1 - s)/2, w_t its value at the threshold and y = log(w_t / w) >= 0, the density

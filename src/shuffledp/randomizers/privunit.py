@@ -11,57 +11,14 @@ so a report has the density c E inside the cap and c outside it. With M = E[<V, 
 mean is c (E - 1) M u =: m u, so radius/m times the report is unbiased, and its squared norm is
 always (radius/m)^2. The default cap has the largest m, hence the exact smallest variance.
 
-**Law.** For substitution neighbours and an adversary who knows everybody else's vector and sees the
-shuffled reports (``law.py`` has the formula for H_alpha). Everybody's report has a density of at least
-c everywhere: clones of density c. For two points whose caps overlap in a set of probability o the
-amplification variable X is (a = alpha)
-
-    E - a     on the own cap only, probability c (q - o);      E (1 - a)  on both,    c o;
-    1 - a E   on the other cap only, probability c (q - o);    1 - a      on neither, c (1 - 2 q + o);
-
-and 0 else. *Antipodal points are the worst pair, at every a.* Lowering o by h takes c h of mass from
-each of E (1 - a) and 1 - a, and adds it to each of E - a and 1 - a E. The sum of the two values is
-(E + 1)(1 - a) before and after, and the new ones enclose the old ones, since 1 - a E <= 1 - a,
-E (1 - a) <= E - a. So this is a mean-preserving spread, X increases in the convex order, and with it
-H_alpha = E[(X_1 + ... + X_n)_+]/n. The overlap is least, max(0, 2 q - 1), for u and -u. Vectors inside
-the ball send mixtures of u and -u; H_alpha is jointly convex in the two laws of the differing
-user, so mixtures are no worse, and clones of density c hide in mixtures as well. For q <= 1/2 this is
-the law of randomized response on k = 1/q symbols (k not whole): E - a (c q), 1 - a E (c q),
-1 - a (c (1 - 2 q)), 0; for q > 1/2 it is E - a, 1 - a E (c (1 - q) each), E (1 - a) (c (2 q - 1)), 0.
-
-**Which q is safe?** At a fixed E the law increases in the convex order in q up to 1/2, and decreases
-from there. With f convex, f(0) = 0 and S = f(E - a) + f(1 - a E): for q <= 1/2 the sign of
-d E[f(X)]/dq is that of S - (E + 1) f(1 - a) >= 0 (Jensen: E + 1 points, E - a, 1 - a E and E - 1
-zeros, have the mean 1 - a); for q >= 1/2 it is that of (E + 1) f(E (1 - a)) - E S <= 0 (1/E <= a <= E:
-masses at the two ends of an interval against masses of the same mean inside it; for other a the
-profile is trivial). So of an interval that holds q, the point nearest 1/2 is safe.
-
-**What is drawn is what is analysed** (``sampler="rejection"``, the default). The choice between cap and
-complement is exact: ``weight`` out of 2^64 words, rounded so that epsilon0 is never exceeded. Then
-directions are drawn from one finite law mu of doubles, the same for every input and every machine,
-until one falls on the right side of the computed cap. So a report has the density p/q' with respect to
-mu in the computed cap and (1 - p)/(1 - q') outside, where q' is the mu-probability of the computed cap;
-that the report is rounded to single precision is a post-processing. q' depends on the input. But it is
-close to q: a drawn direction comes with an exactly uniform one (the lemma of ``_randomness.normals``),
-and the two are on the same side unless the height of the second is within ``height_error`` of the
-threshold (the lemma of ``privunit_directions``). So |q'/q - 1| is at most the relative change of q as
-the threshold moves by that; the exceptions of the first lemma, below 2^-170, are less than a hundredth of
-``cap.error``. ``margin`` is a bound of both.
-
-*Inputs of different q'.* Let q- be the smallest q' of any input, c = (1 - p)/(1 - q-), c E- = p/q-. No
-cap is less dense than its complement: the odds of all q' agree up to a factor e^(4.1 margin), and
-margin <= epsilon0/8. So the density of every input's report (and of every mixture, as for vectors inside
-the ball) is between c and c E-: it is c (1 + (E- - 1) f) with 0 <= f <= 1; its integral is 1, so that of f
-is q-. Let every report carry a uniform tag: with the density c (1 + (E- - 1) 1[tag < f]) it is the report
-as soon as the tag is dropped. These tagged reports are two-valued on sets of the one probability q-,
-with clones of density c. So the mean-preserving spread above applies, whatever the geometry: no pair is
-worse than two sets of the least overlap, the antipodal law of (q-, E-). E- <= e^epsilon0 by the choice
-of ``weight``; lowering E at a fixed q mixes uniform reports in, a post-processing of each report; and of
-an interval that holds q- the point nearest 1/2 is safe.
-
-*What this rests on*: words that are independent and uniform, doubles that are added, multiplied, divided
-and rooted as IEEE 754 says, and ``cap.error``. Everybody must use the same cap. The running time
-depends on the side that was drawn: do not publish it.
+**Law.** Everybody's report has a density of at least c everywhere: clones of density c. Antipodal points are
+the worst pair at every alpha, by a mean-preserving spread, and of an interval that holds q the point nearest
+1/2 is safe. **What is drawn is what is analysed** (``sampler="rejection"``, the default): the choice between
+cap and complement is exact, ``weight`` out of 2^64 words; directions come from one finite law of doubles, the
+same for every input and machine, and the probability of the computed cap is within ``margin`` of q, which
+the law includes. Proofs: docs/proofs/privunit.md. *What they rest on*: words that are independent and uniform,
+doubles that are added, multiplied, divided and rooted as IEEE 754 says, and ``cap.error``. Everybody must
+use the same cap. The running time depends on the side that was drawn: do not publish it.
 
 With ``sampler="direct"`` the report is composed from u in floating point: one or two directions per
 report at any epsilon0, but the last bits of the doubles may depend on u in ways that no analysis here
