@@ -8,6 +8,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._ends import upper as answers
+from shuffledp.facts import Matrix
 
 pytestmark = pytest.mark.quick
 
@@ -56,7 +57,7 @@ def test_the_blanket_of_a_matrix_with_zeros_is_above_each_of_its_laws(seed: int)
     weights = rng.random((5, 5))
     weights[rng.integers(5, size=3), rng.integers(5, size=3)] = 0.0
     matrix = weights / weights.sum(axis=1, keepdims=True)
-    profile = FiniteBlanketProfile(sdp.FiniteRandomizer(matrix), 1000)
+    profile = FiniteBlanketProfile(Matrix(matrix), 1000)
     assert len(profile.laws) > 16
     epsilon = np.array([0.3])
     upper = profile.upper(epsilon, 1e-3)
