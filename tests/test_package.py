@@ -1,5 +1,6 @@
 """The package itself: what it exports, and that importing it is cheap."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import shuffledp as sdp
 
 ROOT = Path(sdp.__file__).parent
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 pytestmark = pytest.mark.quick
 
 
@@ -56,3 +58,52 @@ def test_the_accountant_never_asks_what_a_randomizer_is() -> None:
         text = path.read_text(encoding="utf-8")
         assert "shuffledp.randomizers" not in text, path
         assert "getattr(randomizer" not in text, path
+
+
+def test_a_module_without_an_underscore_is_the_home_of_a_public_or_documented_name() -> None:
+    """Programs (the command line and the papers) are no library: nothing in them is for import."""
+    lists = [*ROOT.rglob("*.pyi"), *ROOT.rglob("__init__.py"), *DOCS.rglob("*.md")]
+    known = "\n".join(page.read_text(encoding="utf-8") for page in lists)
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        private = any(part.startswith("_") for part in parts)
+        if not private and parts[0] not in ("cli", "papers"):
+            assert ".".join(("shuffledp", *parts)) in known, path
+
+
+def imports(path: Path, *, lazy: bool) -> set[str]:
+    """The rooms of the package that a file imports, at the top or inside functions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = ast.walk(tree) if lazy else iter(tree.body)
+    named = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.split(".")[1] for name in named if name.startswith("shuffledp.")}
+
+
+ROOMS = (
+    ("errors", "_lazy", "_json", "_files", "_progress", "_digits", "_validate", "bound", "_extras"),
+    ("_certified", "facts"),
+    ("_randomness", "noise"),
+    ("accounting", "randomizers", "shuffling"),
+    ("interop", "literature", "collecting", "learning"),
+    ("papers",),
+    ("cli",),
+)
+CONVENIENT = {
+    "plotting",
+    "interop",
+}  # .plot() and .to_dp_accounting() load them when they are called
+
+
+def test_arrows_point_down_only() -> None:
+    level = {room: i for i, rooms in enumerate(ROOMS) for room in rooms} | {"plotting": 5}
+    for path in sorted(ROOT.rglob("*.py")):
+        room = path.relative_to(ROOT).with_suffix("").parts[0]
+        if room in ("__init__", "__main__"):
+            continue
+        above = {other for other in imports(path, lazy=True) if level[other] >= level[room]} - {
+            room
+        }
+        if room == "plotting":
+            above -= {"papers"}
+        assert not above - CONVENIENT, f"{path.relative_to(ROOT)} imports {above}"
+        assert not above & imports(path, lazy=False), f"{path.relative_to(ROOT)} imports {above}"

@@ -57,6 +57,9 @@ from shuffledp.literature.compare import (
     Comparison as Comparison,
     compare as compare,
 )
+from shuffledp.noise import (
+    facts_of_noise as facts_of_noise,
+)
 from shuffledp.randomizers.frequency import (
     FrequencyRandomizer as FrequencyRandomizer,
 )

@@ -15,7 +15,7 @@ every number that follows from it false.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -289,38 +289,6 @@ class Facts:
         """Of a randomizer with finitely many inputs and reports (rows sum to one)."""
         known = matrix if isinstance(matrix, Matrix) else Matrix(matrix)
         return cls(enclosed(known.epsilon0), matrix=known)
-
-    @classmethod
-    def of_noise(
-        cls,
-        log_density: Callable[[npt.NDArray[np.float64]], Any],
-        tail: Callable[[npt.NDArray[np.float64]], Any],
-        *,
-        epsilon0: float = math.inf,
-        error: float = 1e-13,
-    ) -> Facts:
-        """Of x + noise for x in [0, 1], the noise having a symmetric and log-concave density on the line.
-
-        Other intervals: scale them. What is stated, and must be true:
-
-        Args:
-            log_density: distances t >= 0 -> log f(t), off by at most error (1 + |log f|); concave, falling.
-            tail: distances t >= 0 -> the probability of noise >= t, off by at most a factor 1 +- error.
-            epsilon0: the largest log-ratio f(w)/f(w - 1) of all w, if it is bounded.
-            error: see above.
-
-        >>> scale = 0.5
-        >>> logistic = Facts.of_noise(
-        ...     log_density=lambda t: -t / scale - 2 * np.log1p(np.exp(-t / scale)) - math.log(scale),
-        ...     tail=lambda t: 1 / (1 + np.exp(t / scale)),
-        ...     epsilon0=1 / scale,
-        ... )
-        >>> len(logistic.above), len(logistic.concrete)
-        (1, 2)
-        """
-        from shuffledp._noise import facts_of_noise
-
-        return facts_of_noise(log_density, tail, epsilon0, error)
 
     def __repr__(self) -> str:
         known = {

@@ -12,6 +12,7 @@ from oracles import brute
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._witnesses import witness
 from shuffledp.facts import AmplificationLaw, Facts, Matrix, Response
+from shuffledp.noise import facts_of_noise
 
 ALPHAS = [Fraction(a, 8) for a in (8, 9, 11, 14, 20, 32)]
 MATRICES = brute.random_matrices(6, seed=11)
@@ -80,18 +81,18 @@ def noises() -> dict[str, tuple[Facts, object]]:
     erfc = np.vectorize(math.erfc)
     return {
         "laplace": (
-            Facts.of_noise(lambda t: -t - log(2.0), lambda t: 0.5 * np.exp(-t), epsilon0=1.0),
+            facts_of_noise(lambda t: -t - log(2.0), lambda t: 0.5 * np.exp(-t), epsilon0=1.0),
             lambda t: 0.5 * np.exp(-np.abs(t)),
         ),
         "gaussian": (
-            Facts.of_noise(
+            facts_of_noise(
                 lambda t: -0.5 * t * t - 0.5 * log(2.0 * math.pi),
                 lambda t: 0.5 * erfc(t / math.sqrt(2.0)),
             ),
             lambda t: np.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi),
         ),
         "logistic": (
-            Facts.of_noise(
+            facts_of_noise(
                 lambda t: -t - 2.0 * np.log1p(np.exp(-t)),
                 lambda t: 1.0 / (1.0 + np.exp(t)),
                 epsilon0=1.0,
@@ -131,7 +132,7 @@ def test_noise_encloses_one_and_two_users_by_quadrature(name: str) -> None:
 def test_noise_agrees_with_the_noise_of_the_literature() -> None:
     from shuffledp.literature.continuous import laplace_pair
 
-    facts = Facts.of_noise(lambda t: -2.0 * t, lambda t: 0.5 * np.exp(-2.0 * t), epsilon0=2.0)
+    facts = facts_of_noise(lambda t: -2.0 * t, lambda t: 0.5 * np.exp(-2.0 * t), epsilon0=2.0)
     at = np.array([sdp.Shuffled(facts, n=10_000).upper_epsilon(delta=1e-6)])
     pair = laplace_pair(2.0, 10_000)
     assert 0.99e-6 < float(pair.support(at, 1e-4).value[0]) <= 1e-6
@@ -217,13 +218,13 @@ LAW = AmplificationLaw((0.6, 0.4), (0.4, 0.6), (0.4, 0.4))
         (lambda: Facts(-1.0), "epsilon0 must be in"),
         (lambda: Facts(1.0, delta0=2.0), "delta0 must be in"),
         (lambda: Facts.of_matrix([[0.5, 0.4], [0.5, 0.5]]), "rows must sum to 1"),
-        (lambda: Facts.of_noise(lambda t: -t, lambda t: np.exp(-t)), r"tail\(0\) must be 1/2"),
+        (lambda: facts_of_noise(lambda t: -t, lambda t: np.exp(-t)), r"tail\(0\) must be 1/2"),
         (
-            lambda: Facts.of_noise(lambda t: -t - log(2.0), lambda t: 0.5 * np.exp(-1.1 * t)),
+            lambda: facts_of_noise(lambda t: -t - log(2.0), lambda t: 0.5 * np.exp(-1.1 * t)),
             "they do not agree",
         ),
         (
-            lambda: Facts.of_noise(
+            lambda: facts_of_noise(
                 lambda t: -2.0 * np.log1p(t) - log(2.0), lambda t: 0.5 / (1.0 + t)
             ),
             "must be concave",

@@ -46,8 +46,28 @@ _HALVINGS = 60
 _PLAUSIBLE = 1e-6  # relative: what checks of the given functions let pass
 
 
-def facts_of_noise(log_density: Function, tail: Function, epsilon0: float, error: float) -> Facts:
-    """See Facts.of_noise."""
+def facts_of_noise(
+    log_density: Function, tail: Function, *, epsilon0: float = math.inf, error: float = 1e-13
+) -> Facts:
+    """Of x + noise for x in [0, 1], the noise having a symmetric and log-concave density f on the line.
+
+    Other intervals: scale them. What is stated, and must be true:
+
+    Args:
+        log_density: distances t >= 0 -> log f(t), off by at most error (1 + |log f|); concave, falling.
+        tail: distances t >= 0 -> the probability of noise >= t, off by at most a factor 1 +- error.
+        epsilon0: the largest log-ratio f(w)/f(w - 1) of all w, if it is bounded.
+        error: see above.
+
+    >>> scale = 0.5
+    >>> logistic = facts_of_noise(
+    ...     log_density=lambda t: -t / scale - 2 * np.log1p(np.exp(-t / scale)) - math.log(scale),
+    ...     tail=lambda t: 1 / (1 + np.exp(t / scale)),
+    ...     epsilon0=1 / scale,
+    ... )
+    >>> len(logistic.above), len(logistic.concrete)
+    (1, 2)
+    """
     if not 0.0 <= error <= 1e-6:
         raise ValueError(f"error must be in [0, 1e-6], got {error!r}")
     most = math.inf if epsilon0 == math.inf else _validate.epsilon0(epsilon0)
