@@ -11,11 +11,13 @@ from click import Context
 
 import shuffledp as sdp
 from shuffledp.cli.main import cli
-from shuffledp.papers.balle_2019 import as_published as balle_2019
-from shuffledp.papers.biswas_2022 import as_published as biswas_2022
-from shuffledp.papers.girgis_2021 import as_published as girgis_2021
-from shuffledp.papers.koskela_2021 import as_published as koskela_2021
-from shuffledp.papers.koskela_2023 import as_published as koskela_2023
+from shuffledp.literature.as_published import (
+    balle_2019 as balle_2019,
+    biswas_2022 as biswas_2022,
+    girgis_2021 as girgis_2021,
+    koskela_2021 as koskela_2021,
+    koskela_2023 as koskela_2023,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

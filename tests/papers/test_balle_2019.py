@@ -7,8 +7,8 @@ import pytest
 
 from oracles.golden import Golden, entries
 from response import krr_witnesses
+from shuffledp.literature.as_published.balle_2019 import bennett_krr_delta_as_published
 from shuffledp.literature.concentration import KaryBlanket, bennett_delta
-from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 
 pytestmark = pytest.mark.quick
 

@@ -9,7 +9,7 @@ import pytest
 from oracles.brute import k_ary, shuffled_pairs, worst
 from oracles.golden import Golden, entries
 from response import krr_witnesses
-from shuffledp.papers.biswas_2022.as_published import (
+from shuffledp.literature.as_published.biswas_2022 import (
     one_bin_delta_as_published,
     one_bin_deltas_with_the_right_loss_as_published,
 )

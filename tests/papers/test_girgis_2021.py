@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oracles.brute import cohort_law, k_ary
-from shuffledp.papers.girgis_2021.as_published import count_law_as_published
+from shuffledp.literature.as_published.girgis_2021 import count_law_as_published
 
 pytestmark = pytest.mark.quick
 

@@ -7,7 +7,10 @@ import pytest
 
 from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary
-from shuffledp.papers.koskela_2021.as_published import clones_as_published, marginals_as_published
+from shuffledp.literature.as_published.koskela_2021 import (
+    clones_as_published,
+    marginals_as_published,
+)
 
 pytestmark = pytest.mark.quick
 

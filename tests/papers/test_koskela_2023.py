@@ -15,7 +15,7 @@ from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import strong_adversary, strong_clones
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.literature._solve import smallest_below
-from shuffledp.papers.koskela_2023.as_published import (
+from shuffledp.literature.as_published.koskela_2023 import (
     specific_clones_as_published,
     strong_figure_as_published,
     strong_tail_as_published,

@@ -241,7 +241,7 @@ def test_the_paper_s_strong_curve_is_recognised_and_unsound_curves_are_below_the
         assert found["kind"] == "unsound"
         assert float(found["x"]) == float(truth["x"])
         assert float(found["value"]) < float(truth["lower"])
-    from shuffledp.papers.koskela_2023.as_published import strong_figure_as_published
+    from shuffledp.literature.as_published.koskela_2023 import strong_figure_as_published
 
     points = [row for row in rows if row["kind"] == "published"]
     assert len(points) == 5
@@ -312,7 +312,7 @@ def test_two_shuffled_gaussians_are_enclosed_as_a_double_integral_says() -> None
 
 @pytest.mark.parametrize(("epsilon0", "n"), [(1.0, 50), (4.0, 300)])
 def test_the_pair_of_2021_is_that_of_the_enumerated_laws(epsilon0: float, n: int) -> None:
-    from shuffledp.papers.koskela_2021.as_published import clones_as_published
+    from shuffledp.literature.as_published.koskela_2021 import clones_as_published
 
     pair = clones_of_2021_as_transcribed(epsilon0, n)
     for epsilon in (0.1, 0.5):

@@ -13,7 +13,7 @@ bounds, for which neighbours and against which adversary.
 
     compare             ``shuffledp.compare``: all that apply to a mechanism, beside the certified ones
     _case, _entries     what is compared, and the sound bounds as its lines
-    _as_published       formulas that are wrong or loose as printed: the only door to ``shuffledp.papers``
+    as_published        formulas that are wrong or loose as printed; ``_quarantined`` is the only door to them
     _solve              epsilon(delta) from a bound delta(epsilon)
 
 Every value is an upper bound, rounded up (lower bounds say so, and are rounded down)."""

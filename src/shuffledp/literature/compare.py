@@ -24,7 +24,7 @@ from shuffledp._progress import Progress
 from shuffledp.accounting._analyses import ANALYSES, names_for
 from shuffledp.accounting.mechanism import Composition, Mechanism, OneRound, Shuffled
 from shuffledp.errors import NoCertificateError, OutsideRangeError
-from shuffledp.literature import _as_published, _entries
+from shuffledp.literature import _entries, _quarantined
 from shuffledp.literature._case import OUTSIDE, SOUND, UNSOUND, Case, Entry
 
 _COLUMNS = ("bound", "value", "soundness", "seconds", "theorem", "note")
@@ -209,7 +209,7 @@ def _published(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Ro
         return
     if quantity == "delta" and level >= case.rounds * case.epsilon0:
         return  # delta is zero there without any theorem
-    for entry in (*_entries.ENTRIES, *_as_published.ENTRIES):
+    for entry in (*_entries.ENTRIES, *_quarantined.ENTRIES):
         if entry.applies(case) and getattr(entry, quantity) is not None:
             yield _row(entry, case, quantity, level)
 

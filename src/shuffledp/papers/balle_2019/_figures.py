@@ -14,6 +14,7 @@ from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
 from shuffledp.facts import Facts
+from shuffledp.literature.as_published.balle_2019 import bennett_krr_delta_as_published
 from shuffledp.literature.closed_forms import (
     balle_2019_generic_delta,
     balle_2019_generic_epsilon,
@@ -31,7 +32,6 @@ from shuffledp.literature.concentration import (
 )
 from shuffledp.literature.continuous import laplace_pair
 from shuffledp.papers._result import Curve, Panel, Result, Setting, item, whole_numbers
-from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer

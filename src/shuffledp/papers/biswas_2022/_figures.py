@@ -10,11 +10,11 @@ import numpy as np
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
-from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
-from shuffledp.papers.biswas_2022.as_published import (
+from shuffledp.literature.as_published.biswas_2022 import (
     one_bin_delta_as_published,
     one_bin_deltas_with_the_right_loss_as_published,
 )
+from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting.mechanism import KnownLoss, Shuffled
+from shuffledp.literature.as_published import koskela_2021 as printed, koskela_2023 as tails
 from shuffledp.literature.closed_forms import balle_2019_krr_delta, feldman_2021_delta
 from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, power_of_ten
-from shuffledp.papers.koskela_2021 import as_published as printed
-from shuffledp.papers.koskela_2023 import as_published as tails
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer
 

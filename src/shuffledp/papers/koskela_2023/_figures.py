@@ -8,11 +8,11 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.literature.as_published import koskela_2023 as printed
 from shuffledp.literature.composition import kairouz_oh_viswanath_delta
 from shuffledp.literature.girgis import ORDERS, girgis_2021_epsilon, girgis_2021_lower
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
 from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, whole_numbers
-from shuffledp.papers.koskela_2023 import as_published as printed
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer

@@ -7,10 +7,10 @@ from typing import Any
 
 from shuffledp.literature._case import SOUND, UNSOUND, Answer, Case, Entry
 from shuffledp.literature._solve import smallest_below
-from shuffledp.papers.balle_2019.as_published import bennett_krr_delta_as_published
-from shuffledp.papers.biswas_2022.as_published import one_bin_delta_as_published
-from shuffledp.papers.koskela_2021.as_published import clones_as_published
-from shuffledp.papers.koskela_2023.as_published import (
+from shuffledp.literature.as_published.balle_2019 import bennett_krr_delta_as_published
+from shuffledp.literature.as_published.biswas_2022 import one_bin_delta_as_published
+from shuffledp.literature.as_published.koskela_2021 import clones_as_published
+from shuffledp.literature.as_published.koskela_2023 import (
     specific_clones_as_published,
     strong_tail_as_published,
     strong_tail_joint_as_published,

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.papers._tables import (
+from shuffledp.literature.as_published._tables import (
     alpha,
     binomial_table,
     hockey_sticks,

@@ -17,7 +17,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.papers._tables import binomial_table
+from shuffledp.literature.as_published._tables import binomial_table
 
 
 def count_law_as_published(epsilon0: float, cohort: int, population: int) -> Floats:
