@@ -124,7 +124,7 @@ def study(distribution: Floats, sizes: tuple[int, ...], seed: int) -> list[Row]:
                 values = rng.choice(k, size=n, p=distribution)
                 runs.append(one_run(protocol, values, rng))
             kind = type(protocol.randomizer).__name__
-            local = protocol.randomizer.epsilon0
+            local = protocol.randomizer.facts().epsilon0.upper
             means = np.mean(runs, axis=0).tolist()
             rows.append(Row(setting, k, n, kind, local, protocol.epsilon, *means))
     return rows

@@ -26,16 +26,15 @@ from shuffledp.collecting._domain import CategoryIndex, checked_categories
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
-from shuffledp.randomizers.frequency import FrequencyRandomizer
-from shuffledp.randomizers.kary import KaryRandomizedResponse
+from shuffledp.randomizers.frequency import FrequencyOracle
 from shuffledp.randomizers.registry import canonical
-from shuffledp.randomizers.subset import SubsetSelection
 
 
 @dataclass(frozen=True, init=False)
 class HistogramProtocol(Protocol):
     """Count people by category, in ``rounds`` collections that meet (epsilon, delta) together.
 
+    ``randomizer``: any ``FrequencyOracle`` that meets the target (default: the best of this package).
     ``other`` names the category of whatever is missing or not in the list; it is added to the list if
     it is not there. Without it such values are an error."""
 
@@ -44,7 +43,7 @@ class HistogramProtocol(Protocol):
     epsilon: float
     delta: float
     n: int
-    randomizer: FrequencyRandomizer
+    randomizer: FrequencyOracle
     rounds: int
     other: Any
 
@@ -54,7 +53,7 @@ class HistogramProtocol(Protocol):
         epsilon: float,
         delta: float,
         n: int,
-        randomizer: FrequencyRandomizer | None = None,
+        randomizer: FrequencyOracle | None = None,
         rounds: int = 1,
         other: Any = None,
     ) -> None:
@@ -124,21 +123,25 @@ def _with_other(categories: tuple[Any, ...], other: Any) -> tuple[Any, ...]:
     return checked_categories((*categories, other))
 
 
-def _check_sum(randomizer: FrequencyRandomizer, total: int, n: int) -> None:
+def _check_sum(randomizer: FrequencyOracle, total: int, n: int) -> None:
     """Where every report supports equally many categories, the tally's sum is known."""
-    each = 1 if isinstance(randomizer, KaryRandomizedResponse) else None
-    each = randomizer.size if isinstance(randomizer, SubsetSelection) else each
+    each = getattr(randomizer, "support_size", None)
     if each is not None and total != each * n:
         raise ValueError(f"tally must sum to n = {n} times {each}, got {total}")
 
 
-def _suitable(randomizer: Any, k: int) -> FrequencyRandomizer:
-    if not isinstance(randomizer, FrequencyRandomizer):
-        raise TypeError(f"randomizer must be one of categories, got {randomizer!r}")
+def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
+    if not isinstance(randomizer, FrequencyOracle):
+        raise TypeError(
+            f"randomizer must be one of categories (see FrequencyOracle), got {randomizer!r}"
+        )
     if randomizer.k != k:
         raise ValueError(f"randomizer must have k = {k} categories, got {randomizer!r}")
-    p, q = randomizer.support_probability
+    _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
+    p, q = getattr(randomizer, "support_probability", (1.0, 0.0))
     if not p > q:
         raise ValueError(f"randomizer must depend on its input, got {randomizer!r}")
-    _validate.sampled_epsilon0(randomizer.epsilon0)
+    randomizer.variance(
+        np.eye(1, k, dtype=np.int64)[0], 1
+    )  # an error where nothing can be estimated
     return randomizer

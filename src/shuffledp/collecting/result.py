@@ -16,7 +16,7 @@ from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._intervals import checked_confidence, count_intervals, quantile
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
-from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.frequency import FrequencyOracle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ class HistogramResult:
     categories: tuple[Any, ...]
     support: Counts
     n: int
-    randomizer: FrequencyRandomizer
+    randomizer: FrequencyOracle
     privacy: PrivacyStatement
     confidence: float = 0.95
 
@@ -51,7 +51,7 @@ class HistogramResult:
     @property
     def counts(self) -> Floats:
         """Unbiased estimates of how many people hold each category (they may be negative)."""
-        return self.randomizer.estimate(self.support, self.n)
+        return np.asarray(self.randomizer.estimate(self.support, self.n), dtype=np.float64)
 
     @property
     def frequencies(self) -> Floats:
@@ -60,17 +60,32 @@ class HistogramResult:
 
     @property
     def standard_errors(self) -> Floats:
-        """Of ``counts``: the square root of the exact variance, taken at the estimated count."""
-        plausible = np.clip(self.counts, 0.0, float(self.n))
-        return np.asarray(np.sqrt(self.randomizer.variance(plausible, self.n)))
+        """Of ``counts``: the square root of the exact variance, taken at the estimated count.
+
+        Where the variance of a count depends on all counts, it is taken at the nearest histogram."""
+        if self._probabilities is None:
+            plausible = whole_histogram(self.projected(), self.n)
+        else:
+            plausible = np.clip(self.counts, 0.0, float(self.n))
+        variance = np.asarray(self.randomizer.variance(plausible, self.n), dtype=np.float64)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
     def interval(self, confidence: float | None = None) -> Interval:
         """Confidence intervals of the true counts of these n people, one per category.
 
-        For their coverage see ``collecting._intervals``."""
-        level = self.confidence if confidence is None else confidence
-        p, q = self.randomizer.support_probability
-        return Interval(*count_intervals(self.support, self.n, p, q, level))
+        For their coverage see ``collecting._intervals``. For a randomizer without the two probabilities of
+        support they are normal, with ``standard_errors``."""
+        level = checked_confidence(self.confidence if confidence is None else confidence)
+        if self._probabilities is not None:
+            return Interval(*count_intervals(self.support, self.n, *self._probabilities, level))
+        counts, margin = self.counts, quantile(level) * self.standard_errors
+        ends = (np.clip(end, 0.0, float(self.n)) for end in (counts - margin, counts + margin))
+        return Interval(*ends)
+
+    @property
+    def _probabilities(self) -> tuple[float, float] | None:
+        """(p, q) that a report supports its own category, or another one, if there are such two."""
+        return getattr(self.randomizer, "support_probability", None)
 
     def projected(self) -> Floats:
         """The nearest counts that are not negative and sum to n: a histogram, but not unbiased."""
@@ -182,3 +197,13 @@ def project_to_simplex(values: Any, total: float = 1.0) -> Floats:
     # The largest number of entries that all stay above the level they imply.
     level = levels[np.flatnonzero(falling > levels)[-1]]
     return np.asarray(np.maximum(point - level, 0.0))
+
+
+def whole_histogram(counts: Floats, n: int) -> Counts:
+    """Whole numbers next to ``counts`` (not negative, of sum n up to rounding) that sum to n exactly."""
+    below = np.floor(counts).astype(np.int64)
+    order = np.argsort(below - counts, kind="stable")
+    short = n - int(below.sum())
+    below[order[: max(short, 0)]] += 1
+    below[np.argmax(below)] += min(short, 0)
+    return below

@@ -35,8 +35,8 @@ class PrivacyStatement:
     """The certified guarantee of the rounds so far, and its assumptions.
 
     ``epsilon`` is certified for ``delta``, for ``rounds`` shuffles of ``n_honest`` honest reports each.
-    ``total_epsilon`` (with a ledger) also counts the population's other collections, at the delta of
-    the ledger's budget."""
+    One report alone is (``epsilon0``, ``delta0``)-differentially private. ``total_epsilon`` (with a
+    ledger) also counts the population's other collections, at the delta of the ledger's budget."""
 
     protocol: str
     randomizer: str
@@ -54,6 +54,7 @@ class PrivacyStatement:
     total_delta: float | None = None
     adversary: str = ADVERSARY
     neighbours: str = NEIGHBOURS
+    delta0: float = 0.0
 
     @property
     def weakened(self) -> bool:
@@ -70,6 +71,11 @@ class PrivacyStatement:
         )
 
     @property
+    def _local(self) -> str:
+        epsilon0 = rounded_up(self.epsilon0, 6)
+        return f"({epsilon0}, {rounded_up(self.delta0, 6)})" if self.delta0 else epsilon0
+
+    @property
     def text(self) -> str:
         """The statement in words, one fact per line."""
         lines = [
@@ -80,7 +86,7 @@ class PrivacyStatement:
             f"neighbours  {self.neighbours}",
             f"adversary   {self.adversary}",
             f"assumption  {self.assumption}",
-            f"one report  alone (no shuffler) is {rounded_up(self.epsilon0, 6)}-differentially private",
+            f"one report  alone (no shuffler) is {self._local}-differentially private",
         ]
         if self.weakened:
             lines.insert(1, f"WEAKER THAN PLANNED  {_weaker(self)}")
@@ -142,24 +148,26 @@ def state_privacy(
     if (ledger is None) != (reservation is None):
         raise ValueError("a ledger needs a reservation and the other way round")
     population: str | None = None
-    total: tuple[float | None, float | None] = (None, None)
+    spent: float | None = None
     if ledger is not None and reservation is not None:
         population, spent = ledger.settle(reservation, protocol, honest=honest, batch=batch)
-        total = (spent, ledger.delta)
+    alone = protocol.randomizer.facts()
     statement = PrivacyStatement(
-        protocol.name,
-        repr(protocol.randomizer),
-        float(protocol.randomizer.epsilon0),
-        certified_epsilon(protocol.mechanism(honest=honest, rounds=so_far), protocol.delta),
-        protocol.delta,
-        received,
-        protocol.n,
-        honest,
-        so_far,
-        protocol.rounds,
-        protocol.epsilon,
-        population,
-        *total,
+        protocol=protocol.name,
+        randomizer=repr(protocol.randomizer),
+        epsilon0=alone.epsilon0.upper,
+        epsilon=certified_epsilon(protocol.mechanism(honest=honest, rounds=so_far), protocol.delta),
+        delta=protocol.delta,
+        n_received=received,
+        n_planned=protocol.n,
+        n_honest=honest,
+        rounds=so_far,
+        rounds_planned=protocol.rounds,
+        epsilon_planned=protocol.epsilon,
+        population=population,
+        total_epsilon=spent,
+        total_delta=None if ledger is None else ledger.delta,
+        delta0=alone.delta0,
     )
     if statement.weakened:
         warnings.warn(_weaker(statement), WeakerPrivacyWarning, stacklevel=3)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,33 @@ from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers._categories import CategoricalRandomizer, Counts, Integers, chunks
 
 Bits = npt.NDArray[np.bool_]
+
+
+@runtime_checkable
+class FrequencyOracle(Protocol):
+    """What a survey wants of a randomizer of the categories 0, ..., k - 1, whoever wrote it.
+
+    The accountant sees ``facts()`` only; clients run ``randomize``, the analyst the rest. ``support``
+    is the tally of reports: whole numbers that add up over pieces of the reports, of at most their
+    number each, and all that ``estimate`` needs. ``report_dtype`` and ``report_shape`` are those of one
+    report.
+
+    Two more members are used where there are some. ``support_probability``, (p, q): every report supports
+    its own category with probability p and any given other one with probability q, independently of
+    other reports; then intervals of small counts are exact (else they are normal). ``support_size``: how
+    many entries of the tally every report adds to; then a tally of another sum is refused."""
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def report_dtype(self) -> np.dtype[Any]: ...
+    @property
+    def report_shape(self) -> tuple[int, ...]: ...
+    def facts(self) -> Facts: ...
+    def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any: ...
+    def support(self, reports: Any) -> Any: ...
+    def estimate(self, support: Any, n: int) -> Any: ...
+    def variance(self, counts: Any, n: int) -> Any: ...
 
 
 class FrequencyRandomizer(CategoricalRandomizer):
@@ -81,6 +108,11 @@ class FrequencyRandomizer(CategoricalRandomizer):
             unit = masses[a + b + c] / Fraction(total)
             types.append((unit * powers[a], unit * powers[b], unit * powers[c]))
         return AmplificationLaw.merged(types)
+
+    @property
+    def support_size(self) -> int | None:
+        """How many categories every report supports; None if that differs."""
+        return None
 
     @property
     def support_probability(self) -> tuple[float, float]:

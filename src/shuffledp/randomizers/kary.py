@@ -129,6 +129,11 @@ class KaryRandomizedResponse(FrequencyRandomizer):
         rest = (self.k - 2) * q
         return AmplificationLaw.merged([(p, q, q), (q, p, q), (rest, rest, rest)])
 
+    @property
+    def support_size(self) -> int:
+        """Every report supports one value."""
+        return 1
+
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         a, b = self.weights
         return Fraction(a, self._words), Fraction(b, self._words)

@@ -100,6 +100,11 @@ class FiniteRandomizer(CategoricalRandomizer):
         """How many different reports there are: the columns of the matrix."""
         return int(self.matrix.shape[1])
 
+    @property
+    def support_size(self) -> int:
+        """The tally is the histogram of the reports: each counts once."""
+        return 1
+
     @cached_property
     def weights(self) -> tuple[tuple[int, ...], ...]:
         """Whole weights of each row, summing to 2^64: the probabilities that are sampled."""

@@ -264,14 +264,13 @@ def survey_candidates(k: int) -> Iterator[type[Any]]:
 
 def describe(randomizer: Any) -> dict[str, Any]:
     """Its name and arguments."""
-    kind = type(randomizer).__name__
-    entry = _writable().get(kind)
+    entry = _entry_of(randomizer)
     if entry is None:
         raise TypeError(
             f"randomizer must be one that can be written ({', '.join(_writable())}; others after "
             f"shuffledp.register), got {randomizer!r}"
         )
-    return {"kind": kind, **{name: getattr(randomizer, name) for name in entry.fields}}
+    return {"kind": entry.name, **{name: getattr(randomizer, name) for name in entry.fields}}
 
 
 def restore(description: Any) -> Any:
@@ -286,7 +285,11 @@ def restore(description: Any) -> Any:
 
 
 def canonical(randomizer: Any) -> Any:
-    """The randomizer that its own description makes; its epsilon0 is not larger."""
+    """The randomizer that its own description makes; its epsilon0 is not larger.
+
+    One that cannot be written is taken as it is."""
+    if _entry_of(randomizer) is None:
+        return randomizer
     for _ in range(_SETTLES):
         again = restore(describe(randomizer))
         if again == randomizer:
@@ -310,6 +313,12 @@ def reference_table() -> str:
 
 def _candidate(most: int) -> str:
     return "no" if most == 0 else "yes" if most >= _MOST else f"up to {most:,} categories"
+
+
+def _entry_of(randomizer: Any) -> Registration | None:
+    """The entry that its class is registered with, if it can be written; a name alone is not enough."""
+    entry = _writable().get(type(randomizer).__name__)
+    return entry if entry is not None and entry.load() is type(randomizer) else None
 
 
 def _writable() -> dict[str, Registration]:

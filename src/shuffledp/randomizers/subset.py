@@ -77,6 +77,11 @@ class SubsetSelection(SetRandomizer):
         masses = r * (r - 1) * (r - 2), s * r * (r - 1), s * (s - 1) * r, s * (s - 1) * (s - 2)
         return Fraction(self.weight * r, (WORD - self.weight) * s), masses
 
+    @property
+    def support_size(self) -> int:
+        """Every report supports ``size`` categories."""
+        return self.size
+
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         return _support(self.k, self.size, Fraction(self.weight, WORD))
 

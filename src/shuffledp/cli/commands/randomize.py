@@ -55,7 +55,7 @@ def randomize(
         raise click.UsageError("give either DATA or --value.")
     protocol = read_protocol(protocol_file)
     n = _written(protocol, data, column, value, output)
-    epsilon0 = protocol.randomizer.epsilon0
+    epsilon0 = protocol.randomizer.facts().epsilon0.upper
     if as_json:
         print_json(reports=n, output=output, epsilon0=epsilon0)
         return
