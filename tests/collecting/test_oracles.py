@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from shuffledp import Ledger, Shuffled, randomize_file
+from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import whole_histogram
 from shuffledp.facts import Facts
@@ -130,6 +131,21 @@ def test_a_class_with_the_name_of_one_of_ours_is_not_taken_for_it() -> None:
     impostor = type("KaryRandomizedResponse", (Wheel,), {})(3, 2.0)
     assert canonical(impostor) is impostor
     assert survey(impostor).randomizer is impostor
+
+
+def test_randomizers_that_only_look_equal_are_accounted_for_one_by_one() -> None:
+    class Careless(Wheel):
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Careless)
+
+        __hash__ = None  # type: ignore[assignment]
+
+    small, large = (Shuffled(Careless(3, epsilon0), n=500) for epsilon0 in (1.0, 2.0))
+    together = (small + large).upper_epsilon(delta=1e-5)
+    ours = [Shuffled(KaryRandomizedResponse(3, epsilon0), n=500) for epsilon0 in (1.0, 2.0)]
+    assert together == pytest.approx((ours[0] + ours[1]).upper_epsilon(delta=1e-5), rel=1e-3)
+    assert certified_epsilon(small, 1e-5) < certified_epsilon(large, 1e-5)
+    assert survey(Wheel(3, 2.0)).mechanism() == large
 
 
 @pytest.mark.parametrize(

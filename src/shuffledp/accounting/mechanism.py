@@ -188,11 +188,11 @@ class Shuffled(OneRound):
     Bound(lower=0.04..., upper=0.04...)
     """
 
-    randomizer: Any
+    randomizer: Any = field(compare=False)  # equal rounds are those of equal facts
     n: int
     analysis: str = "best"
     population: int | None = None
-    facts: Facts = field(init=False, repr=False, compare=False)
+    facts: Facts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", _facts_of(self.randomizer))

@@ -42,11 +42,11 @@ from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
 from shuffledp.collecting._fixed_point import FixedPointDecoder, highest_between, response_spread
 from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.errors import NoCertificateError
-from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import canonical, survey_candidates
 
-Kind = Callable[..., FrequencyRandomizer]
+Kind = Callable[..., FrequencyOracle]
 
 _AS_GOOD = 1.02  # a ratio of variances
 _LARGEST_EPSILON0 = 36.0
@@ -66,23 +66,26 @@ _NEAR_LEVELS = 0.03  # relative difference of two numbers of levels that does no
 _MOST_CALIBRATIONS = 8
 
 
-def mean_variance(randomizer: FrequencyRandomizer) -> float:
-    """Mean over the categories of the variance of an estimated count, per user: exact for all data."""
-    p, q = randomizer.support_probability
+def mean_variance(randomizer: FrequencyOracle) -> float:
+    """Mean over the categories of the variance of an estimated count, per user: exact for all data.
+
+    Without two probabilities of support: where everybody holds another category."""
     k = randomizer.k
+    known = two_probabilities(randomizer)
+    if known is None:
+        return float(np.mean(randomizer.variance(np.ones(k, dtype=np.int64), k))) / k
+    p, q = known
     return (p * (1.0 - p) + (k - 1) * q * (1.0 - q)) / (p - q) ** 2 / k
 
 
-def best_calibrated(
-    k: int, epsilon: float, delta: float, n: int, rounds: int
-) -> FrequencyRandomizer:
+def best_calibrated(k: int, epsilon: float, delta: float, n: int, rounds: int) -> FrequencyOracle:
     """The best randomizer of k categories that is certified for (epsilon, delta) (see module)."""
 
-    def calibrated(kind: Kind) -> FrequencyRandomizer:
+    def calibrated(kind: Kind) -> FrequencyOracle:
         found = calibrate(kind, k=k, n=n, rounds=rounds, epsilon=epsilon, delta=delta)
         return kind(k=k, epsilon0=found.value)
 
-    def is_certified(randomizer: FrequencyRandomizer) -> bool:
+    def is_certified(randomizer: FrequencyOracle) -> bool:
         one = Shuffled(randomizer, n=n)
         try:
             # One round costs less than all: most are out after that, quickly.
@@ -91,15 +94,17 @@ def best_calibrated(
         except NoCertificateError:
             return False
 
-    best: FrequencyRandomizer = calibrated_response(k, epsilon, delta, n, rounds)
-    for kind in candidates(k)[1:]:
+    best: FrequencyOracle = calibrated_response(k, epsilon, delta, n, rounds)
+    for kind in candidates(k):
+        if kind is KaryRandomizedResponse:
+            continue
         first = first_better(kind, k, mean_variance(best) / _AS_GOOD)
         if first is not None and is_certified(first):
             best = min(best, calibrated(kind), key=mean_variance)
     return best
 
 
-def best_local(k: int, epsilon0: float) -> FrequencyRandomizer:
+def best_local(k: int, epsilon0: float) -> FrequencyOracle:
     """The best randomizer without a shuffler: every one with the same epsilon0."""
     made = [kind(k=k, epsilon0=epsilon0) for kind in candidates(k)]
     good = _AS_GOOD * min(map(mean_variance, made))
@@ -113,10 +118,10 @@ def candidates(k: int) -> tuple[Kind, ...]:
     return tuple(survey_candidates(k))
 
 
-def first_better(kind: Kind, k: int, variance: float) -> FrequencyRandomizer | None:
+def first_better(kind: Kind, k: int, variance: float) -> FrequencyOracle | None:
     """The ``kind`` with the smallest epsilon0 whose ``mean_variance`` is at most ``variance``."""
 
-    def of(epsilon0: float) -> FrequencyRandomizer:
+    def of(epsilon0: float) -> FrequencyOracle:
         return kind(k=k, epsilon0=epsilon0)
 
     low, high = 0.0, _LARGEST_EPSILON0

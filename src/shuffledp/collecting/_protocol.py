@@ -30,7 +30,6 @@ import numpy as np
 from shuffledp import _json, _validate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.randomizers._categories import Counts
-from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import describe, restore
 
 FORMAT_VERSION = 1
@@ -234,5 +233,5 @@ def tolerance_for(mechanism: Mechanism) -> float:
 
 
 def _is_binary(part: Mechanism) -> bool:
-    randomizer = part.randomizer if isinstance(part, Shuffled) else None
-    return isinstance(randomizer, KaryRandomizedResponse) and randomizer.k == 2
+    response = part.facts.response if isinstance(part, Shuffled) else None
+    return response is not None and response.k == 2

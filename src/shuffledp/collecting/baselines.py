@@ -25,7 +25,7 @@ from shuffledp.collecting._choice import best_local, mean_variance, relative_var
 from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import NumberProtocol
-from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.frequency import FrequencyOracle
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 _UNIT = 2.0**-52
@@ -51,7 +51,7 @@ class LocalHistogram(Baseline):
     """Randomized reports that need no shuffler."""
 
     protocol: HistogramProtocol
-    randomizer: FrequencyRandomizer
+    randomizer: FrequencyOracle
 
     @property
     def standard_error(self) -> float:
@@ -60,7 +60,7 @@ class LocalHistogram(Baseline):
     def simulate(self, column: Any, rng: np.random.Generator) -> Floats:
         values = np.atleast_1d(self.protocol.encode(column))
         support = self.randomizer.support(self.randomizer.randomize(values, rng=rng))
-        return self.randomizer.estimate(support, values.size)
+        return np.asarray(self.randomizer.estimate(support, values.size))
 
 
 @dataclass(frozen=True)

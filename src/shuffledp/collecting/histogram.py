@@ -26,7 +26,7 @@ from shuffledp.collecting._domain import CategoryIndex, checked_categories
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
-from shuffledp.randomizers.frequency import FrequencyOracle
+from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
 from shuffledp.randomizers.registry import canonical
 
 
@@ -137,11 +137,10 @@ def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
         )
     if randomizer.k != k:
         raise ValueError(f"randomizer must have k = {k} categories, got {randomizer!r}")
-    _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
-    p, q = getattr(randomizer, "support_probability", (1.0, 0.0))
+    p, q = two_probabilities(randomizer) or (1.0, 0.0)
     if not p > q:
         raise ValueError(f"randomizer must depend on its input, got {randomizer!r}")
-    randomizer.variance(
-        np.eye(1, k, dtype=np.int64)[0], 1
-    )  # an error where nothing can be estimated
+    _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
+    # An error of its own where nothing can be estimated.
+    randomizer.variance(np.eye(1, k, dtype=np.int64)[0], 1)
     return randomizer

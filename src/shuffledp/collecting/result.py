@@ -16,7 +16,7 @@ from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._intervals import checked_confidence, count_intervals, quantile
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
-from shuffledp.randomizers.frequency import FrequencyOracle
+from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ class HistogramResult:
         """Of ``counts``: the square root of the exact variance, taken at the estimated count.
 
         Where the variance of a count depends on all counts, it is taken at the nearest histogram."""
-        if self._probabilities is None:
+        if two_probabilities(self.randomizer) is None:
             plausible = whole_histogram(self.projected(), self.n)
         else:
             plausible = np.clip(self.counts, 0.0, float(self.n))
@@ -76,16 +76,12 @@ class HistogramResult:
         For their coverage see ``collecting._intervals``. For a randomizer without the two probabilities of
         support they are normal, with ``standard_errors``."""
         level = checked_confidence(self.confidence if confidence is None else confidence)
-        if self._probabilities is not None:
-            return Interval(*count_intervals(self.support, self.n, *self._probabilities, level))
+        known = two_probabilities(self.randomizer)
+        if known is not None:
+            return Interval(*count_intervals(self.support, self.n, *known, level))
         counts, margin = self.counts, quantile(level) * self.standard_errors
         ends = (np.clip(end, 0.0, float(self.n)) for end in (counts - margin, counts + margin))
         return Interval(*ends)
-
-    @property
-    def _probabilities(self) -> tuple[float, float] | None:
-        """(p, q) that a report supports its own category, or another one, if there are such two."""
-        return getattr(self.randomizer, "support_probability", None)
 
     def projected(self) -> Floats:
         """The nearest counts that are not negative and sum to n: a histogram, but not unbiased."""

@@ -54,6 +54,11 @@ class FrequencyOracle(Protocol):
     def variance(self, counts: Any, n: int) -> Any: ...
 
 
+def two_probabilities(oracle: FrequencyOracle) -> tuple[float, float] | None:
+    """Its ``support_probability``, if it has one."""
+    return getattr(oracle, "support_probability", None)
+
+
 class FrequencyRandomizer(CategoricalRandomizer):
     """A randomizer of categories with one law for all pairs and two support probabilities."""
 
