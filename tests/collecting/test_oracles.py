@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp import Ledger, Shuffled, randomize_file
+from shuffledp import FiniteRandomizer, KaryRandomizedResponse, Ledger, Shuffled, randomize_file
 from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import whole_histogram
 from shuffledp.facts import Facts
-from shuffledp.randomizers import FiniteRandomizer, KaryRandomizedResponse
 from shuffledp.randomizers.frequency import FrequencyOracle
 from shuffledp.randomizers.registry import canonical
 
@@ -118,7 +117,7 @@ def test_what_cannot_be_written_as_json_is_refused_where_it_would_be(
     randomizer: Any, tmp_path: Path
 ) -> None:
     protocol = survey(randomizer)
-    told = "must be one that can be written"
+    told = "to be written as JSON"
     with pytest.raises(TypeError, match=told):
         protocol.to_dict()
     with pytest.raises(TypeError, match=told):

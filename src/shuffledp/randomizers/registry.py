@@ -267,7 +267,7 @@ def describe(randomizer: Any) -> dict[str, Any]:
     entry = _entry_of(randomizer)
     if entry is None:
         raise TypeError(
-            f"randomizer must be one that can be written ({', '.join(_writable())}; others after "
+            f"randomizer must be one of {', '.join(_writable())} to be written as JSON (others after "
             f"shuffledp.register), got {randomizer!r}"
         )
     return {"kind": entry.name, **{name: getattr(randomizer, name) for name in entry.fields}}
