@@ -117,9 +117,9 @@ class Protocol(ABC):
         return {
             "protocol": self.name,
             "version": FORMAT_VERSION,
+            **self._domain(),
             "randomizer": describe(self.randomizer),
             **plan,
-            **self._domain(),
         }
 
     @abstractmethod
