@@ -76,7 +76,7 @@ class ShuffledSGD(FedAvg):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        self.spending.spend()  # refuses before anybody is asked
+        self.spending.require()  # before anybody is asked
         nodes = list(grid.get_node_ids())
         if len(nodes) != self.spending.round.population:
             raise RuntimeError(f"{len(nodes)} nodes, the budget is for {self.spending.round}")

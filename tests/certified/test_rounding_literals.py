@@ -26,7 +26,6 @@ LEFT: dict[str, int] = {
     "accounting/mechanism.py": 3,
     "cli": 1,
     "collecting": 2,
-    "learning": 1,
     "literature": 45,
     "papers": 6,
     "randomizers": 6,

@@ -73,8 +73,8 @@ class Spending:
         """How many more rounds the budget allows (inf without a budget)."""
         return max(0, self.rounds_allowed - self.spent)
 
-    def spend(self, rounds: int = 1) -> Self:
-        """What is spent after so many more rounds. BudgetExceededError if they are too many."""
+    def require(self, rounds: int = 1) -> None:
+        """BudgetExceededError unless the budget allows so many more rounds."""
         more = _validate.count("rounds", rounds, least=0)
         if more > self.rounds_left:
             assert self.budget is not None
@@ -84,7 +84,11 @@ class Spending:
                 f"{self.rounds_left:g} left",
                 budget=(self.budget.epsilon, self.budget.delta),
             )
-        return self.having_spent(self.spent + more)
+
+    def spend(self, rounds: int = 1) -> Self:
+        """What is spent after so many more rounds. BudgetExceededError if they are too many."""
+        self.require(rounds)
+        return self.having_spent(self.spent + rounds)
 
     def having_spent(self, rounds: int) -> Self:
         """The same budget after so many rounds in all, which may be more than it allows."""

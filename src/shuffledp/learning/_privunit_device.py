@@ -25,11 +25,12 @@ from torch import Tensor
 from shuffledp._randomness.uniform import WORD
 from shuffledp.randomizers.privunit import PrivUnit
 
-_NODES = 1 << 16
+_NODES = 1 << 16  # of the table of heights; accuracy of the simulation
+_STEPS = 1 << 18  # of the integral behind it; likewise
 DEEPEST = 37.0
-"""A draw of 53 bits is never deeper: 2^-53 = e^-36.7."""
-_FEW = 100
-_TINY = 1e-30
+"""In units of t. A draw of 53 bits is never deeper: 2^-53 = e^-36.7."""
+_FEW_DIMENSIONS = 100  # below, <g, u>^2 is no small part of |g|^2
+_TINY = 1e-30  # of lengths and masses that divide: keeps quotients finite
 
 
 def report_sum(randomizer: PrivUnit, rows: Tensor, generator: torch.Generator) -> Tensor:
@@ -38,7 +39,7 @@ def report_sum(randomizer: PrivUnit, rows: Tensor, generator: torch.Generator) -
     height = _heights(randomizer, axis, generator)
     normal = torch.randn(axis.shape, generator=generator, device=axis.device, dtype=axis.dtype)
     along = torch.einsum("ij,ij->i", normal, axis)
-    if randomizer.dimension < _FEW:
+    if randomizer.dimension < _FEW_DIMENSIONS:
         # Otherwise |g|^2 - <g, u>^2 cancels where g happens to be nearly parallel to u.
         normal = normal - along[:, None] * axis
         along = torch.zeros_like(along)
@@ -100,13 +101,12 @@ def height_tables(randomizer: PrivUnit) -> tuple[np.ndarray, np.ndarray]:
 
 def _heights_at_depths(start: float, end: float, dimension: int) -> np.ndarray:
     # s = sin(angle): the density becomes cos(angle)^(d - 2), finite at the poles for every d >= 2.
-    angle = np.linspace(np.arcsin(start), np.arcsin(end), 1 << 18)
-    cosine = np.maximum(np.cos(angle), 1e-300)
-    log_density = (dimension - 2) * np.log(cosine)
+    angle = np.linspace(np.arcsin(start), np.arcsin(end), _STEPS)
+    log_density = (dimension - 2) * np.log(np.maximum(np.cos(angle), _TINY))
     density = np.exp(log_density - log_density.max())
     # Summed from the far end, so that the small masses there keep their digits.
     beyond = np.cumsum(0.5 * (density[1:] + density[:-1])[::-1])[::-1]
-    known = np.count_nonzero(beyond > 1e-30 * beyond[0])
+    known = np.count_nonzero(beyond > _TINY * beyond[0])
     depth = -np.log(beyond[:known] / beyond[0])
     nodes = np.linspace(0.0, DEEPEST, _NODES)
     return np.asarray(np.sin(np.interp(nodes, depth, angle[:known])))

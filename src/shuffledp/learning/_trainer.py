@@ -58,7 +58,7 @@ from shuffledp.randomizers.vectors import VectorRandomizer
 
 Evaluate = Callable[[nn.Module], Mapping[str, float]]
 
-_CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 32}
+_CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 32}  # of gradients at a time; speed
 
 
 class ShuffledTrainer:
@@ -203,7 +203,7 @@ class ShuffledTrainer:
         on a terminal. A secure run that was loaded from a checkpoint goes on writing there unless
         another is named."""
         todo = _validate.count("rounds", rounds, least=0)
-        self.spending.spend(todo)  # refuse at once what the budget will not allow
+        self.spending.require(todo)  # before anybody is asked
         _validate.count("every", every)
         _validate.count("checkpoint_every", checkpoint_every)
         last = self.rounds + todo

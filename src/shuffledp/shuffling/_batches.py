@@ -21,8 +21,8 @@ from shuffledp.errors import DomainError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-BATCH_BYTES = 1 << 24
-BATCH_ROWS = 1 << 18
+BATCH_BYTES = 1 << 24  # of reports at once; speed, and memory of a thread
+BATCH_ROWS = 1 << 18  # likewise
 
 
 class Collectable(Protocol):

@@ -37,8 +37,8 @@ Stream = tuple[Callable[[], Iterator[Batch]], int | None]
 """What a ``Column`` is made of."""
 
 ROWS = 1 << 18
-"""Rows of one batch: a few MB, and long enough for the cost of a call to vanish."""
-_BLOCK_BYTES = 1 << 22
+"""Of one batch: a few MB, and long enough for the cost of a call to vanish (speed)."""
+_BLOCK_BYTES = 1 << 22  # of a file, read at a time; speed and memory
 
 
 @dataclass(frozen=True)

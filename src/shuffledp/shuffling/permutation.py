@@ -29,7 +29,7 @@ from shuffledp.errors import TooFewReportsError
 Reports = npt.NDArray[Any]
 
 WORD_BITS = 64
-_MOST_PAYLOAD_BITS = 32
+_MOST_PAYLOAD_BITS = 32  # the key has the other ones: few ties (speed)
 
 
 def shuffle(

@@ -47,8 +47,7 @@ FORMAT = "shuffledp reports"
 STAGES = ("randomized", "shuffled")
 COLUMN = "report"
 _HEADER, _REPORTS, _CHECKSUM = "shuffledp.header", "shuffledp.reports", "shuffledp.checksum"
-_MOST_BYTES = 2**31 - 1
-"""Of one report: what Arrow can hold in one value."""
+_MOST_BYTES = 2**31 - 1  # of one report: what Arrow can hold in one value
 
 
 @dataclass(frozen=True)

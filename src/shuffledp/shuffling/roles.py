@@ -62,7 +62,7 @@ PathLike = str | os.PathLike[str]
 
 BYTES_IN_MEMORY = 1 << 27
 """Of keys and reports that the shuffler permutes at once; sorting needs about twice as much."""
-_KEY_BYTES = 8
+_KEY_BYTES = 8  # of a random key beside each report
 
 
 def randomize_file(
