@@ -284,14 +284,14 @@ class KnownLoss(OneRound):
 
     Nothing is known of its datasets, so it has no lower end."""
 
-    curve_known: PrivacyProfile
+    profile_of_losses: PrivacyProfile
 
     @cached_property
     def round(self) -> Round:
-        return Round(self.curve_known, (), self.curve_known.epsilon_max, 0.0)
+        return Round(self.profile_of_losses, (), self.profile_of_losses.epsilon_max, 0.0)
 
     def __repr__(self) -> str:
-        return f"KnownLoss({self.curve_known!r})"
+        return f"KnownLoss({self.profile_of_losses!r})"
 
 
 @dataclass(frozen=True)
