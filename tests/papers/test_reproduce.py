@@ -110,7 +110,7 @@ def test_an_item_gets_a_picture_its_numbers_and_a_page(tmp_path: Path, name: str
 
 def test_every_paper_is_listed_and_every_template_is_the_page_of_an_item() -> None:
     folder = Path(runner.__file__).parent
-    papers = {path.parent.name for path in folder.glob("*/as_published.py")}
+    papers = {path.parent.name for path in folder.glob("*/__init__.py")}
     assert set(PAPERS) == papers
     pages = {
         f"{path.parent.name}-{path.stem}".replace("_", "-")
