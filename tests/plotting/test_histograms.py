@@ -14,8 +14,8 @@ from shuffledp import plotting
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol
 from shuffledp.collecting.result import HistogramResult, NumberResult
-from shuffledp.plotting._histograms import NAMED, estimate, height_of, histogram
-from shuffledp.plotting._learning import learning_curve
+from shuffledp.plotting._curves import learning_curve
+from shuffledp.plotting._rows import NAMED, estimate, height_of, histogram, histogram_height
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 pytestmark = pytest.mark.quick
@@ -45,12 +45,12 @@ def mean() -> NumberResult:
 
 def few() -> Axes:
     result, truth = counted(5)
-    return histogram(result, truth=truth, ax=plotting.new_axes(height_of(5)))
+    return histogram(result, truth=truth, ax=plotting.new_axes(histogram_height(5)))
 
 
 def many() -> Axes:
     result, truth = counted(NAMED + 1)
-    return histogram(result, truth=truth, ax=plotting.new_axes(height_of(NAMED + 1)))
+    return histogram(result, truth=truth, ax=plotting.new_axes(histogram_height(NAMED + 1)))
 
 
 def means() -> Axes:

@@ -18,7 +18,7 @@ from matplotlib.text import Text
 import shuffledp as sdp
 from shuffledp import plotting
 from shuffledp.plotting import _style as style
-from shuffledp.plotting._comparison import height_of
+from shuffledp.plotting._rows import height_of
 
 ROUND = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000)
 FEW = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=200)

@@ -148,10 +148,10 @@ def _stated(statement: PrivacyStatement, path: str) -> str:
 
 def _draw(result: Any, truth: Any, path: str) -> None:
     from shuffledp import plotting
-    from shuffledp.plotting._histograms import estimate, height_of, histogram
+    from shuffledp.plotting._rows import estimate, height_of, histogram, histogram_height
 
     if hasattr(result, "categories"):
-        ax = plotting.new_axes(height_of(len(result.categories)))
+        ax = plotting.new_axes(histogram_height(len(result.categories)))
         histogram(result, truth=truth, ax=ax)
     else:
         ax = estimate(result, truth=truth, ax=plotting.new_axes(height_of(1)))

@@ -91,7 +91,7 @@ class HistogramResult:
         self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
     ) -> Axes:
         """Counts with their intervals (needs matplotlib); ``truth``: true counts of made-up data."""
-        from shuffledp.plotting._histograms import histogram
+        from shuffledp.plotting._rows import histogram
 
         return histogram(self, truth=truth, confidence=confidence, ax=ax)
 
@@ -159,7 +159,7 @@ class NumberResult:
         self, *, truth: float | None = None, confidence: float | None = None, ax: Axes | None = None
     ) -> Axes:
         """The number with its interval (needs matplotlib); ``truth``: the true one of made-up data."""
-        from shuffledp.plotting._histograms import estimate
+        from shuffledp.plotting._rows import estimate
 
         return estimate(self, truth=truth, confidence=confidence, ax=ax)
 

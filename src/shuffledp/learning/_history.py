@@ -54,7 +54,7 @@ class History:
         """What was measured (by default the first of it) against "epsilon" or "round".
 
         Against epsilon where there was a budget, else against rounds. Needs ``shuffledp[plot]``."""
-        from shuffledp.plotting._learning import learning_curve
+        from shuffledp.plotting._curves import learning_curve
 
         known = "epsilon" if "epsilon" in self.last else "round"
         return learning_curve(

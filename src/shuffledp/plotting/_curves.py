@@ -1,4 +1,5 @@
-"""Certified curves: the upper end as a line, and the band between both ends, where the truth lies.
+"""Curves. Certified ones: the upper end as a line, and the band between both ends, where the truth lies.
+Of learning: what was measured against the privacy that it cost.
 
 import shuffledp as sdp
 from shuffledp import plotting
@@ -6,11 +7,12 @@ from shuffledp import plotting
 daily = sdp.Shuffled(sdp.KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
 ax = plotting.privacy_curve({"a day": daily, "a month": 30 * daily})
 plotting.save(ax, "curve.pdf")
+plotting.learning_curve({"seed 1": first.history, "seed 2": second.history}, delta=1e-5)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._digits import written
 from shuffledp.bound import Bound
-from shuffledp.plotting._style import COLORS, GREY, LABELS, LINES, shown_axes
+from shuffledp.plotting._style import COLORS, GREY, LABELS, WIDE, series_style, shown_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +31,15 @@ if TYPE_CHECKING:
 Series = Mapping[str, tuple[Floats, Bound]]
 """By name: where, and what is certified there."""
 
+History = Iterable[Mapping[str, float]]
+"""Rows of named numbers."""
+
 LOGARITHMIC = ("n", "rounds")
-WIDE = 30.0
-"""Values that span more than this factor are drawn on a logarithmic axis."""
 SMALLEST_DELTA = 1e-12
 _LARGEST_EPSILON = 20.0
+_PAID_IN = {"epsilon": LABELS["epsilon"], "round": LABELS["rounds"]}
+_UNITS = {"accuracy": "fraction", "loss": "nats"}
+"""Of what is often measured."""
 
 
 def privacy_curve(
@@ -120,10 +126,10 @@ def _draw(ax: Axes, series: Series) -> None:
     """The line and the band of each series, and the legend. A logarithmic line ends before zero."""
     hidden = 0.0 if ax.get_yscale() == "log" else -1.0
     for index, (name, (x, bound)) in enumerate(series.items()):
-        color, line = COLORS[index % len(COLORS)], LINES[index % len(LINES)]
-        ax.fill_between(x, bound.lower, bound.upper, color=color, alpha=0.25, linewidth=0)
+        style = series_style(index)
+        ax.fill_between(x, bound.lower, bound.upper, color=style["color"], alpha=0.25, linewidth=0)
         upper = np.where(bound.upper > hidden, bound.upper, np.nan)
-        ax.plot(x, upper, color=color, linestyle=line, label=name or "certified upper bound")
+        ax.plot(x, upper, **style, label=name or "certified upper bound")
     band = COLORS[0] if len(series) == 1 else GREY
     ax.fill_between([], [], [], color=band, alpha=0.25, label="the truth lies in this band")
     ax.legend()
@@ -150,3 +156,54 @@ def _logarithmic(ax: Axes, low: float, high: float) -> None:
     room = max(1.3, (high / low) ** 0.05)
     ax.set_yscale("log", nonpositive="clip")
     ax.set_ylim(low / room, high * room)
+
+
+def learning_curve(
+    history: History | Mapping[str, History],
+    *,
+    measure: str | None = None,
+    against: str = "epsilon",
+    delta: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """``measure`` (by default the first that was measured) against "epsilon" or "round".
+
+    ``history``: rows of named numbers, or several of them by name. ``delta`` is written on the axis."""
+    _validate.one_of("against", against, _PAID_IN)
+    runs = {name: [dict(row) for row in rows] for name, rows in _named(history).items()}
+    chosen = _measure(runs, measure)
+    ax = shown_axes() if ax is None else ax
+    for index, (name, rows) in enumerate(runs.items()):
+        x, y = _measured(rows, against, chosen)
+        ax.plot(x, y, **series_style(index), marker=".", label=name or chosen)
+    at = "" if delta is None or against == "round" else f" at δ = {written(delta)}"
+    ax.set_xlabel(f"{_PAID_IN[against]}{at}")
+    unit = f" ({_UNITS[chosen]})" if chosen in _UNITS else ""
+    ax.set_ylabel(f"{chosen}{unit}", parse_math=False)
+    ax.set_xlim(left=0.0)
+    if len(runs) > 1:
+        ax.legend()
+    return ax
+
+
+def _measure(runs: Mapping[str, list[dict[str, float]]], asked: str | None) -> str:
+    """The measure asked for, or the first; ValueError with those that there are."""
+    found = dict.fromkeys(name for rows in runs.values() for row in rows for name in row)
+    measured = [name for name in found if name not in _PAID_IN]
+    if not measured:
+        raise ValueError(
+            "history must hold something measured: give evaluate= to run(), got rows of "
+            f"{', '.join(found) or 'nothing'}"
+        )
+    return measured[0] if asked is None else _validate.one_of("measure", asked, measured)
+
+
+def _measured(rows: list[dict[str, float]], against: str, chosen: str) -> tuple[Any, Any]:
+    """Where, and what was measured there."""
+    both = [(row[against], row[chosen]) for row in rows if against in row and chosen in row]
+    if not both:
+        raise ValueError(
+            f"history must hold {against!r} beside {chosen!r}: epsilon needs a budget, got none"
+        )
+    x, y = zip(*both, strict=True)
+    return x, y

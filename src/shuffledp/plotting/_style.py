@@ -29,6 +29,8 @@ LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (7, 1, 1, 1, 1, 1)), (0, (1,
 FORMATS = ("png", "svg", "pdf")
 WIDTH, HEIGHT = 6.0, 4.0
 """Inches."""
+WIDE = 30.0
+"""Values that span more than this factor are drawn on a logarithmic axis."""
 
 LABELS = {
     "delta": "δ (probability)",
@@ -86,17 +88,27 @@ def shown_axes(height: float = HEIGHT) -> Axes:
         return axes
 
 
+def series_style(index: int) -> dict[str, Any]:
+    """Colour and line of the series with this number."""
+    return {"color": COLORS[index % len(COLORS)], "linestyle": LINES[index % len(LINES)]}
+
+
+def figure_of(ax: Axes) -> Any:
+    """The figure that the axes belong to."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
 def save(ax: Axes, path: str | Path) -> None:
     """Write the figure of ``ax``, whole or not at all; the format is the file's suffix."""
     kind = file_format(path)
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     with (
         require_matplotlib().rc_context(SETTINGS),
         atomic_file(Path(path), replace=True) as partial,
     ):
-        figure.savefig(partial, format=kind, metadata=dates[kind])
+        figure_of(ax).savefig(partial, format=kind, metadata=dates[kind])
 
 
 def file_format(path: str | Path) -> str:

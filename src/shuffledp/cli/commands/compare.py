@@ -51,7 +51,7 @@ def compare(
 
 def _draw(found: Comparison, path: str) -> None:
     from shuffledp import plotting
-    from shuffledp.plotting._comparison import height_of
+    from shuffledp.plotting._rows import height_of
 
     write_picture(path, found.plot(plotting.new_axes(height_of(len(found)))))
 

@@ -204,7 +204,7 @@ def _write(trainer: ShuffledTrainer, given: Given) -> None:
             (history.to_json if as_json else history.to_csv)(partial)
     if given["plot_file"] is not None:
         from shuffledp.plotting import new_axes
-        from shuffledp.plotting._learning import learning_curve
+        from shuffledp.plotting._curves import learning_curve
 
         ax = learning_curve(history, delta=given["delta"], ax=new_axes())
         write_picture(given["plot_file"], ax)

@@ -1,25 +1,42 @@
-"""Estimates with their confidence intervals, and the truth beside them where it is known (simulations).
+"""One row, or one place, for each of several values: bounds side by side with what is known of the truth,
+and estimates with their confidence intervals (and the truth, where it is known: simulations).
 
-histogram(result)                                  counts of a HistogramResult, an error bar each
-histogram(result, truth=[...])                     with the true counts: of made-up data only
+bounds_compared([("blanket", 0.41, "sound"), ("as printed", 0.2, "unsound")], lower=0.40)
+histogram(result, truth=[...])                     counts of a HistogramResult, an error bar each
 estimate({"Monday": mean1, "Tuesday": mean2})      sums or means, one above the other
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.plotting._style import BLACK, BLUE, SKY, VERMILLION, shown_axes
+from shuffledp._digits import rounded_up
+from shuffledp.plotting._style import (
+    BLACK,
+    BLUE,
+    GREY,
+    HEIGHT,
+    LABELS,
+    ORANGE,
+    SKY,
+    VERMILLION,
+    WIDE,
+    figure_of,
+    shown_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from shuffledp.collecting.result import HistogramResult, NumberResult
 
+Row = tuple[str, float, str]
 Whiskers = tuple[Floats, Floats]
 
 NAMED = 30
@@ -35,6 +52,38 @@ _TRUTH: dict[str, Any] = {
     "markerfacecolor": "none",
     "label": "truth (simulation)",
 }
+_MARKS: dict[str, dict[str, Any]] = {
+    "sound": {"marker": "o", "color": BLUE},
+    "unsound": {"marker": "X", "color": VERMILLION},
+}
+_OTHERWISE: dict[str, Any] = {"marker": "D", "color": ORANGE, "markerfacecolor": "white"}
+"""For what is neither, such as "sound outside its stated range"."""
+
+
+def bounds_compared(
+    rows: Sequence[Row],
+    *,
+    quantity: str = "epsilon",
+    lower: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A line for each (name, value, soundness), the first on top.
+
+    ``lower`` is a certified lower bound of the quantity: what lies left of it cannot be true. A value
+    that is infinite is listed and not drawn, one far below ``lower`` is drawn at the edge."""
+    _validate.one_of("quantity", quantity, ("epsilon", "delta"))
+    if not rows:
+        raise ValueError("rows must have at least one bound, got none")
+    ax = shown_axes(height_of(len(rows))) if ax is None else ax
+    shown = [value for _, value, _ in rows if 0.0 < value < math.inf]
+    _set_x(ax, shown, lower or 0.0)
+    ax.set_xlabel(LABELS[quantity])
+    _mark_truth(ax, lower)
+    for place, row in enumerate(rows):
+        _draw_row(ax, place, row)
+    _name_rows(ax, [name for name, _, _ in rows], fontsize=9)
+    _legend(ax, 2)
+    return ax
 
 
 def histogram(
@@ -51,12 +100,12 @@ def histogram(
     low, high = result.interval(level)
     names = [_short(str(category)) for category in result.categories]
     known = None if truth is None else _checked_truth(truth, len(names))
-    ax = shown_axes(height_of(len(names))) if ax is None else ax
+    ax = shown_axes(histogram_height(len(names))) if ax is None else ax
     (_named if len(names) <= NAMED else _numbered)(ax, names, counts, _whiskers(low, high))
     _label_interval(ax, level)
     if known is not None:
         _draw_truth(ax, known)
-    _legend(ax)
+    _legend(ax, 3)
     return ax
 
 
@@ -84,10 +133,11 @@ def estimate(
     if truth is not None:
         line = {"linestyle": "--", "color": VERMILLION, "label": _TRUTH["label"]}
         ax.axvline(float(truth), **line)
-    _rows(ax, [_short(name) for name in named])
+    _name_rows(ax, [_short(name) for name in named])
+    ax.locator_params(axis="x", nbins=6)
     ax.ticklabel_format(axis="x", useOffset=False, scilimits=(-4, 9))
     ax.set_xlabel(f"{' or '.join(kinds)} (in the units of the data)")
-    _legend(ax)
+    _legend(ax, 3)
     return ax
 
 
@@ -100,15 +150,84 @@ def _draw_truth(ax: Axes, counts: Floats) -> None:
 
 
 def height_of(rows: int) -> float:
-    """Inches that so many rows need, for ``new_axes(height_of(rows))``."""
-    return 1.6 + 0.32 * rows if rows <= NAMED else 4.0
+    """Inches that so many rows need, for ``new_axes(height_of(len(rows)))``."""
+    return 1.6 + 0.32 * rows
+
+
+def histogram_height(categories: int) -> float:
+    """The same for a histogram, whose categories are numbered from left to right where there are many."""
+    return height_of(categories) if categories <= NAMED else HEIGHT
+
+
+def _name_rows(ax: Axes, names: Sequence[str], **font: Any) -> None:
+    ax.set_yticks(range(len(names)), names, parse_math=False, **font)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+
+
+def _legend(ax: Axes, columns: int) -> None:
+    """Each kind of mark once, below the picture, where no mark can be; the estimates first."""
+    handles, labels = ax.get_legend_handles_labels()
+    unique = dict(zip(labels, handles, strict=True))
+    names = sorted(unique, key=lambda name: (name != _ESTIMATE, name))
+    if names:
+        handles = [unique[name] for name in names]
+        figure_of(ax).legend(handles, names, loc="outside lower center", ncols=columns)
+
+
+def _set_x(ax: Axes, values: Sequence[float], lower: float) -> None:
+    """Room on the right for the numbers; what is far below the truth need not stretch the axis."""
+    near = [value for value in (*values, lower) if value > lower / WIDE]
+    if not near:
+        return
+    low, high = min(near), max(near)
+    if high > WIDE * low:
+        ax.set_xscale("log")
+        ax.set_xlim(low / 1.5, high * (high / low) ** 0.3)
+    else:
+        ax.set_xlim(0.0, 1.3 * high)
+
+
+def _mark_truth(ax: Axes, lower: float | None) -> None:
+    if lower:
+        ax.axvspan(ax.get_xlim()[0], lower, color=GREY, alpha=0.15, linewidth=0)
+        ax.axvline(lower, color=GREY, linestyle="--", label="the truth is at least this")
+
+
+def _draw_row(ax: Axes, place: int, row: Row) -> None:
+    _, value, soundness = row
+    if not 0.0 < value < math.inf:
+        word = "none" if value > 0.0 else "0"
+        right = ax.get_yaxis_transform()
+        ax.text(0.98, place, word, transform=right, ha="right", va="center", color=GREY)
+        return
+    x, word = _placed(value, ax.get_xlim()[0])
+    style = _MARKS.get(soundness, _OTHERWISE)
+    ax.plot([x], [place], linestyle="none", markersize=8, label=soundness, clip_on=False, **style)
+    ax.annotate(
+        word,
+        (x, place),
+        (8, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0},
+    )
+
+
+def _placed(value: float, edge: float) -> tuple[float, str]:
+    """Where a value is drawn and what is written there; beyond the left edge an arrow points to it."""
+    if value >= edge:
+        return value, rounded_up(value, 4)
+    return edge, f"\N{LEFTWARDS ARROW} {value:.1g}"
 
 
 def _named(ax: Axes, names: Sequence[str], counts: Floats, whiskers: Whiskers) -> None:
     places = np.arange(len(names))
     ax.barh(places, counts, height=0.7, color=SKY, alpha=0.7, label=_ESTIMATE)
     ax.errorbar(whiskers[0], places, xerr=whiskers[1], zorder=3, **_WHISKER)
-    _rows(ax, names)
+    _name_rows(ax, names)
+    ax.locator_params(axis="x", nbins=6)
     ax.set_xlabel("people (count)")
     _whole_numbers(ax.xaxis)
 
@@ -130,13 +249,6 @@ def _whole_numbers(axis: Any) -> None:
     axis.set_major_formatter("{x:,.0f}")
 
 
-def _rows(ax: Axes, names: Sequence[str]) -> None:
-    ax.set_yticks(range(len(names)), names, parse_math=False)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.grid(visible=False, axis="y")
-    ax.locator_params(axis="x", nbins=6)
-
-
 def _whiskers(low: Any, high: Any) -> Whiskers:
     """Middle and half length: an interval of possible counts may lie beside an impossible estimate."""
     lower, upper = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -146,17 +258,6 @@ def _whiskers(low: Any, high: Any) -> Whiskers:
 def _label_interval(ax: Axes, level: float) -> None:
     """The whiskers in the legend, as a line of their own."""
     ax.plot([], [], color=BLACK, linewidth=1.2, marker="|", label=f"{100 * level:g}% interval")
-
-
-def _legend(ax: Axes) -> None:
-    """Below the picture, where no mark can be; the estimates first."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    handles, labels = ax.get_legend_handles_labels()
-    pairs = sorted(zip(handles, labels, strict=True), key=lambda pair: pair[1], reverse=True)
-    first = [pair for pair in pairs if pair[1] == _ESTIMATE]
-    shown = first + [pair for pair in pairs if pair[1] != _ESTIMATE]
-    figure.legend(*zip(*shown, strict=True), loc="outside lower center", ncols=3)
 
 
 def _checked_truth(truth: Any, k: int) -> Floats:
