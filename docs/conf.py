@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import shuffledp
+from shuffledp.randomizers.registry import reference_table
 
 project = "shuffledp"
 author = "the shuffledp authors"
@@ -26,6 +27,8 @@ html_static_path = ["_static"]
 html_show_sphinx = False
 
 myst_heading_anchors = 3
+myst_enable_extensions = ["substitution"]
+myst_substitutions = {"randomizers": reference_table()}
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
