@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import singledispatch
 from typing import Any, overload
 
 import numpy as np
@@ -101,18 +100,10 @@ def simulated_sum(
     are repeatable and protect nobody, and PrivUnit's are drawn on the device, in single precision."""
     if generator is None:
         return _sampled(randomizer, rows, None)
-    return _repeatable_sum(randomizer, rows, generator)
-
-
-@singledispatch
-def _repeatable_sum(
-    randomizer: VectorRandomizer, rows: Tensor, generator: torch.Generator
-) -> Tensor:
+    if isinstance(randomizer, PrivUnit):
+        return report_sum(randomizer, rows, generator)
     seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
     return _sampled(randomizer, rows, np.random.default_rng(int(seed)))
-
-
-_repeatable_sum.register(PrivUnit, report_sum)
 
 
 def _sampled(randomizer: VectorRandomizer, rows: Tensor, rng: np.random.Generator | None) -> Tensor:

@@ -97,18 +97,14 @@ class Header:
             entries = json.loads(text)
             if entries["format"] != FORMAT:
                 raise ValueError(f"format {entries['format']!r}")
-            version = entries["version"]
+            if entries["version"] == VERSION:
+                return cls._checked(entries)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedReportsError(f"{name!r} has a damaged header: {error}") from error
-        if version != VERSION:
-            raise UnknownVersionError(
-                f"{name!r} has version {version!r} of the report format; this release of shuffledp "
-                f"reads version {VERSION}"
-            )
-        try:
-            return cls._checked(entries)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DamagedReportsError(f"{name!r} has a damaged header: {error}") from error
+        raise UnknownVersionError(
+            f"{name!r} has version {entries['version']!r} of the report format; this release of "
+            f"shuffledp reads version {VERSION}"
+        )
 
     @classmethod
     def _checked(cls, entries: dict[str, Any]) -> Self:
