@@ -134,7 +134,9 @@ def test_every_use_of_a_ledger_checks_its_file_once(
     assert checked == [0]
     ticket = ledger.reserve(survey(), population="readers")
     assert checked == [0, 1]
-    result = survey().analyze(survey().randomize([0] * 1000), ledger=ledger, reservation=ticket)
+    stored = Ledger.stored(tmp_path / "ledger")
+    assert stored == ledger
+    result = survey().analyze(survey().randomize([0] * 1000), ledger=stored, reservation=ticket)
     assert checked == [0, 1, 2]
     assert result.privacy.total_epsilon == ledger.epsilon("readers")
     assert [c.status for c in ledger.collections] == ["committed"]
@@ -186,6 +188,14 @@ def test_a_lost_or_foreign_file_is_noticed(tmp_path: Path) -> None:
         log.append({"something": "else"})
     with pytest.raises(LogCorruptError, match="not a ledger"):
         Ledger(tmp_path / "foreign", BUDGET)
+    with pytest.raises(LogCorruptError, match="no budget"):
+        Ledger.stored(tmp_path / "foreign")
+    with pytest.raises(FileNotFoundError):
+        Ledger.stored(tmp_path / "nowhere")
+    with locked(tmp_path / "alike") as log:
+        log.append({"epsilon": 1.0, "delta": 1e-6})
+    with pytest.raises(LogCorruptError, match="not a ledger"):
+        Ledger.stored(tmp_path / "alike").reserve(survey(), population="readers")
 
 
 def test_the_head_shows_that_lines_were_removed(tmp_path: Path) -> None:

@@ -116,17 +116,10 @@ def protocol_of_reports(path: str) -> Protocol:
 
 
 def open_ledger(path: str) -> Ledger:
-    """The ledger of a file that exists, every line of it checked; its budget is in the first."""
+    """The ledger of a file that exists; its budget is in the first line."""
     from shuffledp.collecting.ledger import Ledger
 
-    with Path(path).open("rb") as file:
-        first = file.readline()
-    try:
-        content = json.loads(first)["content"]
-        budget = (content["epsilon"], content["delta"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise click.ClickException(f"{path} is no ledger: its first line has no budget") from error
-    return Ledger(path, budget)
+    return Ledger.stored(path)
 
 
 def read_matrix(path: str) -> Any:

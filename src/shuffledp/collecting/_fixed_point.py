@@ -70,9 +70,10 @@ def highest_between(below: Floats, above: Floats) -> Floats:
 
 
 def _kary_decoder(randomizer: KaryRandomizedResponse) -> FixedPointDecoder:
-    p, q = randomizer._support_fractions()
-    levels = randomizer.k - 1
-    keep, other, blanket = float(p - q), float(q), float(q * randomizer.k)
+    levels, (truth, other_value) = randomizer.k - 1, randomizer.weights
+    words = truth + levels * other_value
+    keep, other = (truth - other_value) / words, other_value / words
+    blanket = other_value * randomizer.k / words
     z = np.arange(levels + 1.0)
     spread = response_spread(z, levels, blanket, keep)
     return FixedPointDecoder(

@@ -98,6 +98,10 @@ class Protocol(ABC):
         return len(self.count(np.empty((0, *self.report_shape), dtype=self.report_dtype)))
 
     @abstractmethod
+    def estimate(self, tally: Counts, n: int) -> Any:
+        """Unbiased, from the tally of n reports."""
+
+    @abstractmethod
     def analyze(
         self, reports: Any = None, *, tally: Any = None, n: int | None = None, **assumptions: Any
     ) -> Any:

@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._choice import best_local, mean_variance, relative_variance
-from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import NumberProtocol
-from shuffledp.randomizers.frequency import FrequencyOracle
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 _UNIT = 2.0**-52
@@ -47,99 +44,73 @@ class Baseline(ABC):
 
 
 @dataclass(frozen=True)
-class LocalHistogram(Baseline):
-    """Randomized reports that need no shuffler."""
+class LocalBaseline(Baseline):
+    """The same protocol with a randomizer that needs no shuffler."""
 
-    protocol: HistogramProtocol
-    randomizer: FrequencyOracle
+    protocol: HistogramProtocol | NumberProtocol
 
     @property
     def standard_error(self) -> float:
-        return math.sqrt(self.protocol.n * mean_variance(self.randomizer))
+        if isinstance(self.protocol, NumberProtocol):
+            return self.protocol.worst_standard_error
+        return math.sqrt(self.protocol.n * mean_variance(self.protocol.randomizer))
 
-    def simulate(self, column: Any, rng: np.random.Generator) -> Floats:
-        values = np.atleast_1d(self.protocol.encode(column))
-        support = self.randomizer.support(self.randomizer.randomize(values, rng=rng))
-        return np.asarray(self.randomizer.estimate(support, values.size))
+    def simulate(self, column: Any, rng: np.random.Generator) -> Any:
+        reports = np.atleast_1d(self.protocol.randomize(column, rng=rng))
+        return self.protocol.estimate(self.protocol.count(reports), len(reports))
 
 
 @dataclass(frozen=True)
-class CentralHistogram(Baseline):
-    """True counts plus Gaussian noise; a substitution moves them by sqrt(2)."""
+class CentralBaseline(Baseline):
+    """Gaussian noise of standard deviation ``sigma`` on true counts, or on the true sum."""
 
-    protocol: HistogramProtocol
+    protocol: HistogramProtocol | NumberProtocol
     sigma: float
 
     @property
     def standard_error(self) -> float:
-        return self.sigma
+        return self._scaled(self.sigma, self.protocol.n)
 
-    def simulate(self, column: Any, rng: np.random.Generator) -> Floats:
+    def simulate(self, column: Any, rng: np.random.Generator) -> Any:
+        if isinstance(self.protocol, NumberProtocol):
+            numbers = np.atleast_1d(self.protocol.numbers(column))
+            noisy = float(numbers.sum()) + self.sigma * float(rng.standard_normal())
+            return self._scaled(noisy, numbers.size)
         values = np.atleast_1d(self.protocol.encode(column))
         counts = np.bincount(values, minlength=self.protocol.k)
-        return np.asarray(counts + self.sigma * rng.standard_normal(self.protocol.k))
+        return counts + self.sigma * rng.standard_normal(self.protocol.k)
 
-
-@dataclass(frozen=True)
-class LocalNumber(Baseline):
-    """Randomized rounding and k-ary randomized response with the best number of levels."""
-
-    protocol: NumberProtocol
-    randomizer: KaryRandomizedResponse
-
-    @property
-    def standard_error(self) -> float:
-        worst = FixedPointDecoder.of(self.randomizer).worst_variance
-        n = self.protocol.n
-        return self._width * math.sqrt(n * worst) * self.protocol._scale(n)
-
-    @property
-    def _width(self) -> float:
-        return (self.protocol.high - self.protocol.low) / (self.randomizer.k - 1)
-
-    def simulate(self, column: Any, rng: np.random.Generator) -> float:
-        numbers = np.atleast_1d(self.protocol._checked(column))
-        place = (numbers - self.protocol.low) / self._width
-        below = np.floor(place)
-        values = (below + (rng.random(numbers.size) < place - below)).astype(np.int64)
-        tally = self.randomizer.support(self.randomizer.randomize(values, rng=rng))
-        total = FixedPointDecoder.of(self.randomizer).total(tally)
-        n = numbers.size
-        return (n * self.protocol.low + self._width * total) * self.protocol._scale(n)
-
-
-@dataclass(frozen=True)
-class CentralNumber(Baseline):
-    """The true sum or mean plus Gaussian noise; a substitution moves the sum by high - low."""
-
-    protocol: NumberProtocol
-    sigma: float
-
-    @property
-    def standard_error(self) -> float:
-        return self.sigma * self.protocol._scale(self.protocol.n)
-
-    def simulate(self, column: Any, rng: np.random.Generator) -> float:
-        numbers = np.atleast_1d(self.protocol._checked(column))
-        noisy = float(numbers.sum()) + self.sigma * float(rng.standard_normal())
-        return noisy * self.protocol._scale(numbers.size)
+    def _scaled(self, total: float, n: int) -> float:
+        return (
+            total * self.protocol.scale(n) if isinstance(self.protocol, NumberProtocol) else total
+        )
 
 
 def local_baseline(protocol: HistogramProtocol | NumberProtocol) -> Baseline:
     """The best local protocol for the same question: pure epsilon-DP, so it also meets (epsilon, delta)."""
     epsilon0 = protocol.epsilon / protocol.rounds
     if isinstance(protocol, HistogramProtocol):
-        return LocalHistogram(protocol, best_local(protocol.k, epsilon0))
+        return LocalBaseline(_asking(protocol, best_local(protocol.k, epsilon0)))
     responses = [KaryRandomizedResponse(k=k, epsilon0=epsilon0) for k in range(2, 18)]
-    return LocalNumber(protocol, min(responses, key=relative_variance))
+    return LocalBaseline(_asking(protocol, min(responses, key=relative_variance)))
+
+
+def _asking(protocol: Any, randomizer: Any) -> Any:
+    """The same question with another randomizer; whether that meets the target is not checked."""
+    other: Any = object.__new__(type(protocol))
+    other._assign(**{field.name: getattr(protocol, field.name) for field in fields(protocol)})
+    other._accept(randomizer)
+    return other
 
 
 def central_baseline(protocol: HistogramProtocol | NumberProtocol) -> Baseline:
-    """The Gaussian mechanism of a trusted curator for the same question."""
+    """The Gaussian mechanism of a trusted curator for the same question.
+
+    A substitution moves counts by sqrt(2) and a sum by high - low."""
     sigma = analytic_gaussian_sigma(protocol.epsilon, protocol.delta) * math.sqrt(protocol.rounds)
     if isinstance(protocol, HistogramProtocol):
-        return CentralHistogram(protocol, sigma * math.sqrt(2.0))
-    return CentralNumber(protocol, sigma * (protocol.high - protocol.low))
+        return CentralBaseline(protocol, sigma * math.sqrt(2.0))
+    return CentralBaseline(protocol, sigma * (protocol.high - protocol.low))
 
 
 def gaussian_delta(epsilon: float, sigma: float) -> float:

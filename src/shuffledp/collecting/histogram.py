@@ -21,11 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shuffledp import _validate
+from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._choice import best_calibrated
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
+from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
 from shuffledp.randomizers.registry import canonical
 
@@ -85,6 +87,10 @@ class HistogramProtocol(Protocol):
     @cached_property
     def _other_place(self) -> int:
         return self.categories.index(self.other)
+
+    def estimate(self, tally: Counts, n: int) -> Floats:
+        """Unbiased counts, from the tally of n reports."""
+        return np.asarray(self.randomizer.estimate(tally, n), dtype=np.float64)
 
     def analyze(
         self,

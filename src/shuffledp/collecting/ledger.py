@@ -27,6 +27,7 @@ True
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 import warnings
@@ -35,7 +36,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from shuffledp import _validate
 from shuffledp._digits import rounded_up
@@ -120,6 +121,21 @@ class Ledger:
         object.__setattr__(self, "budget", _checked_budget(budget))
         with self._open(create=True):
             pass
+
+    @classmethod
+    def stored(cls, path: str | os.PathLike[str]) -> Self:
+        """The ledger of a file that exists, with the budget of its first line; checked when it is used."""
+        with Path(path).open("rb") as file:
+            first = file.readline()
+        try:
+            content = json.loads(first)["content"]
+            budget = (content["epsilon"], content["delta"])
+        except (KeyError, TypeError, ValueError):
+            raise LogCorruptError(f"{path} is no ledger: its first line has no budget") from None
+        self = cls.__new__(cls)
+        object.__setattr__(self, "path", Path(path))
+        object.__setattr__(self, "budget", _checked_budget(budget))
+        return self
 
     @contextmanager
     def _open(self, create: bool = False) -> Iterator[_Book]:

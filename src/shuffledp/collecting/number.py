@@ -92,7 +92,7 @@ class NumberProtocol(Protocol):
 
     def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The randomizer's inputs: numbers for noise on a grid, else grid points (rounded at random)."""
-        numbers = self._checked(column)
+        numbers = self.numbers(column)
         if isinstance(self.randomizer, GridRandomizer):
             return numbers
         place = np.clip((numbers - self.low) / (self.high - self.low) * self.levels, 0, self.levels)
@@ -102,7 +102,8 @@ class NumberProtocol(Protocol):
         up = words < np.ldexp(place - below, 64).astype(np.uint64)
         return below.astype(np.int64) + up
 
-    def _checked(self, column: Any) -> Floats:
+    def numbers(self, column: Any) -> Floats:
+        """The column as numbers in [low, high]; DomainError for what is none."""
         array = as_column(column)
         missing = missing_in(array)
         numbers = _as_numbers(array, missing)
@@ -124,12 +125,16 @@ class NumberProtocol(Protocol):
     def worst_standard_error(self) -> float:
         """Of the result for n reports, for the worst possible data: exact."""
         error = self.step * float(np.sqrt(self.n * self.decoder.worst_variance))
-        return error * self._scale(self.n)
+        return error * self.scale(self.n)
 
     @staticmethod
-    def _scale(n: int) -> float:
+    def scale(n: int) -> float:
         """What a sum of n numbers is multiplied with."""
         return 1.0
+
+    def estimate(self, tally: Counts, n: int) -> float:
+        """Unbiased, from the tally of n reports."""
+        return (n * self.low + self.step * self.decoder.total(tally)) * self.scale(n)
 
     def analyze(
         self,
@@ -147,11 +152,12 @@ class NumberProtocol(Protocol):
         if seen.sum() != received:
             raise ValueError(f"tally must sum to n = {received}, got {seen.sum()}")
         privacy = state_privacy(self, received, **assumptions)
-        scale = self._scale(received)
-        value = (received * self.low + self.step * self.decoder.total(seen)) * scale
+        scale = self.scale(received)
         error = self.step * float(np.sqrt(self.decoder.variance(seen))) * scale
         ends = (received * scale * self.low, received * scale * self.high)
-        return NumberResult(self.name, value, error, received, ends, privacy, confidence)
+        return NumberResult(
+            self.name, self.estimate(seen, received), error, received, ends, privacy, confidence
+        )
 
     def _domain(self) -> dict[str, Any]:
         return {"low": self.low, "high": self.high, "outside": self.outside}
@@ -179,7 +185,7 @@ class MeanProtocol(NumberProtocol):
     name: ClassVar[str] = "mean"
 
     @staticmethod
-    def _scale(n: int) -> float:
+    def scale(n: int) -> float:
         return 1.0 / n
 
 
