@@ -61,6 +61,7 @@ from shuffledp.noise import (
     facts_of_noise as facts_of_noise,
 )
 from shuffledp.randomizers.frequency import (
+    FrequencyOracle as FrequencyOracle,
     FrequencyRandomizer as FrequencyRandomizer,
 )
 from shuffledp.randomizers.gaussian import (
