@@ -185,7 +185,8 @@ def _plan(make: Make, given: Given) -> None:
     from shuffledp.collecting._protocol import certified_epsilon
 
     protocol = _planned(make, given, given["n"])
-    certified = certified_epsilon(protocol.mechanism(), protocol.delta)
+    with Progress.clock("bounding epsilon"):
+        certified = certified_epsilon(protocol.mechanism(), protocol.delta)
     write_protocol(given["plan_file"], protocol)
     if given["as_json"]:
         print_json(protocol=protocol.to_dict(), epsilon=certified, delta=protocol.delta)
@@ -241,9 +242,10 @@ def _analyzed(protocol: Protocol, given: Given) -> Any:
         if isinstance(error, TypeError):  # a column of the wrong type is the data's fault
             raise click.ClickException(str(error)) from error
         raise
-    return protocol.analyze(
-        tally=done.tally, n=done.n, confidence=given["confidence"], **assumptions
-    )
+    with Progress.clock("bounding epsilon"):
+        return protocol.analyze(
+            tally=done.tally, n=done.n, confidence=given["confidence"], **assumptions
+        )
 
 
 def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:
