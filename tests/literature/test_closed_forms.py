@@ -1,12 +1,14 @@
 """Closed forms: the printed values, their ranges, and that they lie above the numerical clones."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.blanket import krr_blanket
@@ -48,6 +50,49 @@ def test_delta_is_the_printed_formula_rounded_up(golden: Golden) -> None:
         golden.number("eps0"), golden.params["n"], golden.number("eps")
     )
     assert golden.delta <= found <= golden.delta * (1 + 1e-9)
+
+
+def ball_forms(epsilon0: float, k: int, n: int, level: float) -> dict[str, arb]:
+    """The formulas of the module docstring in ball arithmetic; ``level`` is delta, or epsilon for a delta."""
+    E, d, a = arb(epsilon0).exp(), arb(level), arb(level).exp()
+    p, s, C = 1 / (E + k - 1), E - 1 / E, 1 - arb(-2).exp()
+    share = 1 / ((n - 1) * p)
+    root21 = (a - 1) * (E + 1) / (E - 1) - 8 * E / n
+    root22 = (a - 1) / (E - 1) - arb(4) / n
+    rate = C * n * min(1 / E, (a - 1) ** 2 / ((a + 1) * s) ** 2)
+    return {
+        "erlingsson_2019_epsilon": 12 * arb(epsilon0) * ((1 / d).log() / n).sqrt(),
+        "erlingsson_2019_delta": (-n * (d / (12 * arb(epsilon0))) ** 2).exp(),
+        "balle_2019_krr_epsilon": max((14 * share * (2 / d).log()).sqrt(), 27 * share),
+        "balle_2019_krr_delta": 2 * (-d * d / (14 * share)).exp(),
+        "balle_2019_generic_delta": ((a + 1) * s) ** 2 / (4 * n * (a - 1)) * (-rate).exp(),
+        "feldman_2021_epsilon": (
+            1 + (E - 1) / (E + 1) * (8 * (E * (4 / d).log() / n).sqrt() + 8 * E / n)
+        ).log(),
+        "feldman_2021_delta": 4 * (-(root21**2) * n / (64 * E)).exp(),
+        "feldman_2022_epsilon": (
+            1 + (E - 1) * (4 * (2 * (4 / d).log() / ((E + 1) * n)).sqrt() + arb(4) / n)
+        ).log(),
+        "feldman_2022_delta": 4 * (-(root22**2) * (E + 1) * n / 32).exp(),
+    }
+
+
+def test_no_form_is_below_its_formula_in_ball_arithmetic() -> None:
+    rng = Random(7)
+    seen = Counter[str]()
+    for _ in range(400):
+        epsilon0, n = 10 ** rng.uniform(-3, 1), int(10 ** rng.uniform(3, 12))
+        k, level = rng.choice([2, 5, 1000]), 10 ** rng.uniform(-12, -0.5)
+        for name, exact in ball_forms(epsilon0, k, n, level).items():
+            sizes = (k, n) if "krr" in name else (n,)
+            try:
+                found = getattr(forms, name)(epsilon0, *sizes, level)
+            except OutsideRangeError:
+                continue
+            if found < 1.0 and exact > 1e-290:
+                seen[name] += 1
+                assert exact <= found <= exact * (1 + 1e-9), (name, epsilon0, k, n, level)
+    assert min(seen[name] for name in ball_forms(1.0, 2, 1000, 0.1)) >= 5, seen
 
 
 def test_blanket_mass_of_theorem_31_is_the_larger_of_its_two_terms() -> None:

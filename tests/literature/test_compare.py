@@ -10,6 +10,7 @@ import pytest
 
 import shuffledp as sdp
 from oracles.brute import k_ary, shuffled_pairs, worst
+from shuffledp.facts import Facts
 
 SURVEY = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
 COHORT = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=2000).sampled_from(60_000)
@@ -116,6 +117,29 @@ def test_one_user_and_reports_that_say_nothing_can_be_compared() -> None:
     silent = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0, total_variation=0.0), n=100)
     assert sdp.compare(2 * silent, delta=1e-6).best.value == 0.0
     assert (2 * silent).epsilon(delta=1e-6) == sdp.Bound(0.0, 0.0)
+
+
+def test_a_stranger_s_facts_are_compared_like_our_own() -> None:
+    law = sdp.KaryRandomizedResponse(k=4, epsilon0=1.0).facts().above[0]
+    stated = sdp.Shuffled(Facts.of_law(law, 1.0), n=1000)
+    found, ours = sdp.compare(stated, delta=1e-6), sdp.compare(SURVEY, delta=1e-6)
+    assert found["blanket"].value == ours["blanket"].value
+    assert (
+        found["Feldman et al. 2022, closed form"].value
+        == ours["Feldman et al. 2022, closed form"].value
+    )
+    assert "Bennett as printed" not in {row.bound for row in found}  # it is not known to be k-RR
+    response = sdp.compare(sdp.Shuffled(Facts.of_response(4, 1.0), n=1000), delta=1e-6)
+    assert {row.bound: row.value for row in response} == {row.bound: row.value for row in ours}
+
+
+def test_theorems_about_pure_local_privacy_are_not_asked_about_approximate_or_hardly_any() -> None:
+    leaking = sdp.Shuffled(Facts(epsilon0=sdp.Bound(0.0, 1.0), delta0=1e-10), n=1000)
+    found = sdp.compare(leaking, delta=1e-3)
+    assert {row.bound for row in found} == {"clones", "clones-2021"}
+    rare = math.exp(-400.0)
+    open_ = sdp.Shuffled(Facts.of_matrix([[1.0 - rare, rare], [rare, 1.0 - rare]]), n=10)
+    assert "Girgis et al. 2021" not in {row.bound for row in sdp.compare(open_, delta=0.5)}
 
 
 def test_bad_input_is_named() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 from oracles.brute import random_matrices, shuffled_pairs, worst
 from oracles.golden import Golden, entries
@@ -189,6 +190,32 @@ def test_the_supremum_over_gamma_covers_every_single_gamma() -> None:
         for name, bound in (("hoeffding", hoeffding_delta), ("bennett", bennett_delta)):
             single = concentration._cells(blanket, n, epsilon, name, gamma, gamma, 1.0 - gamma)
             assert bound(blanket, n, epsilon) >= min(1.0, float(single.max())) * (1 - 1e-12)
+
+
+def ball_bennett(k: int, epsilon0: float, n: int, epsilon: float) -> arb:
+    """The formula of the module docstring for k-ary randomized response, in ball arithmetic."""
+    E, a = arb(epsilon0).exp(), arb(epsilon).exp()
+    gamma, A = k / (E + k - 1), a - 1
+    t = gamma * (E - a)
+    c = gamma * (2 * a * (E - 1) * (1 - gamma) + A * A * (1 + E * (1 - gamma)))
+    u = A * t / c
+    s = c / t**2 * ((1 + u) * (1 + u).log() - u)
+    return (
+        t / (1 + u).log() * ((1 - gamma + gamma * (-s).exp()) ** n - (1 - gamma) ** n) / (gamma * n)
+    )
+
+
+@pytest.mark.parametrize("k", [2, 100, 10**6, 2**40])
+def test_bennett_is_its_formula_in_ball_arithmetic_also_where_gamma_is_next_to_one(k) -> None:
+    before, ctx.prec = ctx.prec, 400
+    try:
+        for epsilon0, n, share in product((0.1, 3.0), (1, 10**5, 10**12), (1e-7, 1e-4, 0.1, 0.9)):
+            exact = ball_bennett(k, epsilon0, n, share * epsilon0)
+            found = bennett_delta(KaryBlanket(k, epsilon0), n, share * epsilon0)
+            if exact < 1 and exact > 1e-290:
+                assert exact <= found <= exact * (1 + 1e-7)
+    finally:
+        ctx.prec = before
 
 
 @pytest.mark.parametrize("blanket", [KaryBlanket(4, 2.0), LaplaceBlanket(2.0), AnyBlanket(2.0)])

@@ -28,10 +28,11 @@ class Case:
     def of(cls, mechanism: Mechanism) -> Case | None:
         """The mechanism as repetitions of one shuffled round, or None if it mixes several.
 
-        Also None where no theorem says anything: no round, or a local epsilon that is zero or too large."""
+        Also None where no theorem says anything: no round, a local epsilon that is zero or too large, or
+        only approximate local privacy."""
         kinds = [(part, count) for part, count in mechanism.parts if count]
         part, rounds = kinds[0] if len(kinds) == 1 else (None, 0)
-        if not isinstance(part, Shuffled):
+        if not isinstance(part, Shuffled) or part.facts.delta0 > 0.0:
             return None
         facts = part.facts
         epsilon0, response = facts.epsilon0.upper, facts.response

@@ -124,7 +124,7 @@ class Comparison:
 
     def plot(self, ax: Any = None) -> Any:
         """The bounds and the truth's lower end on one axis (needs the extra ``plot``)."""
-        from shuffledp.plotting._comparison import bounds_compared
+        from shuffledp.plotting._rows import bounds_compared
 
         rows = [(row.bound, row.value, row.soundness) for row in self.rows]
         return bounds_compared(rows, quantity=self.quantity, lower=self.lower, ax=ax)
@@ -200,7 +200,7 @@ def _under(mechanism: Mechanism, analysis: str) -> Mechanism:
 def _pure(mechanism: Mechanism) -> float:
     """The local epsilons of all rounds together."""
     kinds = [(part, count) for part, count in mechanism.parts if isinstance(part, Shuffled)]
-    return sum(count * float(part.randomizer.epsilon0) for part, count in kinds)
+    return sum(count * float(part.facts.epsilon0.upper) for part, count in kinds)
 
 
 def _published(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Row]:

@@ -34,13 +34,12 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.binomial import log_pmf, log_upper_tail
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import CALL, UNIT, Floats, capped, down, up
 from shuffledp.literature._solve import smallest_below
 
-_MOST_ROUNDS = 10**10
-"""A window of 24 standard deviations then has a million terms."""
-
-_UP = 1.0 + 1e-12
+_MOST_ROUNDS = 10**10  # speed: a window of 24 standard deviations then has a million terms
+_OPERATIONS = 32  # soundness: no form, and no exponent of one, costs more
+_EXPONENT = 800  # soundness: units that e costs, to the power of a rounded logarithm of a double
 
 
 def dwork_rothblum_vadhan_epsilon(
@@ -48,11 +47,11 @@ def dwork_rothblum_vadhan_epsilon(
 ) -> float:
     """Total epsilon by advanced composition; inf unless total_delta > rounds delta."""
     each, leak, count, level = _checked(epsilon, delta, rounds, total_delta)
-    slack = (level - count * leak * _UP) * (1.0 - 1e-15)
+    slack = down(level - up(count * leak, operations=1, tiny=0.0), operations=1, tiny=0.0)
     if slack <= 0.0:
         return math.inf
-    drift = count * each * math.expm1(min(each, 700.0))
-    return (each * math.sqrt(2.0 * count * -math.log(min(slack, 1.0))) + drift) * _UP
+    spread = each * math.sqrt(2.0 * count * -math.log(slack))
+    return up(spread + count * each * math.expm1(each), _OPERATIONS, tiny=0.0)
 
 
 def dwork_rothblum_vadhan_delta(
@@ -62,11 +61,10 @@ def dwork_rothblum_vadhan_delta(
     each, leak, count, _ = _checked(epsilon, delta, rounds, 1.0)
     target = _validate.positive("total_epsilon", total_epsilon)
     if each == 0.0:
-        return min(1.0, count * leak * _UP)
-    drift = count * each * math.expm1(min(each, 700.0)) * _UP
-    excess = max(target - drift, 0.0) / each
-    slack = math.exp(max(-excess * excess / (2.0 * count) * (1.0 - 1e-12), -700.0))
-    return min(1.0, (count * leak + slack) * _UP)
+        return min(1.0, up(count * leak, _OPERATIONS, tiny=0.0))
+    excess = max(target - up(count * each * math.expm1(each), _OPERATIONS), 0.0) / each
+    slack = math.exp(-capped(down(excess * excess / (2.0 * count), _OPERATIONS)))
+    return min(1.0, up(count * leak + slack, _OPERATIONS, tiny=0.0))
 
 
 def kairouz_oh_viswanath_delta(
@@ -96,16 +94,17 @@ def kairouz_oh_viswanath_closed_epsilon(
 ) -> float:
     """Total epsilon by the closed form of optimal composition; inf if no finite one has the total delta."""
     each, leak, count, level = _checked(epsilon, delta, rounds, total_delta)
-    log_kept = count * math.log1p(-leak) if leak < 1.0 else -math.inf
-    log_wanted = math.log1p(-level) if level < 1.0 else -math.inf
-    if not log_kept * (1.0 + 8.0 * UNIT) > log_wanted * (1.0 - 8.0 * UNIT):
+    # 1 - delta' = e^{-room}, room = -log(1 - total delta) + rounds log(1 - delta), rounded so that delta' is
+    # small; the last step also covers the rounding of 1/slack.
+    wanted = down(-math.log1p(-level), CALL, tiny=0.0) if level < 1.0 else math.inf
+    room = wanted - up(-count * math.log1p(-leak), CALL + 1, tiny=0.0) if leak < 1.0 else -math.inf
+    if not room > 0.0:
         return math.inf
-    # 1 - delta' = e^{log_wanted - log_kept}: rounded so that delta' is small.
-    room = log_kept * (1.0 + 8.0 * UNIT) - log_wanted * (1.0 - 8.0 * UNIT)
-    slack = -math.expm1(-room) * (1.0 - 1e-15)
+    slack = down(-math.expm1(-room), CALL + 4, tiny=0.0)
     x = min(1.0 / slack, math.e + each * math.sqrt(count) / slack)
     drift = count * each * math.tanh(0.5 * each)
-    return min(count * each, drift + each * math.sqrt(2.0 * count * math.log(x))) * _UP
+    spread = each * math.sqrt(2.0 * count * math.log(x))
+    return up(min(count * each, drift + spread), _OPERATIONS, tiny=0.0)
 
 
 def _checked(
@@ -124,8 +123,8 @@ def _optimal_delta(epsilon: float, delta: float, rounds: int, total_epsilon: flo
     if delta == 1.0 or hidden >= 1.0:
         return 1.0
     # 1 - (1 - delta)^rounds (1 - hidden), without cancellation.
-    log_kept = rounds * math.log1p(-delta) + math.log1p(-hidden)
-    return min(1.0, -math.expm1(log_kept * (1.0 + 1e-14)) * (1.0 + 1e-14))
+    log_lost = up(-rounds * math.log1p(-delta) - math.log1p(-hidden), CALL + 2, tiny=0.0)
+    return min(1.0, up(-math.expm1(-log_lost), CALL, tiny=0.0))
 
 
 def _binary_delta(epsilon: float, rounds: int, total_epsilon: float) -> float:
@@ -149,7 +148,8 @@ def _binary_delta(epsilon: float, rounds: int, total_epsilon: float) -> float:
     outside = _tail(rounds, np.array([high + 1.0]), truth, lie)
     if low > max(0, first):
         outside += _tail(rounds, np.array([rounds - low + 1.0]), lie, truth)
-    return min(1.0, (inside + outside) * _UP + 1e-300)
+    # As many terms as there are, each two calls and a product, or a tail.
+    return min(1.0, up(inside + outside, operations=j.size + _EXPONENT + _OPERATIONS))
 
 
 def _tail(n: int, a: Floats, p: float, q: float) -> float:

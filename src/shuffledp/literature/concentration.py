@@ -40,19 +40,17 @@ from typing import Protocol
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import CALL, Floats, down, positive, up
 from shuffledp._certified.stirling import log1p_minus
+from shuffledp.facts import response_probabilities
 from shuffledp.literature._solve import smallest_below
 
-_UP = 1.0 + 1e-11
-"""Every quantity is a short chain of positive terms; exponents are stepped back by 1e-13 or more."""
-
-_CELLS = 64
-_SPLIT = 4
-_ROUNDS = 40
-_LOOSE = 1e-4
-_MOST_CELLS = 20_000
-_SMALLEST = 1e-100
+_LOGARITHMS = 90_000  # soundness: units; a dozen logarithms, of at most 600 in size each
+_RATE = 9_000  # soundness: units; a short chain of positive terms, and phi, which cancels a digit
+_POWER = 900  # soundness: units; the logarithm of a sum of two positive terms, times n
+_SMALLEST = 1e-100  # soundness: doubles hold no smaller epsilon times e^-epsilon0
+_CELLS, _SPLIT, _MOST_CELLS, _STEPS = 64, 4, 20_000, 40  # speed: of the blanket's mass gamma
+_LOOSE = 1e-4  # speed: what the largest bound over gamma may be off by, from above
 
 
 class Blanket(Protocol):
@@ -91,7 +89,7 @@ class AnyBlanket:
 
     @property
     def gammas(self) -> tuple[float, float]:
-        return math.exp(-self.epsilon0) * (1.0 - 1e-15), 1.0
+        return down(math.exp(-self.epsilon0), CALL), 1.0
 
     @property
     def truthful(self) -> float:
@@ -114,14 +112,12 @@ class KaryBlanket:
 
     @property
     def gammas(self) -> tuple[float, float]:
-        decay = math.exp(-self.epsilon0)
-        gamma = self.k * decay / (1.0 + (self.k - 1) * decay)
+        gamma = min(1.0, self.k * response_probabilities(self.k, self.epsilon0)[0])
         return gamma, gamma
 
     @property
     def truthful(self) -> float:
-        decay = math.exp(-self.epsilon0)
-        return -math.expm1(-self.epsilon0) / (1.0 + (self.k - 1) * decay)
+        return response_probabilities(self.k, self.epsilon0)[2]
 
     def second_moment(self, epsilon: float, low: Floats, high: Floats) -> Floats:
         return _lemma_54(self.epsilon0, epsilon, high, np.full_like(low, self.truthful))
@@ -176,7 +172,9 @@ def _bennett(epsilon0: float, epsilon: float, high: Floats, c: Floats) -> _Expon
     t = high * (math.exp(-epsilon) * -math.expm1(epsilon - epsilon0))
     t = np.maximum(t, 1e-100 * c / A)
     u = A * (t / c)
-    phi = (1.0 + u) * log1p_minus(u) + u * u
+    # (1 + u) log(1 + u) - u, so that neither small nor large u cancels more than a digit.
+    v = np.minimum(u, 1.0)
+    phi = np.where(u < 1.0, (1.0 + v) * log1p_minus(v) + v * v, (1.0 + u) * np.log1p(u) - u)
     return _Exponential(np.log(t) - np.log(np.log1p(u)), (c / t) * (phi / t))
 
 
@@ -242,18 +240,17 @@ def _cells(
     The averaged e^{-s M}/(gamma n), M >= 1, is e^-s E[e^{-s M'}/(M' + 1)] with M' ~ Bin(n - 1, gamma):
     it decreases with gamma, so it is taken at the low end."""
     with np.errstate(under="ignore", divide="ignore"):
-        c = blanket.second_moment(epsilon, low, high) * _UP
+        c = up(blanket.second_moment(epsilon, low, high), _LOGARITHMS, tiny=0.0)
         found = _INEQUALITIES[inequality](blanket.epsilon0, epsilon, high, c)
-        rate = found.rate * (1.0 - 1e-12)
+        rate = down(found.rate, _RATE)
         hidden = low * np.exp(-rate)
         inside = rest + hidden
         log_inside = np.where(inside > 0.5, np.log1p(low * np.expm1(-rate)), np.log(inside))
         # (inside^n - rest^n) as inside^n (1 - (rest/inside)^n): positive factors.
-        some = -np.expm1(-n * np.log1p(hidden / np.maximum(rest, 1e-300)))
-        log_total = n * log_inside * (1.0 - 1e-13) + np.log(some) - np.log(low * n)
+        some = -np.expm1(-n * np.log1p(hidden / positive(rest)))
+        log_total = -down(-n * log_inside, _POWER) + np.log(some) - np.log(low * n)
         log_delta = log_total + found.log_front + (epsilon + blanket.epsilon0)
-        # Logarithms of a few hundred: 1e-11 covers their roundings, 1e-300 what underflows.
-        return np.asarray(np.exp(np.minimum(log_delta, 1.0)) * _UP + 1e-300)
+        return up(np.asarray(np.exp(np.minimum(log_delta, 1.0))), _LOGARITHMS)
 
 
 def _largest(blanket: Blanket, n: int, epsilon: float, inequality: str) -> float:
@@ -261,12 +258,12 @@ def _largest(blanket: Blanket, n: int, epsilon: float, inequality: str) -> float
     edges = np.geomspace(*blanket.gammas, _CELLS + 1)
     low, high = edges[:-1], edges[1:]
     closed = 0.0
-    for step in range(_ROUNDS):
+    for step in range(_STEPS):
         bound = _cells(blanket, n, epsilon, inequality, low, high, 1.0 - low)
         single = _cells(blanket, n, epsilon, inequality, low, low, 1.0 - low)
         enough = max(closed, float(single.max()) * (1.0 + _LOOSE))
         open_ = bound > enough
-        last = step == _ROUNDS - 1 or _SPLIT * int(open_.sum()) > _MOST_CELLS
+        last = step == _STEPS - 1 or _SPLIT * int(open_.sum()) > _MOST_CELLS
         closed = max(enough, float(bound[open_].max(initial=0.0))) if last else enough
         if last or not open_.any():
             break

@@ -29,14 +29,15 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.binomial import log_pmf
-from shuffledp._certified.rounding import UNIT, up
+from shuffledp._certified.rounding import CALL, UNIT, down, up
 from shuffledp._certified.stirling import log1p_minus
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, log1p_exp
 
-_MOST_ORDER = 10_000
-_MOST_SUMMED = 10**10
-"""The sum of Theorem 2 then has four million terms."""
+_MOST_ORDER = 10_000  # speed
+_MOST_SUMMED = 10**10  # speed: users; the sum of Theorem 2 then has four million terms
+_LOG_ERROR = 1e-9  # soundness: of the logarithm of that sum
 ORDERS = range(2, 257)
+"""Those that are tried."""
 
 
 def girgis_2021_upper(epsilon0: float, cohort: int, population: int, order: int) -> float:
@@ -49,7 +50,7 @@ def girgis_2021_upper(epsilon0: float, cohort: int, population: int, order: int)
 
 
 def _upper(epsilon0: float, cohort: int, share: float, order: int) -> float:
-    hidden = math.floor((cohort - 1) * 0.5 * math.exp(-epsilon0) * (1.0 - 1e-14)) + 1
+    hidden = math.floor(down((cohort - 1) * 0.5 * math.exp(-epsilon0), operations=CALL + 1)) + 1
     log_gap = math.log(2.0 * math.sinh(epsilon0))  # E - 1/E
     log_second = math.log(16.0) + 2.0 * math.log(math.sinh(0.5 * epsilon0)) - math.log(hidden)
     log_moment = math.log(2.0 / hidden) + 2.0 * log_gap
@@ -69,7 +70,7 @@ def _upper(epsilon0: float, cohort: int, share: float, order: int) -> float:
     size = lgamma[order] + order * (abs(math.log(share)) + abs(log_moment) + log_gap + 2.0) - small
     top = float(terms.max())
     log_sum = top + math.log(float(np.exp(terms - top).sum())) + 32.0 * UNIT * (float(size) + order)
-    return log1p_exp(log_sum) / (order - 1) * (1.0 + 1e-14)
+    return up(log1p_exp(log_sum) / (order - 1), operations=3 * CALL, tiny=0.0)
 
 
 def girgis_2021_lower(epsilon0: float, cohort: int, population: int, order: float) -> float:
@@ -93,8 +94,8 @@ def girgis_2021_lower(epsilon0: float, cohort: int, population: int, order: floa
     with np.errstate(under="ignore"):
         log_sum = top + math.log(float(np.exp(terms - top).sum()))
     # t carries the rounding of the mean, a few units of it against a spread; terms grow like t^order.
-    slack = 1e-9 + 16.0 * UNIT * exponent * (1.0 + asked / (1.0 + spread))
-    return log1p_exp(log_sum - slack) / (exponent - 1.0) * (1.0 - 1e-12)
+    slack = _LOG_ERROR + 16.0 * UNIT * exponent * (1.0 + asked / (1.0 + spread))
+    return down(log1p_exp(log_sum - slack) / (exponent - 1.0), operations=3 * CALL)
 
 
 def _log_power_excess(t: np.ndarray, order: float) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +117,7 @@ def _log_power_excess(t: np.ndarray, order: float) -> tuple[np.ndarray, np.ndarr
         )
     value = np.where(near, close, far)
     live = np.isfinite(value) & np.isfinite(doubt) & (doubt < 0.1)
-    return np.where(live, value, -np.inf), np.where(live, doubt + 1e-13, 0.0)
+    return np.where(live, value, -np.inf), np.where(live, doubt + 1024.0 * UNIT, 0.0)
 
 
 def girgis_2021_epsilon(
