@@ -25,7 +25,6 @@ LEFT: dict[str, int] = {
     "accounting/_witnesses.py": 3,
     "accounting/mechanism.py": 3,
     "cli": 1,
-    "collecting": 2,
     "literature": 45,
     "papers": 6,
     "randomizers": 6,
