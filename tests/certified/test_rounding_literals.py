@@ -22,12 +22,9 @@ LEFT: dict[str, int] = {
     "accounting/_ends": 7,
     "accounting/_hints": 6,
     "accounting/_rounds": 14,
-    "accounting/_witnesses.py": 3,
-    "accounting/mechanism.py": 3,
     "cli": 1,
     "literature": 45,
     "papers": 6,
-    "randomizers": 6,
 }
 
 
