@@ -15,10 +15,13 @@ from shuffledp._certified.rounding import (
     LARGEST_EXPONENT,
     TINY,
     UNIT,
+    additions,
     capped,
     down,
     gamma,
     positive,
+    segment_totals,
+    total,
     up,
 )
 
@@ -123,6 +126,24 @@ def test_a_sum_of_many_costs_at_most_their_number(size: int) -> None:
         float(np.add.reduceat(x * y, [0])[0]),
     ):
         assert Fraction(down(found, size)) <= exact <= Fraction(up(found, size))
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 1024, 1025, 40_000])
+def test_sums_in_blocks_cost_what_they_say(size: int) -> None:
+    x = np.random.default_rng(4).random((2, size)) ** 6
+    starts = np.array(sorted({0, size // 7, size // 2}))
+    parts = segment_totals(x.T, starts)
+    for row in range(2):
+        exact = [Fraction(v) for v in x[row]]
+        found, whole = float(total(x)[row]), sum(exact)
+        assert (
+            Fraction(down(found, additions(size))) <= whole <= Fraction(up(found, additions(size)))
+        )
+        for i, start in enumerate(starts):
+            inside = sum(exact[start : starts[i + 1] if i + 1 < starts.size else size])
+            part = float(parts[i, row])
+            assert Fraction(down(part, additions(size))) <= inside <= up(part, additions(size))
+    assert additions(size) <= 16 * math.ceil(math.log(size + 15, 16))
 
 
 def test_exponents_are_capped_where_e_is_still_finite() -> None:

@@ -27,12 +27,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT
+from shuffledp._certified.rounding import CALL, gamma
 
-_BLOCK = 4096
-_NEGLIGIBLE = 2.0**-60
-_SHIFTED = 32.0
-_FINEST = 2.0**-80
+_TERMS_AT_ONCE = 4096  # speed
+_NEGLIGIBLE = 2.0**-60  # speed: what is left of a series is in its error
+_SERIES_FROM = 32.0  # soundness: Stirling's series is below 3e-17 off
+_FINEST_THRESHOLD = 2.0**-80  # speed
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def cap_at(dimension: int, threshold: float) -> SphericalCap:
     log_moment, moment_error = _log_moment(dimension, t)
     ratio, ratio_error = _series(dimension, 0.5 * (1.0 - t))
     moment = math.exp(log_moment)
-    error = moment_error + ratio_error + 4.0 * UNIT
+    error = moment_error + ratio_error + gamma(CALL + 4)  # exp, the product, errors of the errors
     return SphericalCap(dimension, threshold, min(0.5, moment * ratio), moment, error)
 
 
@@ -103,7 +103,7 @@ def best_cap(dimension: int, epsilon0: float) -> SphericalCap:
 def _last(holds: Callable[[float], bool]) -> float:
     """The largest t in [0, 1) up to which a condition holds that, once false, stays false."""
     low, high = 0.0, 1.0
-    while low < (middle := 0.5 * (low + high)) < high and high - low > _FINEST:
+    while low < (middle := 0.5 * (low + high)) < high and high - low > _FINEST_THRESHOLD:
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
@@ -113,13 +113,20 @@ def _log_moment(dimension: int, t: float) -> tuple[float, float]:
     a = 0.5 * (dimension - 1)
     falling = math.log1p(-t * t) if t < 0.5 else math.log((1.0 - t) * (1.0 + t))
     constant = _log_half_step(a) - 0.5 * math.log(math.pi) - math.log(2.0 * a)
-    return a * falling + constant, UNIT * (96.0 - 6.0 * a * falling)
+    # The first logarithm: CALL units, two in its argument (7 of it, as it is above 0.28, or 2 of a small
+    # one), the product, the sum. The constant: see _log_half_step; log(2 a) CALL and four sums.
+    units = 136.0 + (2 * CALL) * math.log(max(2.0 * a, 1.0))
+    return a * falling + constant, gamma(CALL + 10) * -a * falling + gamma(units)
 
 
 def _log_half_step(a: float) -> float:
-    """log(Gamma(a + 1/2) / Gamma(a)), to about 64 units: Stirling's series, without its big terms."""
+    """log(Gamma(a + 1/2) / Gamma(a)): Stirling's series, without its big terms.
+
+    Units of one: for a < 32 the 32 logarithms add up to 2.1, with CALL each, 32 sums and 2 in the
+    arguments: 90; then CALL of log(a) / 2, 7 for the bracket and its sums. With log(pi)'s 5 and four
+    sums of what _log_moment adds: 136 for a < 32, and log(a) (CALL / 2 + 2) + 40 beyond."""
     total = 0.0
-    while a < _SHIFTED:
+    while a < _SERIES_FROM:
         total += math.log1p(-0.5 / (a + 0.5))
         a += 1.0
     main = 0.5 * math.log(a) + (a * math.log1p(0.5 / a) - 0.5)
@@ -136,14 +143,16 @@ def _series(dimension: int, w: float) -> tuple[float, float]:
     """2F1(1, d - 1; (d + 1)/2; w) for w in [0, 1/2] and a bound of its relative error."""
     total, weighted, term, start = 0.0, 0.0, 1.0, 0.0
     while True:
-        index = start + np.arange(_BLOCK)
+        index = start + np.arange(_TERMS_AT_ONCE)
         factor = (dimension - 1.0 + index) / (0.5 * (dimension + 1.0) + index) * w
         terms = term * np.concatenate([[1.0], np.cumprod(factor)])
-        total += float(terms[:-1].sum())
+        total += math.fsum(terms[:-1])
         weighted += float(index @ terms[:-1])
         # From here on every factor is below the last one (dimension >= 3) or below w (dimension 2).
         most = max(float(factor[-1]), w)
-        term, start = float(terms[-1]), start + _BLOCK
+        term, start = float(terms[-1]), start + _TERMS_AT_ONCE
         rest = term / (1.0 - most)
         if rest <= _NEGLIGIBLE * total:
-            return total, 4.0 * UNIT * (weighted / total + 16.0) + rest / total
+            # A factor has 3 units (2 operations, w) and its product one; each block two; exact sums.
+            units = 4.0 * weighted / total + 2.0 * start / _TERMS_AT_ONCE + 8.0
+            return total, gamma(units) + rest / total

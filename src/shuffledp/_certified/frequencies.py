@@ -10,80 +10,98 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import CALL, Floats, gamma
 from shuffledp.errors import NoCertificateError
 
 Ints = npt.NDArray[np.int64]
 Complexes = npt.NDArray[np.complex128]
 
-DEPTH = 46.0
+DEPTH = 46.0  # soundness
 """Every truncation is below e^-DEPTH of the tilted total (1.1e-20)."""
 
-MAX_POINTS = (1 << 31) - 1
+MAX_POINTS = (1 << 31) - 1  # speed; above 2^31 integer products would overflow
 """Trapezoidal points allowed in one problem; beyond it no certificate is attempted."""
 
-MAX_CELLS = 1 << 20
-"""Cells of frequencies looked at together, at most."""
-
-_SPLIT = 4
-_WIDE = 24
-_FEW = 1000
-_SMALL_FFT = 1 << 15
-_MAX_FFT = 1 << 23
-_FEW_CELLS = 1 << 12
-_CELLS_AT_ONCE = 1 << 19
-_MAX_WORK = 1 << 30
-"""Cells times atoms looked at together, at most: some ten seconds."""
+_MOST_CELLS = 1 << 20  # speed: cells of frequencies looked at together
+_FEW_CELLS = 1 << 12  # speed: beyond, one transform is cheaper
+_CELL_ATOMS_AT_ONCE = 1 << 19  # speed: in one array
+_MOST_CELL_ATOMS = 1 << 30  # speed: some ten seconds
+_PARTS_OF_A_CELL = 4  # speed
+_WIDE_LAW_ATOMS = 24  # speed: one transform may be cheaper
+_FEW_TERMS = 1000  # speed: the same
+_SMALL_TRANSFORM = 1 << 15  # speed: at once
+_LARGEST_TRANSFORM = 1 << 23  # speed
+_EDGE = 1e-6  # soundness: in frequencies, more than any rounding below 10^8
 
 
 @dataclass(frozen=True)
 class Tilted:
+    """Laws under the tilt theta: rows of values and of weights that add up to one.
+
+    The transform phi(theta + i omega) / phi(theta) computed from them is off by at most |theta + i omega|
+    times ``slack`` = error * roughness."""
+
+    theta: Floats
     z: Floats
-    w: Floats  # tilted and normalised
+    w: Floats
     count: Floats
-    deviation: Floats  # standard deviation per copy
     mean: Floats
+    deviation: Floats  # standard deviation per copy
     roughness: Floats  # sum w (|z| e^{theta z} + min(|z|, 2/theta)) / phi(theta)
+    error: Floats  # relative, of each weight and of the arithmetic
+
+    @property
+    def slack(self) -> Floats:
+        return self.error * self.roughness
+
+
+@dataclass(frozen=True)
+class Table:
+    """A transform at all frequencies, and its absolute error but for that of the weights."""
+
+    phi: Complexes
+    error: float
 
 
 def choose_frequencies(
     tilted: list[Tilted], points: Ints, whole: bool
-) -> tuple[Ints, Ints, list[Complexes]]:
+) -> tuple[Ints, Ints, list[Table]]:
     """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
 
     A single problem of wide laws (or few terms, or where asked: ``whole``) is transformed whole where
     that is cheap, or where too many frequencies would remain (laws with few heavy atoms)."""
     wide = points.size == 1 and (
         whole
-        or max(t.z.shape[1] for t in tilted) >= _WIDE
-        or sum(t.count[0] for t in tilted) <= _FEW
+        or max(t.z.shape[1] for t in tilted) >= _WIDE_LAW_ATOMS
+        or sum(t.count[0] for t in tilted) <= _FEW_TERMS
     )
-    if not (wide and points[0] <= _SMALL_FFT):
+    if not (wide and points[0] <= _SMALL_TRANSFORM):
         try:
-            limit = _FEW_CELLS if wide and points[0] <= _MAX_FFT else _affordable(tilted)
+            limit = _FEW_CELLS if wide and points[0] <= _LARGEST_TRANSFORM else _affordable(tilted)
             return *_frequencies(tilted, points, limit), []
         except NoCertificateError:
-            if not (wide and points[0] <= _MAX_FFT):
+            if not (wide and points[0] <= _LARGEST_TRANSFORM):
                 raise
     r = np.arange((points[0] + 1) // 2)
-    return np.zeros_like(r), r, _tables(tilted, int(points[0]))
+    return np.zeros_like(r), r, [_table(t, int(points[0])) for t in tilted]
 
 
 def _affordable(tilted: list[Tilted]) -> int:
     """How many cells of frequencies may be looked at together."""
     atoms = max(int(t.z.shape[1]) for t in tilted)
-    return max(_FEW_CELLS, min(MAX_CELLS, _MAX_WORK // atoms))
+    return max(_FEW_CELLS, min(_MOST_CELLS, _MOST_CELL_ATOMS // atoms))
 
 
-def _tables(tilted: list[Tilted], m: int) -> list[Complexes]:
-    """phi of a single problem at all frequencies, by one Fourier transform each.
+def _table(t: Tilted, m: int) -> Table:
+    """phi of a single problem at all frequencies, by one Fourier transform.
 
     Every intermediate of a transform of w is a partial sum of its terms, at most sum |w| = 1: with
-    log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed."""
-    return [
-        np.fft.rfft(np.bincount(np.mod(t.z[0], m).astype(np.int64), t.w[0], m)).conj()
-        for t in tilted
-    ]
+    log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed. Before,
+    the weights of values that agree modulo M are added."""
+    place = np.mod(t.z[0], m).astype(np.int64)
+    together = int(np.bincount(place[t.w[0] > 0.0]).max())
+    phi = np.fft.rfft(np.bincount(place, t.w[0], m)).conj()
+    return Table(phi, gamma(16.0 * np.log2(m) + together))
 
 
 def _smooth_numbers() -> Ints:
@@ -93,7 +111,7 @@ def _smooth_numbers() -> Ints:
         for a in range(14)
         for b in range(10)
         for c in range(8)
-        if 3**a * 5**b * 7**c <= _MAX_SMOOTH
+        if 3**a * 5**b * 7**c <= _LARGEST_SMOOTH
     ]
     return np.array(sorted(found), dtype=np.int64)
 
@@ -104,14 +122,13 @@ def smooth_size(points: Ints) -> Ints:
     return np.where(sizes >= points, sizes, points | 1)
 
 
-_MAX_SMOOTH = 1 << 23
+_LARGEST_SMOOTH = 1 << 23  # speed: of the largest transform
 _SMOOTH = _smooth_numbers()
 
 
 def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, Ints]:
     """(row, r) of every frequency 0 <= r <= M/2 that cannot be proved negligible."""
     half = (points - 1) // 2
-    unit = 2.0 * np.pi / points
     deepest = -(DEPTH + 2.0)
     total = np.sqrt(sum(t.count * t.deviation**2 for t in tilted))
     many = max(tilted, key=lambda t: float(t.count.max()))  # powers of few are never negligible
@@ -126,9 +143,10 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
     while rows.size:
         bound = np.concatenate(
             [
-                _log_bound(tilted, rows[part], low[part], high[part], unit)
+                _log_bound(tilted, rows[part], low[part], high[part], half)
                 for part in np.array_split(
-                    np.arange(rows.size), 1 + rows.size * tilted[0].z.shape[1] // _CELLS_AT_ONCE
+                    np.arange(rows.size),
+                    1 + rows.size * tilted[0].z.shape[1] // _CELL_ATOMS_AT_ONCE,
                 )
             ]
         )
@@ -139,9 +157,12 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
         kept_low.append(low[small])
         kept_high.append(high[small])
         rows, low, high = rows[~small], low[~small], high[~small]
-        step = np.repeat((high - low) / _SPLIT, _SPLIT)
-        part = np.tile(np.arange(_SPLIT), rows.size)
-        rows, low = np.repeat(rows, _SPLIT), np.repeat(low, _SPLIT) + part * step
+        step = np.repeat((high - low) / _PARTS_OF_A_CELL, _PARTS_OF_A_CELL)
+        part = np.tile(np.arange(_PARTS_OF_A_CELL), rows.size)
+        rows, low = (
+            np.repeat(rows, _PARTS_OF_A_CELL),
+            np.repeat(low, _PARTS_OF_A_CELL) + part * step,
+        )
         high = low + step
         if rows.size > limit:
             raise NoCertificateError("too many frequencies carry mass")
@@ -152,7 +173,7 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
 
 def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:
     """The whole r in [low, high) of every kept cell, each once, at most half; always r = 0."""
-    pad = 1e-9 + 1e-15 * half[rows]  # cell edges are rounded
+    pad = _edge_error(half[rows])
     first = np.maximum(np.ceil(low - pad), 0.0).astype(np.int64)
     last = np.minimum(np.ceil(high + pad).astype(np.int64), half[rows] + 1)
     count = np.maximum(last - first, 0)
@@ -168,10 +189,16 @@ def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Int
     return key // (MAX_POINTS + 1), key % (MAX_POINTS + 1)
 
 
-def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, unit: Floats) -> Floats:
+def _edge_error(half: Ints) -> Floats:
+    """How far the edges of cells may be off: two roundings at first, one a split (16 at most), the middle."""
+    return np.asarray(_EDGE + gamma(32) * half, np.float64)
+
+
+def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, half: Ints) -> Floats:
     """Upper bound of log prod |phi_g|^count over the cell, from value and slope at its centre."""
-    centre = 0.5 * (low + high) * unit[rows]
-    reach = (0.5 * (high - low) + 1e-6) * unit[rows]
+    unit = (2.0 * np.pi / (2 * half + 1))[rows]
+    centre = 0.5 * (low + high) * unit
+    reach = (0.5 * (high - low) + _edge_error(half[rows])) * unit
     bound = np.zeros(rows.size)
     for t in tilted:
         z = t.z - t.mean[:, None]
@@ -185,6 +212,11 @@ def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, unit
             d_re, d_im = -(sine @ z[0]), cosine @ z[0]
         slope = 2.0 * np.abs(re * d_re + im * d_im)
         square = re * re + im * im + slope * reach + (t.deviation[rows] * reach) ** 2
-        square = square + 16.0 * UNIT * (1.0 + centre * t.roughness[rows])
+        # Values (within 1): one unit an atom in each sum, CALL and four more, three for the angle, twice as
+        # squares of two; slopes (within the deviation) likewise. Then what the weights are off.
+        doubt = 1.0 + 2.0 * centre * t.roughness[rows] + t.deviation[rows] * reach
+        square = square + gamma(4 * (z.shape[1] + CALL + 8)) * doubt
+        slack = np.hypot(t.theta[rows], centre + reach) * t.slack[rows]
+        square = square + slack * (2.0 + slack)
         bound += 0.5 * t.count[rows] * np.log(np.minimum(square, 1.0))
     return bound

@@ -35,19 +35,39 @@ from shuffledp._certified.frequencies import (
     MAX_POINTS,
     Complexes,
     Ints,
+    Table,
     Tilted,
     choose_frequencies,
     smooth_size,
 )
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import (
+    CALL,
+    Floats,
+    additions,
+    gamma,
+    positive,
+    segment_totals,
+    total,
+    up,
+)
 from shuffledp.errors import NoCertificateError
 
-ERROR_UNITS = 64.0 * UNIT
+ERROR_UNITS = gamma(64)  # soundness
+"""Relative error of the weights (20 units) and of the arithmetic: exp (CALL) and 4 for the tilt, 2 CALL + 6
+for two sines of an angle, 6 operations. Sums, and tilts by large factors, are counted apart (_tilt)."""
 
-MAX_TERMS = 1 << 26
+TERM_UNITS = 160  # soundness
+"""Relative rounding of one frequency's term: the power (2 CALL), two exponentials of angles (26 each, as
+these are off by three units of at most pi), two differences from one in the kernel (24 each), expm1, 12
+operations of up to 3 and a complex quotient. A move by one costs another 32."""
+
+MAX_TERMS = 1 << 26  # speed
 """Frequencies times atoms summed in one call, at most."""
 
-_CELLS_AT_ONCE = 1 << 19
+_TERMS_AT_ONCE = 1 << 19  # speed: frequencies times atoms in one array
+_LARGEST_LOG_SCALE = 600.0  # soundness: beyond, values overflow
+# Distances from the tilt that Chernoff's bound is tried at (speed): in standard deviations of the sum,
+# in tilts, and in units of the largest value.
 _CHERNOFF = (2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0)
 _SHARES = (0.3, 0.7, 1.0)
 _OF_THE_LARGEST = (0.5, 1.5, 4.0, 10.0)
@@ -85,7 +105,9 @@ class HockeyStick:
 
 @dataclass(frozen=True)
 class Result:
-    """Value and error share the factor e^log_scale: V in e^log_scale (value +- error)."""
+    """Value and error share the factor e^log_scale: V in e^log_scale (value +- error).
+
+    The error covers also that e^log_scale, the sum and the product are rounded."""
 
     value: Floats
     error: Floats
@@ -98,26 +120,28 @@ def log_transform(z: Floats, w: Floats, theta: Floats) -> Floats:
     The last axis of z and w runs over atoms; theta has the others, or more in front."""
     exponent = theta[..., None] * z
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        change = (w * np.expm1(exponent)).sum(axis=-1)
+        change = total(w * np.expm1(exponent))
         result = np.log1p(np.maximum(change, -0.5))
         if (change <= -0.5).any():
-            small = (w * np.exp(exponent)).sum(axis=-1)
-            result = np.where(change > -0.5, result, np.log(np.maximum(small, 1e-300)))
+            small = total(w * np.exp(exponent))
+            result = np.where(change > -0.5, result, np.log(positive(small)))
         return np.asarray(result)
 
 
-def _tilt(group: Group, theta: Floats) -> tuple[Tilted, Floats]:
+def _tilt(group: Group, theta: Floats, units: float) -> tuple[Tilted, Floats]:
     log_phi = log_transform(group.z, group.w, theta)
     with np.errstate(over="ignore"):
         w = group.w * np.exp(theta[:, None] * group.z - log_phi[:, None])
-    w = w / w.sum(axis=1, keepdims=True)
+    w = w / total(w)[:, None]
     mean = (w * group.z).sum(axis=1)
     deviation = np.sqrt((w * (group.z - mean[:, None]) ** 2).sum(axis=1))
     # |e^{sz} - 1| <= |s| min(|z|, 2/theta) (1 + e^{theta z}), as |s| >= theta.
     size = np.abs(group.z)
     fixed = np.minimum(size, 2.0 / theta[:, None]) * group.w * np.exp(-log_phi)[:, None]
     rough = (size * w + fixed).sum(axis=1)
-    return Tilted(group.z, w, group.count, deviation, mean, rough), log_phi
+    # Sums over the atoms, and log phi taken off an exponent, cost more with their size.
+    error = units + gamma(2.0 * additions(w.shape[1]) + 2.0 * np.abs(log_phi))
+    return Tilted(theta, group.z, w, group.count, mean, deviation, rough, error), log_phi
 
 
 def tail_sum(
@@ -142,30 +166,28 @@ def tail_sum(
     tilted, log_total = [], np.zeros_like(theta)
     rounding = np.zeros_like(theta)
     for group in groups:
-        t, log_phi = _tilt(group, theta)
+        t, log_phi = _tilt(group, theta, units)
         tilted.append(t)
         log_total += group.count * log_phi
-        rounding += group.count * units * theta * t.roughness
+        rounding += group.count * theta * t.slack
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         own_w = own.c * np.exp(theta[:, None] * own.z)[:, :, None]
     if not np.isfinite(own_w).all():
         raise NoCertificateError("a single value outweighs the sum: the numbers are too large")
-    own_abs = np.abs(own_w)
-    largest = own_abs.max(axis=2)
+    largest = np.abs(own_w).max(axis=2)
     points = _window(groups, tilted, own, largest, k0, theta, log_total)
     points = smooth_size(points + 2 * int(np.abs(shifts).max()))
-    rows, r, tables = choose_frequencies(tilted, points, whole)
     moves = np.asarray(shifts, dtype=np.float64)
-    value, error = _sum(
-        tilted, own.z, own_w, own_abs, k0, theta, points, rows, r, payoff, moves, units, tables
-    )
+    problem = _Problem(tilted, own.z, own_w, k0, theta, points, payoff, moves, units)
+    value, error = _sum(problem, *choose_frequencies(tilted, points, whole))
     damping = 1.0 / -np.expm1(-theta)
     truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
-    relative = rounding + UNIT * (8.0 + 4.0 * np.abs(log_total) + 4.0 * np.abs(theta * k0))
-    if not (np.all(relative < 0.5) and np.all(log_total - theta * k0 < 600.0)):
+    # Of e^(log_total - theta k0): what the transforms are off; sums, products and the difference; exp.
+    relative = rounding + gamma(4.0 * np.abs(log_total) + 4.0 * np.abs(theta * k0) + CALL)
+    if not (np.all(relative < 0.5) and np.all(log_total - theta * k0 < _LARGEST_LOG_SCALE)):
         raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
-    # e^rounding - 1 of the prefactor, on the value and on its own uncertainty.
+    # e^relative - 1 of the prefactor, on the value and on its own uncertainty.
     error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(
         2.0 * relative
     )[:, None]
@@ -182,9 +204,9 @@ def _window(
     log_total: Floats,
 ) -> Ints:
     """The number M of trapezoidal points (odd) that keeps every alias below e^-DEPTH."""
-    total = own_w.sum(axis=1)
-    centre = (own_w * own.z).sum(axis=1) / total
-    variance = (own_w * (own.z - centre[:, None]) ** 2).sum(axis=1) / total
+    whole = own_w.sum(axis=1)
+    centre = (own_w * own.z).sum(axis=1) / whole
+    variance = (own_w * (own.z - centre[:, None]) ** 2).sum(axis=1) / whole
     variance = variance + sum(t.count * t.deviation**2 for t in tilted)
     spread = np.sqrt(variance + 1.0)
     size = np.abs(own.c).max(axis=2)
@@ -197,7 +219,7 @@ def _window(
         shift = theta + sign * distance
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             moment = (size * np.exp(shift[:, :, None] * own.z)).sum(axis=2)
-            moment = np.log(moment / total) - log_total
+            moment = np.log(moment / whole) - log_total
             for group in groups:
                 moment = moment + group.count * log_transform(group.z, group.w, shift)
             found = (DEPTH + moment) / distance
@@ -217,51 +239,68 @@ def _window(
     return np.asarray(2 * np.ceil(0.5 * needed) + 1, dtype=np.int64)
 
 
-def _sum(
-    tilted: list[Tilted],
-    own_z: Floats,
-    own_w: Floats,
-    own_abs: Floats,
-    k0: Floats,
-    theta: Floats,
-    points: Ints,
-    rows: Ints,
-    r: Ints,
-    payoff: HockeyStick | None,
-    moves: Floats,
-    units: float,
-    tables: list[Complexes],
-) -> tuple[Floats, Floats]:
-    atoms = 1 if tables else max(t.z.shape[1] for t in tilted)
+@dataclass(frozen=True)
+class _Problem:
+    """A batch of problems under their tilts, all that a frequency needs; own weights are tilted, too."""
+
+    tilted: list[Tilted]
+    own_z: Floats
+    own_w: Floats
+    k0: Floats
+    theta: Floats
+    points: Ints
+    payoff: HockeyStick | None
+    moves: Floats
+    units: float
+
+
+def _sum(problem: _Problem, rows: Ints, r: Ints, tables: list[Table]) -> tuple[Floats, Floats]:
+    """(value, error) of the trapezoidal sum over frequencies r of the problems ``rows`` (sorted)."""
+    atoms = 1 if tables else max(t.z.shape[1] for t in problem.tilted)
     if rows.size * atoms > MAX_TERMS:
         raise NoCertificateError("too many frequencies carry mass")
-    outputs = max(own_w.shape[2], moves.size)
-    value = np.zeros((theta.size, outputs))
-    error = np.zeros((theta.size, outputs))
-    for part in np.array_split(np.arange(rows.size), 1 + rows.size * atoms // _CELLS_AT_ONCE):
-        i, m = rows[part], points[rows[part]]
-        omega = 2.0 * np.pi * r[part] / m
-        size = np.hypot(theta[i], omega)
-        log_power, log_size, loss = _powers(tilted, tables, i, r[part], m, size, units)
-        phase = np.exp(1j * _angles(own_z, i, r[part], m))
-        numerator = np.einsum("rmo,rm->ro", own_w[i], phase)
-        numerator_abs = own_abs[i].sum(axis=1)
-        if moves.size > 1:
-            numerator = numerator * np.exp(-(theta[i] + 1j * omega)[:, None] * moves)
-            numerator_abs = numerator_abs * np.exp(-theta[i][:, None] * moves)
-        turn = np.exp(-1j * _angles(k0[:, None], i, r[part], m)[:, 0])
-        kernel = _kernel(theta[i], omega, payoff, i)
-        share = np.where(r[part] == 0, 1.0, 2.0) / m
-        term = (share * np.exp(log_power) * turn * kernel)[:, None] * numerator
+    outputs = max(problem.own_w.shape[2], problem.moves.size)
+    value = np.zeros((problem.theta.size, outputs))
+    error = np.zeros((problem.theta.size, outputs))
+    parts = np.array_split(np.arange(rows.size), 1 + rows.size * atoms // _TERMS_AT_ONCE)
+    moved = 32.0 * float(np.abs(problem.moves).max())
+    units = TERM_UNITS + moved + additions(rows.size) + len(parts)
+    for part in parts:
+        i = rows[part]
+        term, doubt = _terms(problem, i, r[part], tables, units)
         starts = np.flatnonzero(np.append(True, i[1:] != i[:-1]))
-        value[i[starts]] += np.add.reduceat(term.real, starts, axis=0)
-        weight = share * np.abs(kernel)
-        own_error = units * (1.0 + size * np.abs(own_z[i]).max(axis=1))
-        spill = weight * (np.exp(log_size) * loss + np.exp(log_power.real) * 64.0 * UNIT)
-        doubt = spill[:, None] * np.abs(numerator)
-        doubt += (weight * np.exp(log_size) * np.minimum(own_error, 1.0))[:, None] * numerator_abs
-        error[i[starts]] += np.add.reduceat(doubt, starts, axis=0)
-    return value, error
+        value[i[starts]] += segment_totals(term, starts)
+        error[i[starts]] += segment_totals(doubt, starts)
+    return value, up(error, units, tiny=0.0)
+
+
+def _terms(
+    problem: _Problem, i: Ints, r: Ints, tables: list[Table], units: float
+) -> tuple[Floats, Floats]:
+    """(real part of each frequency's term, its error), both (frequencies, outputs)."""
+    theta, m = problem.theta[i], problem.points[i]
+    omega = 2.0 * np.pi * r / m
+    size = np.hypot(theta, omega)
+    log_power, log_size, loss = _powers(problem.tilted, tables, i, r, m, size)
+    own_w = problem.own_w[i]
+    phase = np.exp(1j * _angles(problem.own_z, i, r, m))
+    numerator = total(np.swapaxes(own_w * phase[:, :, None], 1, 2))
+    numerator_abs = np.abs(own_w).sum(axis=1)
+    if problem.moves.size > 1:
+        numerator = numerator * np.exp(-(theta + 1j * omega)[:, None] * problem.moves)
+        numerator_abs = numerator_abs * np.exp(-theta[:, None] * problem.moves)
+    turn = np.exp(-1j * _angles(problem.k0[:, None], i, r, m)[:, 0])
+    kernel, kernel_abs = _kernel(theta, omega, problem.payoff, i)
+    share = np.where(r == 0, 1.0, 2.0) / m
+    power, most = np.exp(log_power.real), np.exp(log_size)
+    term = (share * np.exp(log_power) * turn * kernel)[:, None] * numerator
+    # The numerator: its weights, exponentials and phases; its sum.
+    own_error = problem.units * (1.0 + size * np.abs(problem.own_z[i]).max(axis=1))
+    own_error += gamma(additions(own_w.shape[1]))
+    spill = share * (np.abs(kernel) * most * loss + kernel_abs * power * gamma(units))
+    doubt = spill[:, None] * np.abs(numerator)
+    doubt += (share * kernel_abs * most * np.minimum(own_error, 1.0))[:, None] * numerator_abs
+    return term.real, doubt
 
 
 def _angles(z: Floats, i: Ints, r: Ints, m: Ints) -> Floats:
@@ -278,55 +317,60 @@ def _angles(z: Floats, i: Ints, r: Ints, m: Ints) -> Floats:
 
 
 def _powers(
-    tilted: list[Tilted],
-    tables: list[Complexes],
-    i: Ints,
-    r: Ints,
-    m: Ints,
-    size: Floats,
-    units: float,
+    tilted: list[Tilted], tables: list[Table], i: Ints, r: Ints, m: Ints, size: Floats
 ) -> tuple[Complexes, Floats, Floats]:
-    """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss."""
+    """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss.
+
+    |(q + d)^n - q^n| <= n |d| (|q| + |d|)^(n-1) gives one half of the loss. The other covers n times the
+    rounding of log q: where |q| > 1/2, 11 |q - 1| / |q| units by ``shrink``, CALL and two of |log q| for
+    logarithm, product and sum: less than 48 |q - 1| / |q|; elsewhere |1 + re| is as good as re."""
     log_power = np.zeros(i.size, dtype=np.complex128)
     log_size = np.zeros(i.size)
     loss = np.zeros(i.size)
     for g, t in enumerate(tilted):
         if tables:
-            re, im = tables[g][r].real - 1.0, tables[g][r].imag
-            slack = 16.0 * UNIT * np.log2(m) + 16.0 * units
+            phi = tables[g].phi[r]
+            re, im = phi.real - 1.0, phi.imag
+            slack = tables[g].error + 16.0 * t.error[i]
         else:
             half = 0.5 * _angles(t.z, i, r, m)
             sine = np.sin(half)
-            w = t.w[i] if len(t.w) > 1 else np.broadcast_to(t.w, half.shape)
-            re = -2.0 * np.einsum("ij,ij,ij->i", w, sine, sine)
-            im = 2.0 * np.einsum("ij,ij,ij->i", w, sine, np.cos(half))
-            slack = units * size * t.roughness[i]
-        shrink = 2.0 * re + re * re + im * im
-        log_modulus = 0.5 * np.where(
-            shrink > -0.75,
-            np.log1p(np.maximum(shrink, -0.9)),
-            np.log(np.maximum(1.0 + shrink, 1e-300)),
-        )
-        log_power += t.count[i] * (log_modulus + 1j * np.arctan2(im, 1.0 + re))
-        modulus = np.exp(log_modulus)
+            weighted = (t.w[i] if len(t.w) > 1 else t.w) * sine
+            re = -2.0 * total(weighted * sine)
+            im = 2.0 * total(weighted * np.cos(half))
+            slack = size * t.slack[i]
+        log_phi = log_one_plus(2.0 * re + re * re + im * im, re, im)
+        log_power += t.count[i] * log_phi
+        modulus = np.exp(log_phi.real)
         outward = np.where(
-            modulus > 1e3 * slack, log_modulus + np.log1p(slack / modulus), np.log(modulus + slack)
+            modulus > 1e3 * slack, log_phi.real + np.log1p(slack / modulus), np.log(modulus + slack)
         )
         log_size += t.count[i] * np.minimum(outward, 0.0)  # no transform exceeds one
         loss += 2.0 * t.count[i] * slack / (modulus + slack)
     return log_power, log_size, np.minimum(loss, 2.0)
 
 
-def _kernel(theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints) -> Complexes:
-    """sum over k >= k0 of payoff(k) e^{-s (k - k0)}, without cancellation."""
+def log_one_plus(shrink: Floats, re: Floats, im: Floats) -> Complexes:
+    """log(1 + re + i im), given also ``shrink`` = |1 + re + i im|^2 - 1, which is accurate near 0."""
+    near = shrink > -0.75
+    direct = np.log(positive(np.hypot(1.0 + re, im)))
+    modulus = np.where(near, 0.5 * np.log1p(np.where(near, shrink, 0.0)), direct)
+    return np.asarray(modulus + 1j * np.arctan2(im, 1.0 + re))
+
+
+def _kernel(
+    theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints
+) -> tuple[Complexes, Floats]:
+    """sum over k >= k0 of payoff(k) e^{-s (k - k0)}, and a size that its rounding is relative to."""
     first = one_minus_exp(theta, omega)
     if payoff is None:
-        return 1.0 / first
+        return 1.0 / first, 1.0 / np.abs(first)
     gap, h = payoff.gap[i], payoff.h[i]
-    second = one_minus_exp(theta + h, omega)
+    both = first * one_minus_exp(theta + h, omega)
     z1 = np.exp(-(theta + 1j * omega))
     # (1 - d) + z1 (d - e^-h) with d = 1 - gap: both parts are >= 0 at real s.
-    return np.asarray((gap + z1 * (-np.expm1(-h) - gap)) / (first * second))
+    rest = -np.expm1(-h) - gap
+    return (gap + z1 * rest) / both, (gap + np.abs(z1 * rest)) / np.abs(both)
 
 
 def one_minus_exp(theta: Floats, omega: Floats) -> Complexes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from shuffledp._certified.rounding import UNIT, Floats
-from shuffledp._certified.stirling import log1p_minus, stirling_remainder
+from shuffledp._certified.binomial import log1p_minus, stirling_remainder
+from shuffledp._certified.rounding import CALL, TINY, Floats, gamma
 from shuffledp._certified.tails import (
     CLOSE,
     TAIL_RATIO_ERROR,
@@ -14,6 +13,8 @@ from shuffledp._certified.tails import (
     cut_at,
     quadrature,
 )
+
+_NEAR = 0.3  # soundness: below, the series of 17 terms has all digits
 
 
 def signs_excess(
@@ -35,7 +36,11 @@ def mean_of_signs_excess(
     With B ~ Bin(N, 1/2), a = floor(N (1 + y) / 2) + 1, f = Pr[B = a], S = Pr[B >= a] the sum
     telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
     absolute and covers rounding of y by a few units; the tail carries relative error 1e-12, or
-    twice that of the rule."""
+    twice that of the rule.
+
+    Rounding of N (1 + y) / 2 by 2.5 N units may miss an a whose Y - y is below 5 units: f(a - 1) is at most
+    N f(a) / (N - a + 1), so that is 5 N / (N - a + 1) units of jump, less than log_error or 8 columns. But
+    next to the top outcome, where only tail (1 - y) remains, it is added (``_excess``)."""
     half = 0.5 * count
     a = np.maximum(np.floor(half * (1.0 + y)), np.floor(half)) + 1.0
     a = np.minimum(a, count)
@@ -45,27 +50,23 @@ def mean_of_signs_excess(
     f = np.where(short > 0.0, np.exp(log_f), 0.0)
     jump = a * f / count
     tail = f * ratio
-    return (
-        *_excess(a >= count, jump, tail, y, short, log_error + 2.0 * rule.error),
-        tail,
-        jump,
-    )
+    # The rule's error twice: once is more than exp, products and the difference cost (CALL + 8 units).
+    relative = log_error + 2.0 * rule.error
+    return *_excess(count, a, jump, tail, y, short, relative), tail, jump
 
 
 def _excess(
-    top: npt.NDArray[np.bool_],
-    jump: Floats,
-    tail: Floats,
-    y: Floats,
-    short: Floats,
-    relative: Floats,
+    count: Floats, a: Floats, jump: Floats, tail: Floats, y: Floats, short: Floats, relative: Floats
 ) -> tuple[Floats, Floats]:
     """(jump - y tail, error): exact up to the errors of the two terms.
 
-    Where only the top outcome exceeds y it is tail (1 - y), which does not cancel."""
+    Where only the top outcome exceeds y it is tail (1 - y), which does not cancel. The outcome before it,
+    N times as likely, has Y = y where N (1 - y) = 2: to either side it counts by a few units."""
+    top = a >= count
     value = np.where(top, tail * short, np.maximum(jump - y * tail, 0.0))
     error = np.where(top, tail * short, jump + y * tail) * relative
-    return value, error
+    tied = top & (np.abs(count * short - 2.0) <= gamma(8) * count)
+    return value, error + np.where(tied, gamma(8) * count * tail, 0.0)
 
 
 def signs_excess_table(
@@ -93,10 +94,10 @@ def signs_excess_table(
     some = short > 0.0
     jump = np.where(some, a / count * table[row, column], 0.0)
     tail = np.where(some, tails[row, column], 0.0)
-    relative = log_error + 8.0 * UNIT * columns + 2.0 * TAIL_RATIO_ERROR
-    value, error = _excess(a >= count, jump, tail, y, short, relative)
-    # What underflows is below 1e-300 times the number of columns.
-    return value, error + np.where(some, 1e-300, 0.0), tail, jump
+    # Two units a column in the products and one in the sums; five for what is missed (see above).
+    relative = log_error + gamma(8 * columns) + 2.0 * TAIL_RATIO_ERROR
+    value, error = _excess(count, a, jump, tail, y, short, relative)
+    return value, error + np.where(some, TINY, 0.0), tail, jump  # what underflows
 
 
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
@@ -110,13 +111,20 @@ def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     log_inner = whole - inside - outside - 0.5 * n * _even_deviance(y)
     log_inner -= 0.5 * np.log(2.0 * np.pi * inner * (rest / n))
     value = np.where(top, -n * np.log(2.0), log_inner)
-    return value, UNIT * (32.0 * np.abs(value) + 64.0)
+    # All terms have one sign. The deviance (below), its factor and two sums, or the logarithm and as
+    # much; constants: three remainders of nine units, two of the logarithm's argument.
+    units = np.where(y < _NEAR, 14.0, 72.0) + CALL
+    return value, gamma(units) * np.abs(value) + gamma(32)
 
 
 def _even_deviance(y: Floats) -> Floats:
-    """(1+y) log(1+y) + (1-y) log(1-y) for 0 <= y < 1: the sum of y^(2j) / (j (2j - 1)), j >= 1."""
+    """E = (1+y) log(1+y) + (1-y) log(1-y) for 0 <= y < 1: the sum of y^(2j) / (j (2j - 1)), j >= 1.
+
+    Units, with one in y: 8 by the series. With the linear parts cancelled by hand, 14 where y < 0.3 (each
+    log1p_minus has 7 of half of y^2), else ``CALL`` of (1+y) log(1+y) + (1-y) |log(1-y)|, one of
+    y log((1+y)/(1-y)) for y, and four sums: 67 at y = 0.3, less than 45 beyond 1/2 (y < 1 - 2^-52)."""
     largest = float(y.max(initial=0.0))
-    if largest >= 0.3:  # with the linear parts cancelled by hand
+    if largest >= _NEAR:
         return np.asarray((1.0 + y) * log1p_minus(y) + (1.0 - y) * log1p_minus(-y) + 2.0 * y * y)
     square = y * y
     last = 7 if largest < 0.05 else 17

@@ -15,12 +15,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp._certified.frequencies import DEPTH, Complexes
-from shuffledp._certified.lattice_sum import ERROR_UNITS, MAX_TERMS, Result, one_minus_exp
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.lattice_sum import (
+    ERROR_UNITS,
+    MAX_TERMS,
+    TERM_UNITS,
+    Result,
+    log_one_plus,
+    one_minus_exp,
+)
+from shuffledp._certified.rounding import CALL, Floats, gamma, positive
 from shuffledp.errors import NoCertificateError
 
+# Distances from the tilt that Chernoff's bound is tried at (speed): in standard deviations, in tilts.
 _CHERNOFF = (3.0, 6.0, 9.0, 13.0, 20.0)
 _SHARES = (0.3, 0.7, 1.0)
+_LARGEST_TILT = 600.0  # speed: beyond, exponentials overflow
+_FIRST_FREQUENCIES = 64  # speed
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class TwoBinomials:
         ``at_one`` and ``at_zero`` hold one number per wanted pair; columns are shifts."""
         moves = np.asarray(shifts, dtype=np.float64)
         points = self._points(at_one, at_zero, threshold) + 2 * int(np.abs(moves).max())
-        omega, powers, doubt = self._powers(points)
+        omega, powers, doubt = self._powers(points, float(np.abs(moves).max()))
         modulus = np.abs(powers)
         turned = powers * np.exp(-1j * _reduced(threshold, omega, points))
         size = np.hypot(self.theta, omega)
@@ -85,8 +95,9 @@ class TwoBinomials:
     def _prefactor_error(self, threshold: Floats, log_total: Floats) -> Floats:
         first, second = self._roughness()
         rounding = ERROR_UNITS * self.theta * (self.m * first + self.others * second)
-        size = 8.0 + 4.0 * np.abs(log_total) + 4.0 * self.theta * np.abs(threshold)
-        relative = rounding + UNIT * size
+        # Sums, products and the difference in log_scale; exp.
+        units = 4.0 * np.abs(log_total) + 4.0 * self.theta * np.abs(threshold) + CALL
+        relative = rounding + gamma(units)
         if not np.all(relative < 0.5):
             raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
         return np.asarray(relative[:, None])
@@ -103,7 +114,7 @@ class TwoBinomials:
         steps += [(-1.0, c * self.theta) for c in _SHARES]
         for sign, eta in steps:
             shift = self.theta + sign * eta
-            if shift > 600.0:
+            if shift > _LARGEST_TILT:
                 continue
             moment = self._log_total(shift) - total + math.log(one * math.exp(shift) + zero) - own
             reach = (DEPTH + moment) / eta
@@ -115,10 +126,10 @@ class TwoBinomials:
         needed = np.maximum(behind + DEPTH / self.theta, right - threshold) + 2.0
         return int(2 * math.ceil(0.5 * float(needed.max())) + 1)
 
-    def _powers(self, points: int) -> tuple[Floats, Complexes, Floats]:
-        """(omega, tilted transforms to the powers m and l (rows x omega), their relative error)."""
+    def _powers(self, points: int, farthest: float) -> tuple[Floats, Complexes, Floats]:
+        """(omega, tilted transforms to the powers m and l (rows x omega), relative error of a term)."""
         limit = (points + 1) // 2
-        omega = 2.0 * np.pi * np.arange(min(limit, 64)) / points
+        omega = 2.0 * np.pi * np.arange(min(limit, _FIRST_FREQUENCIES)) / points
         while True:
             logs = [self._log_ratio(p, omega) for p in (self.keep, self.lie)]
             if omega.size == limit or self._worst(logs)[-1] <= -(DEPTH + 2.0):
@@ -130,16 +141,19 @@ class TwoBinomials:
         omega, logs = omega[:keep], [part[:keep] for part in logs]
         exponent = np.multiply.outer(self.m, logs[0])
         exponent += np.multiply.outer(self.others, logs[1])
-        # |(q + d)^n - q^n| <= |q|^n (e^{n d/|q|} - 1), for the largest n and either coin.
+        # |(q + d)^n - q^n| <= |q|^n (e^{n d/|q|} - 1), for the largest n and either coin; doubled for the
+        # rounding of log q (see lattice_sum._powers).
         slack = [
-            rough / np.maximum(np.exp(log_phi.real), 1e-290)
+            rough / positive(np.exp(log_phi.real))
             for log_phi, rough in zip(logs, self._roughness(), strict=True)
         ]
         count = float((self.m + self.others).max())
         change = 2.0 * count * ERROR_UNITS * np.hypot(self.theta, omega) * np.maximum(*slack)
         if not np.all(change < 1.0):
             raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
-        return omega, np.exp(exponent), np.expm1(change) + 64.0 * UNIT
+        # One frequency's term, and as many additions as there are frequencies.
+        units = TERM_UNITS + 32.0 * farthest + omega.size
+        return omega, np.exp(exponent), np.expm1(change) + gamma(units)
 
     def _worst(self, logs: list[Complexes]) -> Floats:
         """An upper bound of every row's log-modulus at each frequency (falling)."""
@@ -158,8 +172,7 @@ class TwoBinomials:
         half = np.sin(0.5 * omega)
         shrink = -4.0 * spread * half * half
         re = -2.0 * tilted * half * half
-        modulus = 0.5 * np.log1p(np.maximum(shrink, -1.0 + 1e-300))
-        return np.asarray(modulus + 1j * np.arctan2(tilted * np.sin(omega), 1.0 + re))
+        return log_one_plus(shrink, re, tilted * np.sin(omega))
 
 
 def _reduced(threshold: Floats, omega: Floats, points: int) -> Floats:

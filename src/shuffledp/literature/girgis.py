@@ -28,9 +28,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.binomial import log_pmf
+from shuffledp._certified.binomial import log1p_minus, log_pmf
 from shuffledp._certified.rounding import CALL, UNIT, down, up
-from shuffledp._certified.stirling import log1p_minus
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, log1p_exp
 
 _MOST_ORDER = 10_000  # speed

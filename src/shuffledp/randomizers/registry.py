@@ -51,6 +51,12 @@ class Parameter:
 
 CATEGORIES = Parameter("k", int, "K", least=2, most=2**40)
 DIMENSION = Parameter("dimension", int, "D", least=1, most=2**40)
+LEVELS = Parameter(
+    "levels",
+    int,
+    help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).",
+    least=1,
+)
 
 
 @dataclass(frozen=True)
@@ -102,83 +108,85 @@ class Registration:
 _MOST_SET = 4096  # categories of a report that is a set, one bit each
 _MOST = 2**40
 
-
-def _oracle(
-    option: str, kind: str, summary: str, survey: int, *details: Parameter, **settings: Any
-) -> Registration:
-    """A randomizer of K categories, made again by ``k``, ``epsilon0`` and its details."""
-    fields = ("k", "epsilon0", *(one.name for one in details))
-    return Registration(
-        option, kind, summary, CATEGORIES, details=details, fields=fields, survey=survey, **settings
-    )
-
-
-_SIZE = Parameter(
-    "size", int, help="Values in a reported subset, with --subset.  [default: the best]", least=1
-)
-_SYMBOLS = Parameter(
-    "symbols",
-    int,
-    help="Prime number of hash values, with --hashing.  [default: the best]",
-    least=1,
-)
-_LEVELS = Parameter(
-    "levels",
-    int,
-    help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).",
-    least=1,
-)
-_APART = Parameter(
-    "total_variation",
-    float,
-    help="Largest total variation distance between the reports of two inputs, with --local.",
-    most=1,
-)
-_EITHER = ("epsilon0", "gamma")
-_INTERVAL = ("low", "high", "levels")
-
 _REGISTERED = [
-    _oracle(
+    Registration(
         "krr",
         "kary.KaryRandomizedResponse",
         "Randomized response over K values.",
-        _MOST,
-        local=_EITHER,
+        CATEGORIES,
+        local=("epsilon0", "gamma"),
+        fields=("k", "epsilon0"),
+        survey=_MOST,
     ),
     Registration(
         "binary",
         "kary.BinaryRandomizedResponse",
         "Randomized response of one bit, analysed exactly.",
-        local=_EITHER,
+        local=("epsilon0", "gamma"),
         fields=("epsilon0",),
     ),
-    _oracle("subset", "subset.SubsetSelection", "A random subset of K values.", _MOST_SET, _SIZE),
-    _oracle(
+    Registration(
+        "subset",
+        "subset.SubsetSelection",
+        "A random subset of K values.",
+        CATEGORIES,
+        details=(
+            Parameter(
+                "size",
+                int,
+                help="Values in a reported subset, with --subset.  [default: the best]",
+                least=1,
+            ),
+        ),
+        fields=("k", "epsilon0", "size"),
+        survey=_MOST_SET,
+    ),
+    Registration(
         "unary",
         "unary.SymmetricUnaryEncoding",
         "One noisy bit per value (basic RAPPOR).",
-        _MOST_SET,
+        CATEGORIES,
+        fields=("k", "epsilon0"),
+        survey=_MOST_SET,
     ),
-    _oracle(
+    Registration(
         "oue",
         "unary.OptimisedUnaryEncoding",
         "One noisy bit per value, optimised (OUE).",
-        _MOST_SET,
+        CATEGORIES,
+        fields=("k", "epsilon0"),
+        survey=_MOST_SET,
     ),
-    _oracle("hadamard", "hadamard.HadamardResponse", "Hadamard response over K values.", _MOST),
-    _oracle(
+    Registration(
+        "hadamard",
+        "hadamard.HadamardResponse",
+        "Hadamard response over K values.",
+        CATEGORIES,
+        fields=("k", "epsilon0"),
+        survey=_MOST,
+    ),
+    Registration(
         "hashing",
         "hashing.OptimisedLocalHashing",
         "Optimised local hashing of K values.",
-        _MOST,
-        _SYMBOLS,
+        CATEGORIES,
+        details=(
+            Parameter(
+                "symbols",
+                int,
+                help="Prime number of hash values, with --hashing.  [default: the best]",
+                least=1,
+            ),
+        ),
+        fields=("k", "epsilon0", "symbols"),
+        survey=_MOST,
     ),
     Registration(
         "laplace",
         "laplace.DiscreteLaplace",
         "Laplace noise on a bounded interval, on a grid.",
-        details=(_LEVELS,),
-        fields=("epsilon0", *_INTERVAL),
+        details=(LEVELS,),
+        fields=("epsilon0", "low", "high", "levels"),
     ),
     Registration(
         "gaussian",
@@ -186,17 +194,26 @@ _REGISTERED = [
         "Gaussian noise on a bounded interval, on a grid; SIGMA in lengths of the interval.",
         Parameter("sigma", float, "SIGMA"),
         local=(),
-        details=(_LEVELS,),
-        fields=("sigma", *_INTERVAL),
+        details=(LEVELS,),
+        fields=("sigma", "low", "high", "levels"),
     ),
     Registration(
-        "privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", DIMENSION
+        "privunit",
+        "privunit.PrivUnit",
+        "PrivUnit on the l2 ball of dimension D.",
+        DIMENSION,
     ),
     Registration(
-        "linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D.", DIMENSION
+        "linf",
+        "signs.LInfinityRandomizer",
+        "One sign of one coordinate out of D.",
+        DIMENSION,
     ),
     Registration(
-        "l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D.", DIMENSION
+        "l1",
+        "signs.L1Randomizer",
+        "One sign of one Hadamard row, dimension D.",
+        DIMENSION,
     ),
     Registration(
         "matrix",
@@ -209,7 +226,14 @@ _REGISTERED = [
         "local",
         "local.LocalRandomizer",
         "Any randomizer, known by --epsilon0 and perhaps --total-variation.",
-        details=(_APART,),
+        details=(
+            Parameter(
+                "total_variation",
+                float,
+                help="Largest total variation distance between the reports of two inputs, with --local.",
+                most=1,
+            ),
+        ),
     ),
 ]
 

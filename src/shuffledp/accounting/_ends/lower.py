@@ -14,15 +14,15 @@ import numpy as np
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import CLOSELY, crossing
+from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
-from shuffledp.accounting._rounds.loss import dominated, sample
+from shuffledp.accounting._rounds.loss import Lattice, dominated, sample
 from shuffledp.accounting._rounds.round import (
     EXACT,
     SMALLEST_DELTA,
     Round,
     Rounds,
     is_single,
-    lattice,
 )
 from shuffledp.errors import NoCertificateError
 
@@ -112,7 +112,7 @@ def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float
 def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[ComposedLoss]:
     """Composed losses of one witness per round, in both directions where they differ."""
     resolution = 1.5 * accuracy
-    grid = lattice(rounds, resolution, 4)
+    grid = Lattice(lattice_spacing(rounds, resolution, 4), 4)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
     sides = []
     for part, count in rounds:
@@ -122,7 +122,7 @@ def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[Compo
         ]
         sides.append((found[0], found[-1], count))
     h = grid.spacing
-    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides])]
+    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides], Tilts)]
     if not all(a is b for a, b, _ in sides):
-        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides]))
+        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides], Tilts))
     return losses

@@ -17,15 +17,15 @@ from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing, tangent
+from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
-from shuffledp.accounting._rounds.loss import dominated, dominating, sample
+from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
 from shuffledp.accounting._rounds.round import (
     EXACT,
     SMALLEST_DELTA,
     Round,
     Rounds,
     is_single,
-    lattice,
 )
 from shuffledp.errors import NoCertificateError
 
@@ -233,7 +233,7 @@ class Discretised:
 
 def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> Discretised:
     """Sample every round for questions about ``delta``: infinite losses stay far below it."""
-    grid = lattice(rounds, resolution, stride)
+    grid = Lattice(lattice_spacing(rounds, resolution, stride), stride)
     floor = min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
     h = grid.spacing
     above, below = [], []
@@ -241,7 +241,7 @@ def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> 
         samples = sample(part.profile, grid, floor, resolution)
         above.append((dominating(samples, h), count))
         below.append((dominated(samples, samples, h), count))
-    return Discretised(compose(above), compose(below))
+    return Discretised(compose(above, Tilts), compose(below, Tilts))
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:

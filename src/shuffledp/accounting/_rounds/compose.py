@@ -9,73 +9,123 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._rounds.loss import LossDistribution
 
-_SEARCH_STEPS = 60
+_MOST_STEPS = 60  # speed
+_STEEPEST_EXPONENT = 600.0  # soundness: e to this power is finite, also times a count
+_EVALUATION_UNITS = 4  # soundness: a product, a sum or two
+
+
+class Hints(Protocol):
+    """Guesses (see _hints.tilt): whatever they say, answers are certified, only less close or later."""
+
+    deviation: float
+
+    def at(self, epsilon: float) -> float:
+        """A tilt for delta(epsilon)."""
+
+    def steep_enough(self, theta: float) -> float:
+        """A tilt near theta that is quick."""
+
+    def for_delta(self, delta: float) -> tuple[float, float]:
+        """(theta, epsilon) at which delta(epsilon) is about ``delta``."""
 
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """Independent sum of ``count`` copies of each distribution (all of one spacing)."""
+    """Independent sum of ``count`` copies of each distribution (all of one spacing).
+
+    ``guess`` makes the hints when they are first needed."""
 
     parts: tuple[tuple[LossDistribution, int], ...]
+    guess: Callable[[ComposedLoss], Hints]
 
-    @property
+    @cached_property
+    def hints(self) -> Hints:
+        return self.guess(self)
+
+    @cached_property
     def spacing(self) -> float:
         return self.parts[0][0].spacing
+
+    @cached_property
+    def infinities(self) -> tuple[float, float]:
+        """Enclosure (lower, upper) of Pr[L = inf]."""
+        if any(law.infinity >= 1.0 and count for law, count in self.parts):
+            return 1.0, 1.0
+        log_finite = sum(count * math.log1p(-law.infinity) for law, count in self.parts)
+        # log1p, products and sums are as relative as expm1 is: all have one sign.
+        found, units = -math.expm1(log_finite), 2 * CALL + 1 + len(self.parts)
+        return down(found, units, tiny=0.0), min(up(found, units, tiny=0.0), 1.0)
 
     @property
     def infinity(self) -> float:
         """Pr[L = inf], rounded up."""
-        if any(law.infinity >= 1.0 and count for law, count in self.parts):
-            return 1.0
-        log_finite = sum(count * math.log1p(-law.infinity) for law, count in self.parts)
-        return min(-math.expm1(log_finite) * (1.0 + 1e-12), 1.0)
+        return self.infinities[1]
 
-    @property
+    @cached_property
     def largest(self) -> float:
-        """The largest finite loss."""
-        return self.spacing * sum(float(law.index[-1]) * count for law, count in self.parts)
+        """The largest finite loss, rounded up (indices are whole, their sum is exact, none is negative)."""
+        steps = sum(float(law.index[-1]) * count for law, count in self.parts)
+        return up(self.spacing * steps, 1, tiny=0.0)
+
+    @cached_property
+    def reach(self) -> float:
+        return max(self.largest, self.spacing)
+
+    @cached_property
+    def steepest(self) -> float:
+        """A tilt beyond which e^{theta L} of a single round would overflow."""
+        top = max(float(law.index[-1]) for law, _ in self.parts) * self.spacing
+        return _STEEPEST_EXPONENT / max(top, self.spacing)  # losses may be zero or infinite only
 
     def delta(self, epsilon: Floats, theta: float | None = None) -> tuple[Floats, Floats]:
         """Enclosure (lower, upper) of delta of these discrete pairs at each epsilon >= 0.
 
-        Any tilt ``theta`` is valid; by default the best one for each epsilon is looked for."""
-        infinity = self.infinity
+        Any tilt ``theta`` is valid; by default one is guessed for each epsilon."""
         out = np.zeros((2, epsilon.size))
-        live = (epsilon < self.largest) & (infinity < 1.0)
+        live = (epsilon < self.largest) & (self.infinity < 1.0)
         for i in np.flatnonzero(live):
-            tilt = self.tilt_at(float(epsilon[i])) if theta is None else theta
-            out[:, i : i + 1] = self._delta(epsilon[i : i + 1], tilt)
-        out = infinity + out * (1.0 - infinity)
-        return np.maximum(out[0] * (1.0 - 4e-12), 0.0), np.minimum(out[1] * (1.0 + 1e-12), 1.0)
+            tilt = self.hints.at(float(epsilon[i])) if theta is None else theta
+            out[:, i : i + 1] = self._delta(epsilon[i : i + 1], self._usable(tilt))
+        # infinity + finite (1 - infinity) grows with both.
+        low, high = (
+            known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True)
+        )
+        return (
+            down(low, _EVALUATION_UNITS, tiny=0.0),
+            np.minimum(up(high, _EVALUATION_UNITS, tiny=0.0), 1.0),
+        )
+
+    def _usable(self, tilt: float) -> float:
+        """Positive, and not so steep that exponentials overflow."""
+        return min(max(tilt, 1e-9 / self.reach), self.steepest)
 
     def _delta(self, epsilon: Floats, tilt: float) -> Floats:
-        theta = np.full(epsilon.size, tilt)
-        rows = epsilon.size
+        h, theta = self.spacing, np.full(1, tilt * self.spacing)
         groups = [
-            Group(np.tile(law.index, (rows, 1)), np.tile(w, (rows, 1)), np.full(rows, float(c)))
-            for law, w, c in self._laws()
+            Group(law.index[None, :], w[None, :], np.full(1, float(count)))
+            for law, w, count in self._laws
         ]
-        h = np.full(rows, self.spacing)
-        k0 = np.ceil(epsilon / self.spacing)
-        slack = 8.0 * UNIT * (np.abs(epsilon) + self.spacing)
-        gap = -np.expm1(np.minimum(epsilon - self.spacing * k0, 0.0))
-        own = Own(np.zeros((rows, 1)), np.ones((rows, 1, 1)))
-        result = tail_sum(groups, own, k0, theta * self.spacing, HockeyStick(gap, h))
+        k0 = np.ceil(epsilon / h)
+        gap = -np.expm1(np.minimum(epsilon - h * k0, 0.0))
+        own = Own(np.zeros((1, 1)), np.ones((1, 1, 1)))
+        result = tail_sum(groups, own, k0, theta, HockeyStick(gap, np.full(1, h)))
         scale = np.exp(result.log_scale)
         value, error = result.value[:, 0], result.error[:, 0]
-        # Rounding of epsilon against the lattice moves the payoff by at most slack; if epsilon is on
-        # a lattice point, that point may even be missed.
-        cell = epsilon / self.spacing
-        near = np.abs(cell - np.rint(cell)) <= 16.0 * UNIT * (1.0 + cell)
-        reach = np.where(near, theta * self.spacing, 0.0)
-        moved = slack * np.exp(np.minimum(result.log_scale + reach, 700.0))
+        # Rounding of epsilon against the lattice (h k0, the difference, expm1 of at most h) moves the payoff
+        # by at most slack, of what Chernoff's bound leaves, which is off by a factor of two at most; if
+        # epsilon is on a lattice point, that point may even be missed.
+        slack = gamma(2 * (CALL + 3)) * (np.abs(epsilon) + h)
+        cell = epsilon / h
+        near = np.abs(cell - np.rint(cell)) <= gamma(16) * (1.0 + cell)
+        moved = slack * np.exp(capped(result.log_scale + np.where(near, theta, 0.0)))
         return np.stack(
             [
                 np.maximum(scale * (value - error) - moved, 0.0),
@@ -83,6 +133,7 @@ class ComposedLoss:
             ]
         )
 
+    @cached_property
     def _laws(self) -> list[tuple[LossDistribution, Floats, int]]:
         return [(law, law.mass / (1.0 - law.infinity), count) for law, count in self.parts if count]
 
@@ -90,7 +141,7 @@ class ComposedLoss:
         """Logarithm of the moment generating function of L at theta, and two derivatives."""
         h = self.spacing
         total = np.zeros(3)
-        for law, w, count in self._laws():
+        for law, w, count in self._laws:
             loss = law.index * h
             k = float(log_transform(loss[None, :], w[None, :], np.array([theta]))[0])
             with np.errstate(under="ignore"):
@@ -99,71 +150,6 @@ class ComposedLoss:
             mean = float((tilted * loss).sum())
             total += count * np.array([k, mean, float((tilted * (loss - mean) ** 2).sum())])
         return float(total[0]), float(total[1]), float(total[2])
-
-    def tilt_at(self, epsilon: float) -> float:
-        """theta near the minimum of K(theta) - theta epsilon - log(theta (1 + theta))."""
-        theta, low, high = 1.0, 0.0, self._steepest()
-        for _ in range(60):
-            _, mean, variance = self.cumulants(theta)
-            slope = mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
-            bend = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
-            # The function is convex: its slope says on which side of theta the minimum is.
-            low, high = (theta, high) if slope < 0.0 else (low, theta)
-            moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0)
-            if not low < moved < high:
-                moved = math.sqrt(low * high) if low > 0.0 else 0.2 * high
-            done = abs(moved - theta) < 1e-3 * theta
-            theta = moved
-            if done:
-                break
-        # A steeper tilt than the best costs little and keeps the window short, unless nearly all
-        # losses are beyond epsilon: then it would blow up every rounding error.
-        steep = self._steep_enough(theta)
-        while steep > theta and self.cumulants(steep)[0] - steep * epsilon > 3.0:
-            steep = max(0.7 * steep, theta)
-        return steep
-
-    def _steep_enough(self, theta: float) -> float:
-        floor = min(3.0 / self._deviation, 40.0 / self._reach())
-        return min(max(theta, floor), self._steepest())
-
-    @cached_property
-    def _deviation(self) -> float:
-        return math.sqrt(self.cumulants(0.0)[2] + 1e-300)
-
-    def tilt_for(self, delta: float) -> tuple[float, float]:
-        """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
-        # About sqrt(2 log(1/delta)) / deviation; only a guess is wanted.
-        rough = math.log(max(math.sqrt(2.0 * math.log(1.0 / delta)), 0.1) / self._deviation)
-        steepest = math.log(self._steepest())
-        low = min(max(math.log(1e-6 / self._reach()), rough - 3.0), steepest - 1e-3)
-        high = max(min(steepest, rough + 3.0), low + 1e-3)
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            theta = math.exp(middle)
-            k, mean, variance = self.cumulants(theta)
-            epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
-            estimate = (
-                k
-                - theta * epsilon
-                - math.log(theta * (1.0 + theta))
-                - 0.5 * math.log(2.0 * math.pi * (variance + 1.0 / theta**2))
-            )
-            if estimate > math.log(delta):
-                low = middle
-            else:
-                high = middle
-            if high - low < 3e-3:
-                break
-        return theta, max(epsilon, 0.0)
-
-    def _reach(self) -> float:
-        return max(self.largest, self.spacing)
-
-    def _steepest(self) -> float:
-        """A tilt beyond which e^{theta L} of a single round would overflow."""
-        top = max(float(law.index[-1]) for law, _ in self.parts) * self.spacing
-        return 600.0 / max(top, self.spacing)  # losses may be zero or infinite only
 
     def upper_epsilon(self, delta: float, relative: float) -> float:
         """An epsilon with delta(epsilon) <= ``delta``, certified, aimed ``relative`` above the root."""
@@ -181,18 +167,19 @@ class ComposedLoss:
         Returns the good point nearest the root among those evaluated; the end of the range of
         losses on the good side is one."""
         # Only the finite losses depend on epsilon.
-        infinity = self.infinity
+        infinity = self.infinities[1 if relative > 0.0 else 0]
         if delta <= infinity or infinity == 1.0:
             return self.largest
         finite = (delta - infinity) / (1.0 - infinity)
-        theta, point = self.tilt_for(finite)
-        if point < 0.5 * self._deviation and float(self.delta(np.zeros(1))[1][0]) <= delta:
+        theta, point = self.hints.for_delta(finite)
+        theta = self._usable(theta)
+        if point < 0.5 * self.hints.deviation and float(self.delta(np.zeros(1))[1][0]) <= delta:
             return 0.0
         outside = self.largest if relative > 0.0 else 0.0
         best, miss = outside, self.largest - outside
-        for step in range(_SEARCH_STEPS):
+        for step in range(_MOST_STEPS):
             point = min(max(point, 0.0), self.largest)
-            tilt = self._steep_enough(theta) if step < 2 else None
+            tilt = self.hints.steep_enough(theta) if step < 2 else None
             low, high = (float(v[0]) for v in self.delta(np.array([point]), tilt))
             if good(low, high):
                 best = min(best, point) if relative > 0.0 else max(best, point)
@@ -210,7 +197,9 @@ class ComposedLoss:
         return best
 
 
-def compose(parts: Sequence[tuple[LossDistribution, int]]) -> ComposedLoss:
+def compose(
+    parts: Sequence[tuple[LossDistribution, int]], guess: Callable[[ComposedLoss], Hints]
+) -> ComposedLoss:
     """The independent sum; every distribution must share one spacing.
 
     The lattice is thinned to the multiples that are used."""
@@ -220,5 +209,6 @@ def compose(parts: Sequence[tuple[LossDistribution, int]]) -> ComposedLoss:
         tuple(
             (LossDistribution(law.spacing * step, law.index / step, law.mass, law.infinity), count)
             for law, count in parts
-        )
+        ),
+        guess,
     )

@@ -7,10 +7,9 @@ alpha_j times that. The profile is sampled at some lattice points (upper values 
 * *from above* (connect the dots, Doroshenko et al. 2022): the polygon through the upper values
   lies above the convex curve, so the discrete pair dominates. What is left at the last point
   becomes P-mass at an infinite loss;
-* *from below*: follow the supporting line of one sample to the first lattice point beyond its
-  crossing with the next sample's line, then go straight to the next sample (or, where heights would
-  be negative, the other way round). That lies below the higher of the two lines everywhere, so the
-  pair is dominated.
+* *from below*: between two samples, the polygon through the lower of their two supporting lines at one
+  lattice point. That lies below the higher of the two lines everywhere, whichever point it is, so the
+  pair is dominated. The best point is next to the lines' crossing.
 
 Domination survives adaptive composition (Blackwell; Zhu, Dong, Wang 2022), so sums of independent
 losses of these pairs bound the composed mechanism. Left of alpha = 1 the curve is that of the
@@ -24,23 +23,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from shuffledp._certified.hull import lower_hull
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.errors import NoCertificateError
 
-OUTWARD = 1e-12
-"""Relative step outward that covers the rounding of slopes and masses (each below 1e-13)."""
+OUTWARD_UNITS = 8192  # soundness
+"""What a discrete pair's curve may be off the polygon's, as _certified.rounding counts, and a little more.
 
-_LOST = 1e-9
-_DENSE_SCALES = 7.0
-_TAIL_GROWTH = 0.6  # relative spacing of the tail, times the root of the resolution
-_CHUNK = 48
-_MAX_GRID = 4000
-_LONGEST_TAIL = 4.0
-_LARGEST_LOSS = 340.0
-"""Products of two exponentials end there; the curve is followed no further."""
+Indices times the spacing, in exponents of at most 340, cost as many units: in the points where the curve
+is sampled (340 times its relative slope; below 1400, as delta >= 1e-280), in slopes, in masses, and where
+compose thins the lattice. Exponentials and operations: 60. The masses, which add up to one but for
+_LOST_UNITS, are normalised."""
+
+_LOST_UNITS = 4096  # soundness
+_LARGEST_LOSS = (
+    340.0  # soundness: products of two exponentials end there; the curve is followed no further
+)
+_LINE_UNITS = 2 * CALL + 8 + int(_LARGEST_LOSS)  # soundness: of how far a line falls, as above
+
+_DENSE_SCALES = 7.0  # speed
+_TAIL_GROWTH = 0.6  # speed: relative spacing of the tail, times the root of the resolution
+_FLAT = 1e-9  # speed: a relative fall that is none
+_POINTS_AT_ONCE = 48  # speed
+_MOST_POINTS = 4000  # speed
+_LONGEST_TAIL = 4.0  # speed: in nats
+_NEAR_A_POINT = 1e-9  # speed: in lattice points
 
 
 @dataclass(frozen=True)
@@ -150,11 +159,11 @@ def sample(
     found = Samples.at(profile, index[:dense], h, resolution, both_sides)
     while found.index.size < index.size and found.upper[-1] > floor:
         start = found.index.size
-        more = index[start : start + _CHUNK]
+        more = index[start : start + _POINTS_AT_ONCE]
         found = found.merge(Samples.at(profile, more, h, resolution, both_sides))
-        if found.upper[-1] >= found.upper[start - 1] * (1.0 - 1e-9):
+        if found.upper[start - 1] - found.upper[-1] <= _FLAT * found.upper[start - 1]:
             break  # flat: the rest is mass at an infinite loss
-    limit = max(floor, found.upper[-1] * (1.0 + 1e-9))
+    limit = max(floor, found.upper[-1] + _FLAT * found.upper[-1])
     enough = np.flatnonzero(found.upper <= limit)
     if enough.size:
         found = found.upto(max(int(enough[0]) + 1, 2))
@@ -167,9 +176,9 @@ def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) ->
     last = profile.epsilon_max / h
     reachable = min(last, _LARGEST_LOSS / h)
     scales = _DENSE_SCALES * profile.hints.scale / h
-    dense = math.ceil(min(scales / stride, reachable / stride, _MAX_GRID))
+    dense = math.ceil(min(scales / stride, reachable / stride, _MOST_POINTS))
     index = [stride * i for i in range(max(dense, 1) + 1)]
-    while index[-1] < reachable and len(index) < 2 * _MAX_GRID:
+    while index[-1] < reachable and len(index) < 2 * _MOST_POINTS:
         index.append(index[-1] + stride * max(1, math.floor(growth * index[-1] / stride)))
     points = np.asarray(index, dtype=np.float64)
     if last > reachable:
@@ -196,13 +205,13 @@ def _bend(found: Samples, h: float) -> Floats:
     steep = np.maximum(found.slope_high[:-1], fall / run)
     flat = np.minimum(found.slope_low[1:], fall / run)
     # Crossing at a share of the run: v0 - steep x = v1 + flat (run - x).
-    across = np.clip((fall - flat * run) / np.maximum(steep - flat, 1e-300), 0.0, run)
+    across = np.clip((fall - flat * run) / positive(steep - flat), 0.0, run)
     return np.asarray((steep - fall / run) * across)
 
 
 def dominating(samples: Samples, spacing: float) -> LossDistribution:
     """The discrete pair above a symmetric curve."""
-    side = _hull(Polygon(samples.index, samples.upper * (1.0 + OUTWARD)), spacing)
+    side = _hull(Polygon(samples.index, up(samples.upper, OUTWARD_UNITS, tiny=0.0)), spacing)
     return _assemble(side, side, spacing)
 
 
@@ -218,7 +227,7 @@ def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistri
 
 def _below(found: Samples, h: float) -> Polygon:
     """The lower polygon (see the module); it ends where the last useful line reaches ``least``."""
-    least = found.least * (1.0 - OUTWARD)
+    least = down(found.least, OUTWARD_UNITS, tiny=0.0)
     dead = np.flatnonzero(found.value <= least)
     count = int(dead[0]) if dead.size else found.index.size
     if count == 0:
@@ -228,15 +237,15 @@ def _below(found: Samples, h: float) -> Polygon:
     # hardly falls is not followed beyond reason, and one that does not fall at all is mass at infinity.
     end, steep = float(points[count - 1]), float(found.slope_high[count - 1])
     height = max(float(heights[count - 1]) - least, 0.0)
-    fall = math.log1p(height / (max(steep, 1e-300) * math.exp(h * end)))
-    last = math.floor(min(fall, _LONGEST_TAIL) / h - 1e-9)
+    fall = math.log1p(height / (positive(steep) * math.exp(h * end)))
+    last = math.floor(down(min(fall, _LONGEST_TAIL) / h, _LINE_UNITS, tiny=0.0))
     if last >= 1 and steep > 0.0:
         points, heights = np.append(points, end + last), np.append(heights, least)
     elif steep > 0.0:
         heights = np.where(points >= end, np.minimum(heights, least), heights)
     order = np.argsort(points, kind="stable")
     # Next to a flat end the line before it may dip: a falling curve is below its lowest point so far.
-    lowest = np.minimum.accumulate(heights[order]) * (1.0 - OUTWARD)
+    lowest = down(np.minimum.accumulate(heights[order]), OUTWARD_UNITS, tiny=0.0)
     if points.size < 2:
         return Polygon(np.array([0.0, 1.0]), np.full(2, min(float(lowest[0]), least)))
     return Polygon(points[order], lowest)
@@ -245,20 +254,27 @@ def _below(found: Samples, h: float) -> Polygon:
 def _along_the_lines(found: Samples, h: float) -> tuple[Floats, Floats]:
     """Lattice points and heights of a polygon below the lines: first the samples, then what is between.
 
-    Follow a line to the first lattice point beyond its crossing with the next one, then go straight to
-    the next sample. Where that height would be negative, go straight to the next line at the last
-    lattice point before the crossing, and follow that one. Samples reached so are lowered."""
+    The point between is the first beyond the crossing of two lines; where the height there would be
+    negative, the last before it, or the sample itself. Samples reached so are lowered."""
     index, value = found.index, found.value
     steep, flat = found.slope_high[:-1], found.slope_low[1:]
     alpha = np.exp(h * index)
+
+    def lower_line(at: Floats) -> Floats:
+        fall = steep * alpha[:-1] * np.expm1(h * (at - index[:-1]))
+        rise = flat * alpha[1:] * -np.expm1(h * (at - index[1:]))
+        left = value[:-1] - up(fall, _LINE_UNITS, tiny=0.0) - gamma(4) * value[:-1]
+        return np.minimum(left, down(value[1:] + rise, _LINE_UNITS, tiny=0.0))
+
     run = np.diff(alpha)
-    across = (value[:-1] - value[1:] - flat * run) / np.maximum(steep - flat, 1e-300)
+    across = (value[:-1] - value[1:] - flat * run) / positive(steep - flat)
     place = np.log1p(np.clip(across, 0.0, run) / alpha[:-1]) / h + index[:-1]
-    beyond = np.clip(np.ceil(place + 1e-9), index[:-1] + 1.0, index[1:])
-    before = np.clip(np.floor(place - 1e-9), index[:-1], index[1:] - 1.0)
-    reached = value[:-1] - steep * alpha[:-1] * np.expm1(h * (beyond - index[:-1]))
-    onto = value[1:] + flat * alpha[1:] * -np.expm1(h * (before - index[1:]))
-    corner, height = np.where(reached < 0.0, [before, onto], [beyond, reached])
+    corner = np.clip(np.ceil(place + _NEAR_A_POINT), index[:-1] + 1.0, index[1:])
+    height = lower_line(corner)
+    before = np.clip(np.floor(place - _NEAR_A_POINT), index[:-1], index[1:] - 1.0)
+    for other in (before, index[:-1]):
+        corner = np.where(height < 0.0, other, corner)
+        height = lower_line(corner)
     at_next, at_own = corner == index[1:], corner == index[:-1]
     lowered = value.copy()
     lowered[1:] = np.where(at_next, np.minimum(lowered[1:], height), lowered[1:])
@@ -271,7 +287,7 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
     """Join the curve (right) and the reversed pair's curve (left), which agree at alpha = 1."""
     for _ in range(4):
         q_right, q_left = right.q_masses(spacing), left.q_masses(spacing)
-        centre = 1.0 - right.value[0] - float(q_right.sum()) - float(q_left.sum())
+        centre = 1.0 - right.value[0] - math.fsum(q_right) - math.fsum(q_left)
         if centre >= 0.0:
             break
         # The joint is not convex (no mass at loss 0): lower it until it is. The true curve is
@@ -283,14 +299,38 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
         )
     p_right = np.exp(spacing * right.index[1:]) * q_right
     index = np.concatenate([-left.index[:0:-1], [0.0], right.index[1:]])
-    # Masses and centre may be negative by rounding (below OUTWARD): they are none.
+    # The centre may be negative by rounding: it is none.
     mass = np.maximum(np.concatenate([q_left[::-1], [centre], p_right]), 0.0)
-    if abs(math.fsum(mass) + float(right.value[-1]) - 1.0) > _LOST:
+    if abs(math.fsum(mass) + float(right.value[-1]) - 1.0) > gamma(_LOST_UNITS):
         raise NoCertificateError("the curve's masses do not add up on this lattice")
     keep = (mass > 0.0) | (index == 0.0)
     return LossDistribution(spacing, index[keep], mass[keep], float(right.value[-1]))
 
 
 def _hull(polygon: Polygon, spacing: float) -> Polygon:
+    """The convex polygon below; without those vertices, too, whose masses would be negative by rounding."""
     keep = lower_hull(np.expm1(spacing * polygon.index), polygon.value)
-    return Polygon(polygon.index[keep], polygon.value[keep])
+    found = Polygon(polygon.index[keep], polygon.value[keep])
+    while (concave := found.q_masses(spacing)[:-1] < 0.0).any():
+        kept = np.concatenate([[True], ~concave, [True]])
+        found = Polygon(found.index[kept], found.value[kept])
+    return found
+
+
+def lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.int64]:
+    """Indices of the vertices of the lower convex hull of points with increasing x."""
+    slope = np.diff(y) / np.diff(x)
+    if np.all(np.diff(slope) > 0.0):
+        return np.arange(x.size)
+    xs, ys = x.tolist(), y.tolist()
+    kept: list[int] = []
+    for i in range(len(xs)):
+        while len(kept) >= 2:
+            a, b = kept[-2], kept[-1]
+            before = (ys[b] - ys[a]) / (xs[b] - xs[a])
+            after = (ys[i] - ys[b]) / (xs[i] - xs[b])
+            if before < after:
+                break
+            kept.pop()
+        kept.append(i)
+    return np.asarray(kept, dtype=np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shuffledp._certified.hull import lower_hull
+from shuffledp.accounting._rounds.loss import lower_hull
 
 pytestmark = pytest.mark.quick
 

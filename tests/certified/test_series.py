@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from flint import arb
 
+from shuffledp._certified.binomial import log1p_minus, stirling_remainder
 from shuffledp._certified.rounding import CALL, UNIT
 from shuffledp._certified.signs import _even_deviance
-from shuffledp._certified.stirling import log1p_minus, stirling_remainder
 
 pytestmark = pytest.mark.quick
 

@@ -1,0 +1,104 @@
+"""Guesses for composition: a lattice for the losses, and tilts for their sums.
+
+Any lattice and any tilt is valid; a good one makes the answer close and quick."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shuffledp._certified.rounding import positive
+
+if TYPE_CHECKING:
+    from shuffledp.accounting._rounds.compose import ComposedLoss
+    from shuffledp.accounting._rounds.round import Rounds
+
+_MOST_STEPS = 60  # speed
+_SPARE_EXPONENT = 3.0  # speed: how far, in nats, a steeper tilt may raise the exponent
+
+
+class Tilts:
+    """Tilts for one sum of losses."""
+
+    def __init__(self, loss: ComposedLoss) -> None:
+        self._loss = loss
+        deviation = math.sqrt(positive(loss.cumulants(0.0)[2]))
+        self.deviation = deviation
+        self._floor = min(3.0 / deviation, 40.0 / loss.reach)
+
+    def at(self, epsilon: float) -> float:
+        """theta near the minimum of K(theta) - theta epsilon - log(theta (1 + theta))."""
+        theta, low, high = 1.0, 0.0, self._loss.steepest
+        for _ in range(_MOST_STEPS):
+            _, mean, variance = self._loss.cumulants(theta)
+            slope = mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
+            bend = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
+            # The function is convex: its slope says on which side of theta the minimum is.
+            low, high = (theta, high) if slope < 0.0 else (low, theta)
+            moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0)
+            if not low < moved < high:
+                moved = math.sqrt(low * high) if low > 0.0 else 0.2 * high
+            done = abs(moved - theta) < 1e-3 * theta
+            theta = moved
+            if done:
+                break
+        # A steeper tilt than the best costs little and keeps the window short, unless nearly all
+        # losses are beyond epsilon: then it would blow up every rounding error.
+        steep = self.steep_enough(theta)
+        while steep > theta and self._loss.cumulants(steep)[0] - steep * epsilon > _SPARE_EXPONENT:
+            steep = max(0.7 * steep, theta)
+        return steep
+
+    def steep_enough(self, theta: float) -> float:
+        """At least so steep that the window is short."""
+        return min(max(theta, self._floor), self._loss.steepest)
+
+    def for_delta(self, delta: float) -> tuple[float, float]:
+        """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
+        # About sqrt(2 log(1/delta)) / deviation; only a guess is wanted.
+        rough = math.log(max(math.sqrt(2.0 * math.log(1.0 / delta)), 0.1) / self.deviation)
+        steepest = math.log(self._loss.steepest)
+        low = min(max(math.log(1e-6 / self._loss.reach), rough - 3.0), steepest - 1e-3)
+        high = max(min(steepest, rough + 3.0), low + 1e-3)
+        for _ in range(_MOST_STEPS):
+            middle = 0.5 * (low + high)
+            theta = math.exp(middle)
+            k, mean, variance = self._loss.cumulants(theta)
+            epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
+            estimate = (
+                k
+                - theta * epsilon
+                - math.log(theta * (1.0 + theta))
+                - 0.5 * math.log(2.0 * math.pi * (variance + 1.0 / theta**2))
+            )
+            if estimate > math.log(delta):
+                low = middle
+            else:
+                high = middle
+            if high - low < 3e-3:
+                break
+        return theta, max(epsilon, 0.0)
+
+
+def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
+    """The spacing of one lattice for all rounds.
+
+    Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
+    if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
+    scales = np.array(
+        [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds]
+    )
+    counts = np.array([count for _, count in rounds], dtype=np.float64)
+    total = float((counts * scales * scales).sum())
+    h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale
+    for _ in range(200):
+        added = float((counts * np.minimum(h * h, 8.0 * scales * h)).sum())
+        if added <= 6.0 * resolution * total:
+            break
+        h *= 0.9
+    h /= stride
+    top = max(part.profile.epsilon_max for part, _ in rounds)
+    on = 0.0 < top < math.inf and top / h < 1e7
+    return top / (stride * math.ceil(top / (h * stride))) if on else h
