@@ -27,7 +27,7 @@ True
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -147,8 +147,7 @@ def _first_edges(scale: float, reach: float, rate: float) -> Floats:
     return np.unique(np.concatenate([even, np.geomspace(start, reach, _FIRST_CELLS)[:-1]]))
 
 
-@dataclass(frozen=True)
-class _Cells:
+class _Cells(NamedTuple):
     """Intervals of epsilon with upper values at both ends and at the middle, and a line at the middle."""
 
     left: Floats
@@ -164,46 +163,24 @@ class _Cells:
     def of(cls, profile: PrivacyProfile, edges: Floats, resolution: float) -> _Cells:
         upper = np.minimum(profile.upper(edges[:-1], resolution), 1.0)
         upper = np.append(upper, 0.0 if math.isfinite(profile.epsilon_max) else upper[-1])
-        return cls._measured(profile, resolution, edges[:-1], edges[1:], upper[:-1], upper[1:])
+        return cls.measured(profile, resolution, edges[:-1], edges[1:], upper[:-1], upper[1:])
 
     @classmethod
-    def _measured(
-        cls,
-        profile: PrivacyProfile,
-        resolution: float,
-        left: Floats,
-        right: Floats,
-        u_left: Floats,
-        u_right: Floats,
-    ) -> _Cells:
-        middle = 0.5 * (left + right)
-        u, lines = profile.both(middle, resolution)
-        return cls(
-            left,
-            right,
-            u_left,
-            np.minimum(u, u_left),
-            u_right,
-            lines.value,
-            lines.slope_low,
-            lines.slope_high,
-        )
+    def measured(cls, profile: PrivacyProfile, resolution: float, *ends: Floats) -> _Cells:
+        """From the ends (left, right) and the upper values there; the middle is asked for."""
+        left, right, u_left, u_right = ends
+        u, lines = profile.both(0.5 * (left + right), resolution)
+        known = np.minimum(u, u_left), u_right, lines.value, lines.slope_low, lines.slope_high
+        return cls(left, right, u_left, *known)
 
     def split(self, chosen: np.ndarray, profile: PrivacyProfile, resolution: float) -> _Cells:
         """The chosen cells halved; the others as they are."""
-        left, right = self.left[chosen], self.right[chosen]
+        left, right, u_left, u_middle, u_right = (part[chosen] for part in self[:5])
         middle = 0.5 * (left + right)
-        fresh = _Cells._measured(
-            profile,
-            resolution,
-            np.concatenate([left, middle]),
-            np.concatenate([middle, right]),
-            np.concatenate([self.u_left[chosen], self.u_middle[chosen]]),
-            np.concatenate([self.u_middle[chosen], self.u_right[chosen]]),
-        )
-        kept = [getattr(self, name)[~chosen] for name in self.__dataclass_fields__]
-        new = [getattr(fresh, name) for name in self.__dataclass_fields__]
-        joined = [np.concatenate(pair) for pair in zip(kept, new, strict=True)]
+        halves = (left, middle), (middle, right), (u_left, u_middle), (u_middle, u_right)
+        fresh = _Cells.measured(profile, resolution, *map(np.concatenate, halves))
+        kept = (part[~chosen] for part in self)
+        joined = [np.concatenate(pair) for pair in zip(kept, fresh, strict=True)]
         order = np.argsort(joined[0])
         return _Cells(*(part[order] for part in joined))
 
