@@ -79,7 +79,7 @@ def test_columns_of_a_millionth_are_enclosed(seed: int) -> None:
         assert profile.support(at, 5e-4).value[0] <= truth * (1.0 + 1e-12)
 
 
-def test_a_wide_margin_of_privunit_is_taken_back_from_the_lower_end():
+def test_a_wide_margin_of_privunit_is_taken_back_from_the_lower_end() -> None:
     """The law is rounded up by the margin (7e-5 here); the truth at the nominal cap is 2.9007e-7."""
     wide = sdp.PrivUnit(dimension=3, epsilon0=8.0, cap_probability=1e-10)
     assert sdp.Shuffled(wide, n=20).delta(epsilon=1.6).lower < 2.9006849e-07
@@ -88,7 +88,7 @@ def test_a_wide_margin_of_privunit_is_taken_back_from_the_lower_end():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_nearly_equal_rows_give_no_value_below_the_truth(seed):
+def test_nearly_equal_rows_give_no_value_below_the_truth(seed: int) -> None:
     """Rows that differ by 3e-16: the law's transform is nearly zero at the tilt that is wanted."""
     b = np.random.default_rng(seed).dirichlet(np.ones(44))
     w, n, epsilon = 3e-18, 5, 0.998 * math.log(100)

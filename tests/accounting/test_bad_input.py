@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from math import inf, log, log1p, nan
 from typing import Any
 
@@ -55,7 +56,7 @@ def result_or_refusal(call: Callable[[], Any]) -> tuple[Any, str]:
 )
 def test_n_must_be_a_whole_number_of_users(n: Any, shown: str) -> None:
     for randomizer in (ANY, EIGHT, COIN):
-        refuses(lambda r=randomizer: sdp.Shuffled(r, n=n), "n", shown)
+        refuses(partial(sdp.Shuffled, randomizer, n=n), "n", shown)
 
 
 @pytest.mark.parametrize("n", [1e3, np.int64(1000), np.float64(1000.0), np.int32(1000), 1000])
@@ -120,35 +121,33 @@ def test_either_epsilon0_or_gamma_describes_randomized_response() -> None:
 @pytest.mark.parametrize("delta", [-1e-9, 1.0000001, nan, inf])
 def test_delta_must_be_a_probability(delta: float) -> None:
     for mechanism in (DAILY, 3 * DAILY, DAILY.sampled_from(10**4)):
-        refuses(lambda m=mechanism: m.epsilon(delta=delta), "delta", str(delta))
+        refuses(partial(mechanism.epsilon, delta=delta), "delta", str(delta))
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, nan])
 def test_epsilon_must_not_be_negative(epsilon: float) -> None:
     for mechanism in (DAILY, 3 * DAILY, DAILY.sampled_from(10**4)):
-        refuses(lambda m=mechanism: m.delta(epsilon=epsilon), "epsilon", str(epsilon))
-        refuses(
-            lambda m=mechanism: m.delta(epsilon=np.array([0.1, epsilon])), "epsilon", str(epsilon)
-        )
+        refuses(partial(mechanism.delta, epsilon=epsilon), "epsilon", str(epsilon))
+        refuses(partial(mechanism.delta, epsilon=np.array([0.1, epsilon])), "epsilon", str(epsilon))
 
 
 @pytest.mark.parametrize("alpha", [-0.1, nan])
 def test_alpha_must_not_be_negative(alpha: float) -> None:
     for mechanism in (DAILY, 3 * DAILY, DAILY.sampled_from(10**4)):
-        refuses(lambda m=mechanism: m.profile(alpha), "alpha", str(alpha))
-        refuses(lambda m=mechanism: m.profile(np.array([1.0, alpha])), "alpha", str(alpha))
+        refuses(partial(mechanism.profile, alpha), "alpha", str(alpha))
+        refuses(partial(mechanism.profile, np.array([1.0, alpha])), "alpha", str(alpha))
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1e-3, nan, inf])
 def test_tolerance_must_be_positive(tolerance: float) -> None:
     for mechanism in (DAILY, 3 * DAILY):
         refuses(
-            lambda m=mechanism: m.epsilon(delta=1e-6, tolerance=tolerance),
+            partial(mechanism.epsilon, delta=1e-6, tolerance=tolerance),
             "tolerance",
             str(tolerance),
         )
         refuses(
-            lambda m=mechanism: m.delta(epsilon=0.1, tolerance=tolerance),
+            partial(mechanism.delta, epsilon=0.1, tolerance=tolerance),
             "tolerance",
             str(tolerance),
         )

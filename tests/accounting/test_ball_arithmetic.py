@@ -5,6 +5,7 @@ The parameters are floats and taken as they are, so nothing is lost in conversio
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def at_epsilon(profile: Callable[[arb], arb]) -> Curve:
     return lambda epsilon: profile(balls.exp(epsilon))
 
 
-def check(mechanism: object, curve: Curve, deltas: tuple[float, ...], tolerance: float) -> None:
+def check(mechanism: Any, curve: Curve, deltas: tuple[float, ...], tolerance: float) -> None:
     """epsilon(delta), and delta at the epsilon that was found, cover the curve and are tight."""
     for delta in deltas:
         bound = mechanism.epsilon(delta=delta, tolerance=tolerance)

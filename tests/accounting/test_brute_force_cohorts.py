@@ -6,6 +6,7 @@ not who was drawn. Neighbouring populations differ in one user's value.
 
 from fractions import Fraction
 from math import log, log1p
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def some_alphas(truth: brute.Pairs, most: int = 20) -> np.ndarray:
     return np.array([float(a) for a in middles[:: max(1, len(middles) // most)]])
 
 
-def check_one_round(matrix: Matrix, mechanism: object, population: int, cohort: int) -> None:
+def check_one_round(matrix: Matrix, mechanism: Any, population: int, cohort: int) -> None:
     truth = brute.cohort_pairs(matrix, population, cohort)
     for alpha in some_alphas(truth):
         assert_encloses(mechanism.profile(alpha), brute.worst(truth, Fraction(alpha)))

@@ -7,6 +7,7 @@ ends are also compared with the exact product of the pair that each analysis sta
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def finite(matrix: Matrix, n: int) -> sdp.Shuffled:
 
 
 def check_against_the_adaptive_adversary(
-    mechanism: object, rounds: Sequence[brute.Pairs], largest: float
+    mechanism: Any, rounds: Sequence[brute.Pairs], largest: float
 ) -> None:
     truth = rational_curve(lambda alpha: brute.worst_adaptive(rounds, alpha))
     for epsilon in largest * SHARES:
@@ -135,7 +136,7 @@ SETTINGS = [
 ]
 
 
-def rounds_of(analysis: str, k: int, E: Fraction, n: int, rounds: int) -> object:
+def rounds_of(analysis: str, k: int, E: Fraction, n: int, rounds: int) -> Any:
     randomizer = sdp.KaryRandomizedResponse(k=k, epsilon0=log(E))
     if k == 2:
         randomizer = sdp.BinaryRandomizedResponse(epsilon0=log(E))

@@ -144,7 +144,8 @@ def test_masses_known_to_a_factor_give_a_lower_end_that_holds_for_all_of_them() 
     base = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
     error = 1e-3
     for n in (2, 5, 40):
-        stated = AmplificationLaw(*(tuple(row) for row in base), error=error)
+        own, other, clone = (tuple(row) for row in base)
+        stated = AmplificationLaw(own, other, clone, error=error)
         low = witness(stated, n)
         for _ in range(20):
             moved = base * (1.0 + error * rng.uniform(-1.0, 1.0, base.shape))

@@ -7,6 +7,7 @@ and one, epsilons next to the largest loss. Every oracle here sums the definitio
 import math
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,9 @@ def round_cases() -> Iterator[tuple[sdp.Shuffled, object, float]]:
             one = sdp.Shuffled(local, n=n, analysis=name)
             tolerance = 10.0 ** rng.choice([-1, -2, -3, -3, -4])
 
-            def exact(alpha: arb, curve=curve, n=n, epsilon0=epsilon0) -> arb:
+            def exact(
+                alpha: arb, curve: Any = curve, n: int = n, epsilon0: float = epsilon0
+            ) -> arb:
                 return curve(n, epsilon0, alpha)
 
             yield one, exact, tolerance
@@ -110,7 +113,7 @@ def test_random_rounds_are_covered_and_as_tight_as_asked() -> None:
     rng = random.Random(7)
     for mechanism, profile, tolerance in round_cases():
 
-        def curve(epsilon: float, profile=profile) -> arb:
+        def curve(epsilon: float, profile: Any = profile) -> arb:
             return profile(balls.exp(epsilon))
 
         for delta in (rng.uniform(0.01, 0.5), 10.0 ** rng.uniform(-12.0, -2.0)):
@@ -158,4 +161,5 @@ def two_reports(n: int, rate: arb) -> Iterator[tuple[arb, arb]]:
     for c in range(n):
         weight = balls.binomial_mass(n - 1, rate, c)
         for j in range(c + 2):
-            yield tuple(weight * balls.binomial_mass(c, HALF, i) for i in (j - 1, j))
+            less, more = (weight * balls.binomial_mass(c, HALF, i) for i in (j - 1, j))
+            yield less, more

@@ -10,6 +10,7 @@ above every lower end.
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def at_epsilon(profile: Callable[[arb], arb]) -> Curve:
     return lambda epsilon: profile(balls.exp(epsilon))
 
 
-def check(mechanism: object, golden: Golden, curve: Curve, tolerance: float) -> None:
+def check(mechanism: Any, golden: Golden, curve: Curve, tolerance: float) -> None:
     """The upper ends at the golden point are sound and tight; lower ends are not above them."""
     epsilon = golden.number("eps")
     if epsilon < 0:
@@ -226,9 +227,10 @@ def test_rounds_of_clones(golden: Golden) -> None:
     if n == 1000:
         pair = products.clones(n, epsilon0)
 
-        def curve(epsilon: float) -> float:
+        def of_two(epsilon: float) -> float:
             return products.hockey_stick_of_two(pair, pair, float(np.exp(epsilon)))
 
+        curve: Curve = of_two
     else:
         clones = pairs.clones if analysis == "clones" else pairs.clones_2021
         curve = rational(golden, clones(n, golden.rational_exp("eps0")))

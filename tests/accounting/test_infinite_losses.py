@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ ZEROS = [
 ]
 
 
-def reports(matrix, data):
+def reports(matrix: Any, data: Any) -> Any:
     """The law of the shuffled reports: how often each output was sent."""
     law: Counter = Counter()
     for outputs in product(range(len(matrix[0])), repeat=len(data)):
@@ -28,7 +29,7 @@ def reports(matrix, data):
     return law
 
 
-def twice(matrix, epsilon):
+def twice(matrix: Any, epsilon: float) -> Any:
     """The largest delta of two rounds, over all neighbouring datasets of two users."""
     inputs = range(len(matrix))
     worst = 0.0
@@ -93,7 +94,9 @@ def test_deltas_next_to_one_are_answered() -> None:
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), [(3, 0.4544409778, 4), (4, 2.0, 6), (2, 1.0, 3)])
-def test_the_pair_from_below_is_below_the_curve_with_infinite_losses(k, epsilon0, n) -> None:
+def test_the_pair_from_below_is_below_the_curve_with_infinite_losses(
+    k: int, epsilon0: float, n: int
+) -> None:
     randomizer = sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)
     curve = strong_adversary(k, randomizer.gamma, randomizer.total_variation, n)
     assert curve.infinite_loss > 0.0
@@ -131,7 +134,7 @@ def test_below_the_sum_of_infinite_losses_no_epsilon_is_finite() -> None:
         sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=33.0), 19, "strong", 12318),
     ],
 )
-def test_small_crowds_of_the_strong_adversary_are_answered(mechanism) -> None:
+def test_small_crowds_of_the_strong_adversary_are_answered(mechanism: Any) -> None:
     bound = mechanism.epsilon(delta=1e-5, tolerance=0.1)
     assert 0.0 <= bound.lower <= bound.upper
     assert 0.0 <= mechanism.delta(epsilon=1.0, tolerance=0.1).upper <= 1.0
@@ -159,7 +162,7 @@ def test_rare_values_are_not_spread_onto_ones_that_decide() -> None:
     ],
 )
 @pytest.mark.parametrize("n", [3, 10_000])
-def test_a_report_that_is_all_but_certain_raises_no_warning(matrix, n: int) -> None:
+def test_a_report_that_is_all_but_certain_raises_no_warning(matrix: Any, n: int) -> None:
     rows = np.array(matrix) / np.sum(matrix, axis=1, keepdims=True)
     bound = sdp.Shuffled(sdp.FiniteRandomizer(rows), n=n).epsilon(delta=1e-6)
     assert bound.upper == math.inf

@@ -41,7 +41,7 @@ def split_by_jumps(x: np.ndarray, w: np.ndarray, n: int, b: float) -> tuple[Frac
             ways = math.factorial(n)
             for i in set(outcome):
                 ways //= math.factorial(outcome.count(i))
-            mass = math.prod(atoms[i][1] for i in outcome)
+            mass = math.prod((atoms[i][1] for i in outcome), start=Fraction(1))
             parts[any(atoms[i][0] > b for i in outcome)] += ways * value * mass / n
     return parts[0], parts[1]
 

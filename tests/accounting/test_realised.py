@@ -50,7 +50,7 @@ def test_the_delta_of_one_sampled_report_is_enclosed(k: int, epsilon0: float) ->
 
 
 @pytest.mark.parametrize(("k", "epsilon0"), [(10**6, 4.0), (10**8, 1.0), (2, 36.5)])
-def test_the_realised_description_has_the_sampled_ratio_from_below(k, epsilon0) -> None:
+def test_the_realised_description_has_the_sampled_ratio_from_below(k: int, epsilon0: float) -> None:
     asked = sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)
     truth, other = sampled(asked)
     realised = asked.realised
@@ -78,7 +78,8 @@ def test_the_lower_end_is_that_of_the_sampled_law_and_not_of_what_was_asked() ->
 
     def delta(alpha: Fraction) -> Fraction:
         pairs = [(outcomes(x, z), outcomes(1 - x, z)) for x in range(2) for z in range(3)]
-        return max(sum(max(u[key] - alpha * v[key], 0) for key in u) for u, v in pairs)
+        zero = Fraction(0)
+        return max(sum((max(u[key] - alpha * v[key], zero) for key in u), zero) for u, v in pairs)
 
     bound = sdp.Shuffled(randomizer, n=2).delta(epsilon=EPSILON)
     low, high = exponential(EPSILON)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from math import exp, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from oracles.hockey import hockey_stick, product
 DELTAS = (1e-16, 1e-20, 1e-30, 1e-100)
 
 
-def check(mechanism: object, curve: Curve, delta: float, tolerance: float = 1e-3) -> None:
+def check(mechanism: Any, curve: Curve, delta: float, tolerance: float = 1e-3) -> None:
     bound = mechanism.epsilon(delta=delta, tolerance=tolerance)
     assert_epsilon_covers(bound.upper, curve, delta)
     assert_epsilon_tight(bound.upper, curve, delta, tolerance)
@@ -135,7 +136,9 @@ def test_two_rounds_of_the_blanket(delta: float) -> None:
 
 def test_a_mix_of_two_mechanisms() -> None:
     first, second = products.clones(300, 1.0), products.clones_2021(200, 0.5)
-    mechanism = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=300, analysis="clones")
+    mechanism: sdp.Mechanism = sdp.Shuffled(
+        sdp.LocalRandomizer(epsilon0=1.0), n=300, analysis="clones"
+    )
     mechanism += sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.5), n=200, analysis="clones-2021")
     for delta in (1e-12, 1e-30):
         check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,15 +28,17 @@ def matrix(seed: int, rows: int, columns: int, decades: float) -> FiniteRandomiz
 def atoms(law: AmplificationProfile, alpha: Fraction) -> list[tuple[Fraction, Fraction]]:
     rows = [tuple(map(Fraction, row)) for row in zip(law.own, law.other, law.clone, strict=True)]
     found = [((own - alpha * other) / clone, clone) for own, other, clone in rows]
-    return [*found, (Fraction(0), 1 - sum(clone for _, clone in found))]
+    return [*found, (Fraction(0), 1 - sum((clone for _, clone in found), Fraction(0)))]
 
 
-def exact_excess(leader: AmplificationProfile, before: float, law: AmplificationProfile, e: float):
+def exact_excess(
+    leader: AmplificationProfile, before: float, law: AmplificationProfile, e: float
+) -> Any:
     """max over the leader's values of the difference of the curves, and far left of them."""
     top, mine = atoms(leader, Fraction(math.exp(before))), atoms(law, Fraction(math.exp(e)))
     points = [value for value, _ in top] + [min(v for v, _ in top + mine) - 1]
 
-    def curve(law_atoms, t):
+    def curve(law_atoms: Any, t: float) -> Any:
         return sum(p * max(Fraction(0), v - t) for v, p in law_atoms)
 
     return max(Fraction(0), *(curve(mine, t) - curve(top, t) for t in points))
@@ -92,7 +95,7 @@ def test_one_leader_bounds_every_law_of_random_matrices(seed: int) -> None:
 @pytest.mark.parametrize(
     "randomizer", [DiscreteGaussian(0.3, levels=2), DiscreteLaplace(4.0, levels=2)]
 )
-def test_all_datasets_of_three_users_of_a_grid_are_covered(randomizer) -> None:
+def test_all_datasets_of_three_users_of_a_grid_are_covered(randomizer: Any) -> None:
     """Outputs beyond the ends are put together: that can only tell less."""
     weights, pad = randomizer.weights.tolist(), randomizer.pad
     first, last = max(pad - 1, 0), min(pad + 3, randomizer.outputs - 1)

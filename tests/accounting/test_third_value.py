@@ -38,7 +38,7 @@ def outcomes(n: int, own: tuple[Fraction, ...], h: Fraction) -> dict[tuple[int, 
 def exact(n: int, a: Fraction, b: Fraction, h: Fraction, epsilon: float) -> float:
     p, q = (outcomes(n, (u, v, 1 - u - v), h) for u, v in ((a, b), (b, a)))
     alpha = Fraction(math.exp(epsilon))
-    return float(sum(max(p[key] - alpha * q[key], 0) for key in p))
+    return float(sum(max(p[key] - alpha * q[key], Fraction(0)) for key in p))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 15])
@@ -78,7 +78,9 @@ def test_who_takes_part_at_times_is_one_of_the_others_else(fraction: Fraction) -
 @pytest.mark.parametrize(
     ("k", "epsilon0", "n"), [(3, 4.0, 10**4), (3, 1.0, 10**6), (40, 2.0, 24_000)]
 )
-def test_buckets_of_large_crowds_bracket_the_lattice_sum_of_the_same_datasets(k, epsilon0, n):
+def test_buckets_of_large_crowds_bracket_the_lattice_sum_of_the_same_datasets(
+    k: int, epsilon0: float, n: int
+) -> None:
     p, ep, gap = response_probabilities(k, epsilon0)
     rest, others = (k - 2) * p, ep + (k - 3) * p
     law = AmplificationProfile(n, (ep, p, rest), (p, ep, rest), (gap, -gap, 0.0), (p, p, others))

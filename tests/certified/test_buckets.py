@@ -19,7 +19,9 @@ pytestmark = pytest.mark.quick
 @pytest.mark.parametrize(
     ("trials", "rate"), [(0, 0.3), (1, 0.3), (30, 0.5), (300, 0.1), (350, 0.9)]
 )
-def test_every_bucket_encloses_the_sum_of_its_probabilities(trials, rate, resolution) -> None:
+def test_every_bucket_encloses_the_sum_of_its_probabilities(
+    trials: int, rate: float, resolution: float
+) -> None:
     p = Fraction(rate)
     buckets = binomial_buckets(trials, rate, float(1 - p), resolution)
     assert buckets.edges[0] == 0.0
@@ -36,7 +38,9 @@ def test_every_bucket_encloses_the_sum_of_its_probabilities(trials, rate, resolu
 
 @pytest.mark.parametrize(("trials", "rate"), [(10**6, 0.0366), (10**9, 1e-5), (10**12, 0.3)])
 @pytest.mark.parametrize("resolution", [1.2e-3, 1e-5])
-def test_large_variables_have_few_buckets_that_hold_everything(trials, rate, resolution) -> None:
+def test_large_variables_have_few_buckets_that_hold_everything(
+    trials: int, rate: float, resolution: float
+) -> None:
     buckets = binomial_buckets(trials, rate, 1.0 - rate, resolution)
     assert np.all(np.diff(buckets.edges) > 0.0)
     assert buckets.edges[0] == 0.0

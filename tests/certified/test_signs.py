@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_tails_of_fair_signs_are_as_close_as_claimed(rule: TailRule) -> None:
 
 @pytest.mark.parametrize("rule", [CLOSE, ROUGH], ids=["close", "rough"])
 @pytest.mark.parametrize("count", [3, 25, 33, 60, 200, 5000])
-def test_tail_ratios_are_within_the_error_of_their_rule(count, rule) -> None:
+def test_tail_ratios_are_within_the_error_of_their_rule(count: int, rule: Any) -> None:
     middle = count // 2 + 1
     for a in sorted({middle, middle + 1, (middle + count) // 2, count - 1, count}):
         term, total = arb(1), arb(0)

@@ -85,7 +85,8 @@ def test_model_history_and_picture_are_written(shuffledp: Run, folder: Path) -> 
 
 def test_a_checkpoint_is_gone_on_from(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = answer(shuffledp(LINE + " --seed 3 --test b.csv --model whole.pt --json"))
-    step, steps = learning.ShuffledTrainer.step, []
+    step = learning.ShuffledTrainer.step
+    steps: list[int] = []
 
     def interrupted(self: Any) -> None:
         if len(steps) == 3:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_the_sensitivity_scales_the_noise() -> None:
 
 
 @pytest.mark.parametrize("make", [local_baseline, central_baseline])
-def test_simulated_histograms_have_the_stated_error(make: object) -> None:
+def test_simulated_histograms_have_the_stated_error(make: Any) -> None:
     baseline, rng = make(survey()), np.random.default_rng(31)
     truth = np.array([1500, 400, 100, 0])
     errors = np.array([baseline.simulate(COLUMN, rng) - truth for _ in range(300)])
@@ -74,7 +75,7 @@ def test_simulated_histograms_have_the_stated_error(make: object) -> None:
 
 
 @pytest.mark.parametrize("make", [local_baseline, central_baseline])
-def test_simulated_means_are_unbiased_and_no_worse_than_stated(make: object) -> None:
+def test_simulated_means_are_unbiased_and_no_worse_than_stated(make: Any) -> None:
     baseline, rng = make(mean()), np.random.default_rng(32)
     errors = np.array([baseline.simulate(NUMBERS, rng) - 15.0 for _ in range(300)])
     assert abs(errors.mean()) < 5.5 * baseline.standard_error / np.sqrt(300)

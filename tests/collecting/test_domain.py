@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,14 +30,14 @@ MIXED = ["a", 1, 2.5]
         (MIXED, ["a", 1, 2.5, 1]),
     ],
 )
-def test_every_value_is_found_at_its_place(categories: object, column: object) -> None:
+def test_every_value_is_found_at_its_place(categories: Any, column: Any) -> None:
     listed = checked_categories(categories)
     places = CategoryIndex.of(listed).places(column)
     assert [listed[i] for i in places] == list(column)
 
 
 @pytest.mark.parametrize("value", ["b", np.str_("b"), np.array("b")])
-def test_one_value_gives_one_place(value: object) -> None:
+def test_one_value_gives_one_place(value: Any) -> None:
     assert CategoryIndex.of(("a", "b")).places(value).shape == ()
     assert int(CategoryIndex.of(("a", "b")).places(value)) == 1
 
@@ -56,7 +57,7 @@ def test_one_value_gives_one_place(value: object) -> None:
     ],
 )
 def test_what_does_not_belong_is_counted_and_shown(
-    categories: tuple[object, ...], column: object, missing: int, outside: int
+    categories: tuple[object, ...], column: Any, missing: int, outside: int
 ) -> None:
     with pytest.raises(DomainError, match="not in the domain") as caught:
         CategoryIndex.of(categories).places(column)
@@ -88,13 +89,13 @@ def test_whatever_does_not_belong_goes_to_the_other_category_if_there_is_one() -
         ([0.5, 1, 0.5], "different"),
     ],
 )
-def test_unusable_lists_of_categories_are_refused(categories: object, message: str) -> None:
+def test_unusable_lists_of_categories_are_refused(categories: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         checked_categories(categories)
 
 
 @pytest.mark.parametrize("categories", ["ab", 3, [None, 1], [float("nan"), 1.0], [(1,), (2,)]])
-def test_categories_must_be_plain_values(categories: object) -> None:
+def test_categories_must_be_plain_values(categories: Any) -> None:
     with pytest.raises(TypeError, match="categories must be"):
         checked_categories(categories)
 

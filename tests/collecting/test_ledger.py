@@ -46,7 +46,7 @@ def total() -> SumProtocol:
     return SumProtocol(0, 1, epsilon=0.3, delta=1e-6, n=1000, randomizer=answer)
 
 
-def composed(*mechanisms: object) -> float:
+def composed(*mechanisms: Any) -> float:
     one, *more = mechanisms
     for other in more:
         one = one + other
@@ -208,7 +208,7 @@ def test_the_head_shows_that_lines_were_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [1.0, (1.0,), (0.0, 1e-6), (1.0, 0.0), (1.0, 2.0)])
-def test_impossible_budgets_are_refused(tmp_path: Path, budget: object) -> None:
+def test_impossible_budgets_are_refused(tmp_path: Path, budget: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="budget"):
         Ledger(tmp_path / "ledger", budget)
     assert not (tmp_path / "ledger").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -92,7 +93,7 @@ def test_there_and_back_loses_little() -> None:
     ],
     ids=["gaussian", "subsampled gaussian", "laplace", "randomized response"],
 )
-def test_a_foreign_distribution_gives_the_same_answers_here(distribution: object) -> None:
+def test_a_foreign_distribution_gives_the_same_answers_here(distribution: Any) -> None:
     here = from_dp_accounting(distribution)
     for epsilon in (0.0, 0.1, 0.4, 1.5):
         theirs = distribution.get_delta_for_epsilon(epsilon)
@@ -151,7 +152,7 @@ def test_the_accountant_knows_cohorts() -> None:
         dp_accounting.ComposedDpEvent([ShuffledDpEvent(SURVEY), dp_accounting.ZCDpEvent(1.0)]),
     ],
 )
-def test_the_accountant_refuses_what_it_does_not_know(event: object) -> None:
+def test_the_accountant_refuses_what_it_does_not_know(event: Any) -> None:
     accountant = ShuffleAccountant()
     assert not accountant.supports(event)
     with pytest.raises(dp_accounting.UnsupportedEventError):

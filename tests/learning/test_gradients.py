@@ -72,6 +72,7 @@ class Remembers(nn.Module):
     def __init__(self, how: str) -> None:
         super().__init__()
         self.layer, self.how = nn.Linear(3, 1), how
+        self.seen: torch.Tensor
         self.register_buffer("seen", torch.zeros(()))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor | None:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ class Response:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error: object) -> None:
         return None
 
     def read(self) -> bytes:
@@ -108,7 +109,7 @@ def test_a_download_is_checked_and_kept(
             raise urllib.error.URLError("down")
         return Response(gzip.compress(files[url.rsplit("/", 1)[1].removesuffix(".gz")]))
 
-    monkeypatch.setattr(mnist.urllib.request, "urlopen", serve)
+    monkeypatch.setattr(urllib.request, "urlopen", serve)
     folder = tmp_path / "new"
     assert len(load_mnist(folder, download=True)) == 5
     assert len(asked) == 4  # the first mirror fails, the second serves, for each of two files
@@ -122,7 +123,7 @@ def test_a_corrupt_download_is_not_kept(
     def serve(url: str, timeout: int) -> Any:
         return Response(gzip.compress(b"something else"))
 
-    monkeypatch.setattr(mnist.urllib.request, "urlopen", serve)
+    monkeypatch.setattr(urllib.request, "urlopen", serve)
     with pytest.raises(ValueError, match="is not the original"):
         load_mnist(tmp_path, download=True)
     assert list(tmp_path.iterdir()) == []
@@ -134,6 +135,6 @@ def test_a_failed_download_names_every_mirror(
     def fail(url: str, timeout: int) -> None:
         raise urllib.error.URLError("no network")
 
-    monkeypatch.setattr(mnist.urllib.request, "urlopen", fail)
+    monkeypatch.setattr(urllib.request, "urlopen", fail)
     with pytest.raises(OSError, match=r"cvdf.*ossci"):
         load_mnist(tmp_path, download=True)

@@ -6,8 +6,10 @@ import hashlib
 import importlib
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +23,11 @@ pytestmark = pytest.mark.skipif(not STUDIES.exists(), reason="the studies are no
 
 
 @pytest.fixture
-def study(monkeypatch):
+def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Imports a script by folder and name, and forgets it afterwards."""
     before = set(sys.modules)
 
-    def load(folder, name):
+    def load(folder: Any, name: str) -> Any:
         monkeypatch.syspath_prepend(str(STUDIES / folder))
         return importlib.import_module(name)
 
@@ -36,7 +38,7 @@ def study(monkeypatch):
 
 
 @pytest.fixture
-def digits(study, tmp_path, monkeypatch):
+def digits(study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A folder of idx files: random strokes, whose label is how much ink there is."""
     generator = torch.Generator().manual_seed(1)
     drawn = study("mnist", "strokes").random_strokes(300, generator).numpy()
@@ -52,12 +54,14 @@ def digits(study, tmp_path, monkeypatch):
     return tmp_path
 
 
-def rows(path):
+def rows(path: Any) -> Any:
     with open(path, newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_the_mnist_study_runs_from_idx_files_to_results(study, digits, tmp_path):
+def test_the_mnist_study_runs_from_idx_files_to_results(
+    study: Any, digits: Any, tmp_path: Path
+) -> None:
     where = ["--data", str(digits), "--quick"]
     study("mnist", "search").main([*where, "--out", str(tmp_path / "search.csv")])
     tried = rows(tmp_path / "search.csv")
@@ -76,13 +80,17 @@ def test_the_mnist_study_runs_from_idx_files_to_results(study, digits, tmp_path)
     assert ends == {(row["run"], row["seed"]): row["test_accuracy"] for row in results}
 
 
-def test_a_glance_never_overwrites_the_results(study, capsys):
+def test_a_glance_never_overwrites_the_results(
+    study: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         study("mnist", "run").main(["--data", "nowhere", "--quick"])
     assert "--quick needs --out" in capsys.readouterr().err
 
 
-def test_the_committed_results_are_of_the_settings_that_the_committed_search_chose(study):
+def test_the_committed_results_are_of_the_settings_that_the_committed_search_chose(
+    study: Any,
+) -> None:
     run = study("mnist", "run")
     folder = STUDIES / "mnist"
     found = [row for row in rows(folder / "results.csv") if row["run"] == "best"]
@@ -94,7 +102,7 @@ def test_the_committed_results_are_of_the_settings_that_the_committed_search_cho
         assert float(row["epsilon_certified"]) <= float(row["epsilon_target"])
 
 
-def test_the_page_states_the_committed_results():
+def test_the_page_states_the_committed_results() -> None:
     found = defaultdict(list)
     for row in rows(STUDIES / "mnist" / "results.csv"):
         found[row["run"], row["epsilon_target"]].append(100 * float(row["test_accuracy"]))
@@ -110,7 +118,7 @@ def test_the_page_states_the_committed_results():
     assert f"{again[0]}, {again[1]} and {again[2]}" in page
 
 
-def test_logistic_regression_converges_as_the_lemmas_say(study):
+def test_logistic_regression_converges_as_the_lemmas_say(study: Any) -> None:
     """Two runs of 100 rounds: the constants of Lemma 9 and of Lemma 10, and that it converges."""
     logistic = study("convex", "logistic")
     allowed = {kind.__name__: constant for kind, constant, _ in logistic.KINDS}
@@ -121,7 +129,9 @@ def test_logistic_regression_converges_as_the_lemmas_say(study):
     assert found[-1][1] < 0.2 * found[0][1]
 
 
-def test_the_convex_script_prints_its_constants_and_writes_the_gaps(study, tmp_path, capsys):
+def test_the_convex_script_prints_its_constants_and_writes_the_gaps(
+    study: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "gaps.csv"
     study("convex", "logistic").main(["--rounds", "3", "--seeds", "1", "--out", str(out)])
     shown = capsys.readouterr().out

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,19 +22,27 @@ LOSS = nn.functional.cross_entropy
 BUDGET = Budget(epsilon=2.0, delta=1e-5)
 
 
-def clouds(n=400):
+def clouds(n: int = 400) -> Any:
     generator = torch.Generator().manual_seed(5)
     labels = torch.arange(n) % 2
     points = torch.randn(n, 4, generator=generator) + 2.0 * (2 * labels[:, None] - 1)
     return TensorDataset(points, labels)
 
 
-def network(dropout=0.0):
+def network(dropout: float = 0.0) -> Any:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Dropout(dropout), nn.Linear(3, 2))
 
 
-def trainer(model=None, dataset=None, kind=PrivUnit, epsilon0=2.0, radius=1.0, lr=0.3, **options):
+def trainer(
+    model: Any = None,
+    dataset: Any = None,
+    kind: Any = PrivUnit,
+    epsilon0: float = 2.0,
+    radius: float = 1.0,
+    lr: float = 0.3,
+    **options: Any,
+) -> Any:
     model = network() if model is None else model
     dataset = clouds() if dataset is None else dataset
     options = {"cohort": 100, "seed": 1} | options
@@ -48,25 +58,25 @@ def trainer(model=None, dataset=None, kind=PrivUnit, epsilon0=2.0, radius=1.0, l
     )
 
 
-def weights(of):
+def weights(of: Any) -> Any:
     return torch.cat([p.detach().reshape(-1) for p in of.model.parameters()])
 
 
-def accuracy(model):
+def accuracy(model: Any) -> Any:
     points, labels = clouds().tensors
     with torch.no_grad():
         return {"accuracy": float((model(points).argmax(dim=1) == labels).double().mean())}
 
 
 @pytest.mark.parametrize("kind", [PrivUnit, LInfinityRandomizer, L1Randomizer])
-def test_it_learns_to_tell_two_clouds_apart(kind):
+def test_it_learns_to_tell_two_clouds_apart(kind: Any) -> None:
     learned = trainer(kind=kind, epsilon0=5.0, cohort=300, lr=0.5, scheduler=None)
     assert accuracy(learned.model)["accuracy"] < 0.8
     learned.run(40, evaluate=accuracy)
     assert learned.history.last["accuracy"] > 0.9
 
 
-def test_the_step_follows_the_mean_clipped_gradient():
+def test_the_step_follows_the_mean_clipped_gradient() -> None:
     """Mean of 120 steps from one point; each coordinate within 6 standard errors (1 in 10^6)."""
     model = network()
     start = [p.detach().clone() for p in model.parameters()]
@@ -81,19 +91,19 @@ def test_the_step_follows_the_mean_clipped_gradient():
         with torch.no_grad():
             for parameter, value in zip(model.parameters(), start, strict=True):
                 parameter.copy_(value)
-    moves = torch.stack(moves)
-    errors = (moves.mean(dim=0) - truth) / (moves.std(dim=0) / 120**0.5)
+    stacked = torch.stack(moves)
+    errors = (stacked.mean(dim=0) - truth) / (stacked.std(dim=0) / 120**0.5)
     assert float(errors.abs().max()) < 6.0
-    assert float(truth.norm() / (moves.std(dim=0).norm() / 120**0.5)) > 10  # it can tell
+    assert float(truth.norm() / (stacked.std(dim=0).norm() / 120**0.5)) > 10  # it can tell
 
 
-def test_epsilon_is_that_of_the_accountant():
+def test_epsilon_is_that_of_the_accountant() -> None:
     run = trainer(cohort=100).run(3)
     one = Shuffled(run.randomizer, n=100).sampled_from(400)
     assert run.epsilon(delta=1e-5) == (3 * one).epsilon(delta=1e-5)
 
 
-def test_the_accountant_is_attached():
+def test_the_accountant_is_attached() -> None:
     run = trainer(cohort=100)
     target = {"epsilon": 1.0, "delta": 1e-5}
     rounds = run.rounds_for(**target)
@@ -102,14 +112,14 @@ def test_the_accountant_is_attached():
     assert run.epsilon0_for(**target, rounds=rounds) == pytest.approx(2.0, rel=0.05)
 
 
-def test_the_history_holds_round_epsilon_and_what_was_measured():
+def test_the_history_holds_round_epsilon_and_what_was_measured() -> None:
     run = trainer(budget=BUDGET).run(5, evaluate=accuracy, every=2)
     assert [row["round"] for row in run.history] == [2, 4, 5]
     assert run.history.last["epsilon"] == run.epsilon(delta=BUDGET.delta).upper
     assert run.history.last["accuracy"] == accuracy(run.model)["accuracy"]
 
 
-def test_a_run_beyond_the_budget_is_refused_before_anything_is_sent():
+def test_a_run_beyond_the_budget_is_refused_before_anything_is_sent() -> None:
     run = trainer(budget=BUDGET)
     allowed, before = int(run.spending.rounds_left), weights(run)
     with pytest.raises(BudgetExceededError):
@@ -122,7 +132,7 @@ def test_a_run_beyond_the_budget_is_refused_before_anything_is_sent():
     assert run.epsilon(delta=BUDGET.delta).upper <= BUDGET.epsilon
 
 
-def test_a_resumed_run_is_the_run_that_was_not_interrupted(tmp_path):
+def test_a_resumed_run_is_the_run_that_was_not_interrupted(tmp_path: Path) -> None:
     whole = trainer(network(dropout=0.3), budget=BUDGET).run(6, evaluate=accuracy, every=1)
     path = tmp_path / "checkpoint"
     trainer(network(dropout=0.3), budget=BUDGET).run(4, evaluate=accuracy, every=1, checkpoint=path)
@@ -135,22 +145,22 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(tmp_path):
     assert whole.spending == resumed.spending
 
 
-def test_seeded_runs_repeat_and_secure_runs_do_not():
+def test_seeded_runs_repeat_and_secure_runs_do_not() -> None:
     first, again = (weights(trainer().run(2)) for _ in range(2))
     assert torch.equal(first, again)
     first, again = (weights(trainer(seed=None).run(2)) for _ in range(2))
     assert not torch.equal(first, again)
 
 
-def test_chunks_change_memory_and_not_the_clients_that_are_asked():
+def test_chunks_change_memory_and_not_the_clients_that_are_asked() -> None:
     class Watched(TensorDataset):
         seen: list[int]
 
-        def __getitem__(self, index):
+        def __getitem__(self, index: int) -> Any:
             self.seen.append(index)
             return super().__getitem__(index)
 
-    def asked(chunk):
+    def asked(chunk: Any) -> Any:
         data = Watched(*clouds().tensors)
         data.seen = []
         trainer(dataset=data, chunk=chunk).run(1)
@@ -160,10 +170,10 @@ def test_chunks_change_memory_and_not_the_clients_that_are_asked():
     assert len(set(asked(7))) == 100
 
 
-def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path):
+def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
 
-    def interrupt(model):
+    def interrupt(model: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return {}
 
@@ -175,10 +185,10 @@ def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path):
     assert torch.equal(weights(trainer().load(path)), weights(run))
 
 
-def test_a_second_ctrl_c_ends_at_once_and_keeps_the_checkpoint_before(tmp_path):
+def test_a_second_ctrl_c_ends_at_once_and_keeps_the_checkpoint_before(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
 
-    def interrupt(model):
+    def interrupt(model: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("still running")
@@ -192,7 +202,7 @@ def test_a_second_ctrl_c_ends_at_once_and_keeps_the_checkpoint_before(tmp_path):
     assert (resumed.rounds, resumed.spending.spent) == (2, 4)  # one of these two was sent
 
 
-def test_training_works_outside_the_main_thread():
+def test_training_works_outside_the_main_thread() -> None:
     run = trainer()
     thread = threading.Thread(target=run.run, args=(2,))
     thread.start()
@@ -200,11 +210,11 @@ def test_training_works_outside_the_main_thread():
     assert run.rounds == 2
 
 
-def test_a_crash_charges_a_secure_run_for_the_rounds_that_may_be_lost(tmp_path):
+def test_a_crash_charges_a_secure_run_for_the_rounds_that_may_be_lost(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     run = trainer(seed=None)
 
-    def crash(model):
+    def crash(model: Any) -> Any:
         if run.rounds == 5:
             raise RuntimeError("power cut")
         return {}
@@ -216,11 +226,11 @@ def test_a_crash_charges_a_secure_run_for_the_rounds_that_may_be_lost(tmp_path):
     assert resumed.spending.spent == 6 >= run.spending.spent
 
 
-def test_a_crash_before_the_first_checkpoint_of_a_run_is_charged_too(tmp_path):
+def test_a_crash_before_the_first_checkpoint_of_a_run_is_charged_too(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     run = trainer(seed=None).run(2, checkpoint=path, checkpoint_every=5)
 
-    def crash(model):
+    def crash(model: Any) -> None:
         raise RuntimeError("power cut")
 
     with pytest.raises(RuntimeError):
@@ -230,20 +240,20 @@ def test_a_crash_before_the_first_checkpoint_of_a_run_is_charged_too(tmp_path):
     assert run.spending.spent == 4
 
 
-def test_a_crash_charges_a_repeatable_run_nothing_more(tmp_path):
+def test_a_crash_charges_a_repeatable_run_nothing_more(tmp_path: Path) -> None:
     run = trainer().run(2)
     run.save(tmp_path / "checkpoint", in_flight=4)
     assert trainer().load(tmp_path / "checkpoint").spending.spent == 2
 
 
-def test_a_trainer_that_goes_back_is_charged_for_what_it_had_sent(tmp_path):
+def test_a_trainer_that_goes_back_is_charged_for_what_it_had_sent(tmp_path: Path) -> None:
     run = trainer(seed=None).run(3, checkpoint=tmp_path / "checkpoint").run(2)
     run.load(tmp_path / "checkpoint").run(1)
     assert run.rounds == 4
     assert run.spending.spent >= 6  # three, two that were undone, one
 
 
-def test_a_secure_run_goes_on_writing_the_checkpoint_that_it_came_from(tmp_path):
+def test_a_secure_run_goes_on_writing_the_checkpoint_that_it_came_from(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     trainer(seed=None).run(3, checkpoint=path)
     trainer(seed=None).load(path).run(2)
@@ -251,14 +261,14 @@ def test_a_secure_run_goes_on_writing_the_checkpoint_that_it_came_from(tmp_path)
     assert (again.rounds, again.spending.spent) == (5, 5)
 
 
-def test_a_seeded_run_leaves_the_checkpoint_that_it_came_from(tmp_path):
+def test_a_seeded_run_leaves_the_checkpoint_that_it_came_from(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     trainer().run(3, checkpoint=path)
     trainer().load(path).run(2)
     assert trainer().load(path).rounds == 3
 
 
-def test_a_loaded_checkpoint_keeps_to_the_budget(tmp_path):
+def test_a_loaded_checkpoint_keeps_to_the_budget(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     spent = trainer(budget=BUDGET, seed=None)
     allowed = int(spent.spending.rounds_left)
@@ -270,20 +280,22 @@ def test_a_loaded_checkpoint_keeps_to_the_budget(tmp_path):
     assert torch.equal(weights(resumed), before)
 
 
-def test_a_clean_end_charges_nothing_more(tmp_path):
+def test_a_clean_end_charges_nothing_more(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     trainer(seed=None).run(4, checkpoint=path, checkpoint_every=2)
     assert trainer(seed=None).load(path).spending.spent == 4
 
 
-def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path):
+def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path: Path) -> None:
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
     with pytest.raises(ValueError, match="the checkpoint is of"):
         trainer(epsilon0=2.5).load(tmp_path / "checkpoint")
 
 
 @pytest.mark.parametrize("other", [{"projection": 3.0}, {"chunk": 7}])
-def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(tmp_path, other):
+def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(
+    tmp_path: Path, other: Any
+) -> None:
     """Going on would not be exact, and would use the same random numbers for other sums."""
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
     run = trainer(**other)
@@ -294,37 +306,39 @@ def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(tmp_path,
     assert torch.equal(weights(run.run(1)), weights(trainer(**other).run(1)))
 
 
-def test_a_seeded_checkpoint_needs_a_seeded_trainer(tmp_path):
+def test_a_seeded_checkpoint_needs_a_seeded_trainer(tmp_path: Path) -> None:
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
     with pytest.raises(ValueError, match="is seeded but the trainer is not"):
         trainer(seed=None).load(tmp_path / "checkpoint")
 
 
-def test_another_file_is_no_checkpoint(tmp_path):
+def test_another_file_is_no_checkpoint(tmp_path: Path) -> None:
     torch.save([1, 2], tmp_path / "other")
     with pytest.raises(ValueError, match="must name a checkpoint"):
         trainer().load(tmp_path / "other")
 
 
-def test_projection_keeps_the_parameters_in_the_ball():
+def test_projection_keeps_the_parameters_in_the_ball() -> None:
     run = trainer(projection=0.5, lr=5.0)
     run.run(3)
     assert float(weights(run).norm()) == pytest.approx(0.5, rel=1e-5)
 
 
-def test_progress_shows_rounds_accuracy_and_epsilon_on_a_terminal(capsys, monkeypatch):
+def test_progress_shows_rounds_accuracy_and_epsilon_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     trainer(budget=BUDGET).run(2, evaluate=accuracy, every=1, progress=True)
     shown = capsys.readouterr().err
     assert all(word in shown for word in ("2 rounds", "accuracy=", "epsilon="))
 
 
-def test_what_evaluate_calls_epsilon_does_not_replace_ours():
+def test_what_evaluate_calls_epsilon_does_not_replace_ours() -> None:
     run = trainer(budget=BUDGET).run(1, evaluate=lambda model: {"epsilon": 0.0, "round": 9})
     assert run.history.last == {"round": 1, "epsilon": run.epsilon(delta=BUDGET.delta).upper}
 
 
-def test_the_history_is_drawn_with_the_delta_of_the_budget():
+def test_the_history_is_drawn_with_the_delta_of_the_budget() -> None:
     ax = trainer(budget=BUDGET).run(2, evaluate=accuracy, every=1).history.plot()
     assert "1e-5" in ax.get_xlabel()
     assert "accuracy" in ax.get_ylabel()
@@ -333,7 +347,7 @@ def test_the_history_is_drawn_with_the_delta_of_the_budget():
 class Recorder(PrivUnit):
     """Notes what reaches the randomizer, and the reports."""
 
-    def randomize(self, vectors, *, rng=None):
+    def randomize(self, vectors: Any, *, rng: Any = None) -> Any:
         reports = super().randomize(vectors, rng=rng)
         NOTED.append((vectors.copy(), reports))
         return reports
@@ -342,7 +356,9 @@ class Recorder(PrivUnit):
 NOTED: list = []
 
 
-def test_a_secure_round_sends_one_report_of_each_clipped_gradient_and_the_model_sees_no_more():
+def test_a_secure_round_sends_one_report_of_each_clipped_gradient_and_the_model_sees_no_more() -> (
+    None
+):
     """The new model is recomputed from the reports, their order lost: to single precision it agrees."""
     NOTED.clear()
     run = trainer(kind=Recorder, seed=None, cohort=100, chunk=30, radius=0.2, lr=1.0)
@@ -363,7 +379,7 @@ def test_a_secure_round_sends_one_report_of_each_clipped_gradient_and_the_model_
     torch.testing.assert_close(before - weights(run), estimate.float(), rtol=1e-4, atol=1e-6)
 
 
-def test_a_non_finite_gradient_is_named_and_nothing_is_spent():
+def test_a_non_finite_gradient_is_named_and_nothing_is_spent() -> None:
     points, labels = clouds().tensors
     points = points.clone()
     points[:, 1] = float("inf")
@@ -373,7 +389,7 @@ def test_a_non_finite_gradient_is_named_and_nothing_is_spent():
     assert run.spending.spent == 0
 
 
-def test_wrong_arguments_are_named():
+def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match=r"cohort must be in \[1, 400\]"):
         trainer(cohort=401)
     with pytest.raises(ValueError, match="at least one client"):
@@ -410,6 +426,6 @@ def test_wrong_arguments_are_named():
         )
 
 
-def test_evaluate_must_return_numbers():
+def test_evaluate_must_return_numbers() -> None:
     with pytest.raises(TypeError, match="accuracy = 'good'"):
         trainer().run(1, evaluate=lambda model: {"accuracy": "good"})

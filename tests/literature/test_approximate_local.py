@@ -22,7 +22,7 @@ ALPHAS = (Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(3), Fraction(1
 def leak(matrix: Matrix, E: Fraction) -> Fraction:
     """The smallest delta0 for which the randomizer is (log E, delta0)-LDP."""
     return max(
-        sum(max(p - E * q, Fraction(0)) for p, q in zip(x, y, strict=True))
+        sum((max(p - E * q, Fraction(0)) for p, q in zip(x, y, strict=True)), Fraction(0))
         for x, y in permutations(matrix, 2)
     )
 

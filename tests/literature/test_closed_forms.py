@@ -218,12 +218,12 @@ def test_ranges_end_where_the_papers_say() -> None:
 def test_nothing_happens_at_epsilon0_zero() -> None:
     for bound in (forms.erlingsson_2019_epsilon, forms.feldman_2021_epsilon):
         assert bound(0.0, 10**5, 1e-6) == 0.0
-    for bound in (
+    for leak in (
         forms.feldman_2021_delta,
         forms.feldman_2022_delta,
         forms.balle_2019_generic_delta,
     ):
-        assert bound(0.0, 10**5, 0.1) == 0.0
+        assert leak(0.0, 10**5, 0.1) == 0.0
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, 0.0])

@@ -206,7 +206,7 @@ def ball_bennett(k: int, epsilon0: float, n: int, epsilon: float) -> arb:
 
 
 @pytest.mark.parametrize("k", [2, 100, 10**6, 2**40])
-def test_bennett_is_its_formula_in_ball_arithmetic_also_where_gamma_is_next_to_one(k) -> None:
+def test_bennett_is_its_formula_in_ball_arithmetic_also_where_gamma_is_next_to_one(k: int) -> None:
     before, ctx.prec = ctx.prec, 400
     try:
         for epsilon0, n, share in product((0.1, 3.0), (1, 10**5, 10**12), (1e-7, 1e-4, 0.1, 0.9)):

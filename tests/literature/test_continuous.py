@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,21 +16,21 @@ from shuffledp.literature import continuous
 from shuffledp.literature.continuous import gaussian_pair, laplace_pair
 
 
-def laplace(epsilon0):
+def laplace(epsilon0: float) -> Any:
     return lambda y: 0.5 * epsilon0 * math.exp(-epsilon0 * abs(y))
 
 
-def gaussian(sigma):
+def gaussian(sigma: float) -> Any:
     return lambda y: math.exp(-0.5 * (y / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi))
 
 
-def two_users(density, alpha, reach):
+def two_users(density: Any, alpha: float, reach: float) -> Any:
     """(1/2) E[(X1 + X2)_+] by quadrature of the definition: two iid X, zero outside the blanket."""
 
-    def blanket(y):
+    def blanket(y: Any) -> Any:
         return min(density(y), density(y - 1))
 
-    def x(y):
+    def x(y: Any) -> Any:
         return (density(y) - alpha * density(y - 1)) / blanket(y)
 
     grid = np.linspace(-reach, 1 + reach, 4001)
@@ -58,7 +59,9 @@ def two_users(density, alpha, reach):
         (lambda n: gaussian_pair(2.0, n), gaussian(2.0), 10.0),
     ],
 )
-def test_two_users_agree_with_quadrature(pair, density, reach, epsilon):
+def test_two_users_agree_with_quadrature(
+    pair: Any, density: Any, reach: float, epsilon: float
+) -> None:
     exact = two_users(density, math.exp(epsilon), reach)
     upper = float(pair(2).upper(np.array([epsilon]), 1e-4)[0])
     lower = float(pair(2).support(np.array([epsilon]), 1e-4).value[0])
@@ -67,7 +70,7 @@ def test_two_users_agree_with_quadrature(pair, density, reach, epsilon):
     assert exact * (1 - 2e-3) <= upper <= exact * (1 + 1e-2)
 
 
-def test_one_user_hides_nothing():
+def test_one_user_hides_nothing() -> None:
     exact = integrate.quad(
         lambda y: max(0.0, gaussian(1.0)(y) - math.exp(0.3) * gaussian(1.0)(y - 1)), -12, 12
     )[0]
@@ -77,7 +80,7 @@ def test_one_user_hides_nothing():
     assert float(pair.upper(at, 1e-4)[0]) == pytest.approx(exact, rel=1e-2)
 
 
-def epsilon_of(profile, delta):
+def epsilon_of(profile: Any, delta: float) -> Any:
     low, high = 1e-6, 2.0
     while high > low * (1 + 1e-5):
         middle = math.sqrt(low * high)
@@ -87,7 +90,7 @@ def epsilon_of(profile, delta):
 
 
 @pytest.mark.parametrize("epsilon0", [1.0, 4.0])
-def test_laplace_is_the_limit_of_its_grids_and_below_the_universal_pair(epsilon0):
+def test_laplace_is_the_limit_of_its_grids_and_below_the_universal_pair(epsilon0: float) -> None:
     n, delta = 10**6, 1e-8
     continuous = epsilon_of(laplace_pair(epsilon0, n), delta)
     grid = sdp.Shuffled(sdp.DiscreteLaplace(epsilon0=epsilon0, levels=16), n=n)
@@ -96,7 +99,7 @@ def test_laplace_is_the_limit_of_its_grids_and_below_the_universal_pair(epsilon0
     assert continuous < epsilon_of(universal, delta)
 
 
-def test_gaussian_noise_of_one_range_hides_among_a_million():
+def test_gaussian_noise_of_one_range_hides_among_a_million() -> None:
     """Seen before by another algorithm: epsilon in [0.00691777, 0.0069208] at delta = 1e-8."""
     pair = gaussian_pair(1.0, 10**6)
     assert float(pair.upper(np.array([0.0069208]), 1e-5)[0]) <= 1e-8 * 1.01
@@ -104,12 +107,12 @@ def test_gaussian_noise_of_one_range_hides_among_a_million():
 
 
 @pytest.mark.parametrize("call", [lambda: laplace_pair(0.0, 10), lambda: gaussian_pair(0.01, 10)])
-def test_parameters_out_of_range_are_named(call):
+def test_parameters_out_of_range_are_named(call: Any) -> None:
     with pytest.raises(ValueError, match="must be in"):
         call()
 
 
-def test_enclosures_are_consistent_over_epsilon_and_crowds():
+def test_enclosures_are_consistent_over_epsilon_and_crowds() -> None:
     at = np.linspace(0.01, 1.0, 12)
     few, many = gaussian_pair(1.0, 100), gaussian_pair(1.0, 1000)
     upper = np.minimum.accumulate(few.upper(at, 1e-3))
@@ -118,7 +121,7 @@ def test_enclosures_are_consistent_over_epsilon_and_crowds():
     assert np.all(many.support(at, 1e-3).value <= upper)
 
 
-def log_concave(rng, size):
+def log_concave(rng: Any, size: int) -> Any:
     """Whole numbers f[0] >= f[1] >= ... with f[d]^2 >= f[d - 1] f[d + 1]."""
     f = [rng.randint(20, 400)]
     f.append(rng.randint(f[0] // 4, f[0]))
@@ -128,12 +131,12 @@ def log_concave(rng, size):
     return [value for value in f if value]
 
 
-def excess_of_other_pairs(f, m, alpha):
+def excess_of_other_pairs(f: Any, m: int, alpha: Fraction) -> Any:
     """max over pairs and t of F(x, x', t) - F(0, m, t), in whole numbers (times the denominators).
 
     Between its corners F(0, m, t) is a line and the others are convex: corners are enough."""
 
-    def density(d):
+    def density(d: Any) -> Any:
         return f[abs(d)] if abs(d) < len(f) else 0
 
     p, q = alpha.numerator, alpha.denominator
@@ -141,7 +144,7 @@ def excess_of_other_pairs(f, m, alpha):
     rows = [[density(w - x) for w in reports] for x in range(m + 1)]
     least = [min(column) for column in zip(*rows, strict=True)]
 
-    def curve(x, y, top, bottom):
+    def curve(x: Any, y: Any, top: Any, bottom: Any) -> Any:
         return sum(
             max(0, (q * u - p * v) * bottom - top * c)
             for u, v, c in zip(rows[x], rows[y], least, strict=True)
@@ -166,21 +169,21 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 6])
-def test_the_ends_are_above_all_pairs_in_the_convex_order_for_log_concave_noise(m):
+def test_the_ends_are_above_all_pairs_in_the_convex_order_for_log_concave_noise(m: int) -> None:
     rng = Random(m)
     shapes = SHAPES + [log_concave(rng, rng.randint(2, 8)) for _ in range(12)]
     for f, alpha in product(shapes, (Fraction(1), Fraction(11, 10), Fraction(2), Fraction(60))):
         assert excess_of_other_pairs(f, m, alpha) == 0
 
 
-def test_without_symmetry_or_a_single_peak_the_ends_need_not_be_the_worst_pair():
+def test_without_symmetry_or_a_single_peak_the_ends_need_not_be_the_worst_pair() -> None:
     """The hypotheses matter: noise with two peaks hides the ends better than their middle."""
     assert excess_of_other_pairs([1, 0, 8], 4, Fraction(1)) > 0
 
 
 @pytest.mark.parametrize("noise", [laplace(2.0), gaussian(0.4)])
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 20.0])
-def test_the_ends_are_above_all_pairs_of_the_unit_interval(noise, alpha):
+def test_the_ends_are_above_all_pairs_of_the_unit_interval(noise: Any, alpha: float) -> None:
     """Fine grids: sums over reports stand for integrals, to the given accuracy."""
     w = np.linspace(-14.0, 15.0, 29 * 320 + 1)
     inputs = np.linspace(0.0, 1.0, 9)
@@ -191,7 +194,7 @@ def test_the_ends_are_above_all_pairs_of_the_unit_interval(noise, alpha):
         assert curves.max() <= curves[0, -1] * (1.0 + 1e-9) + 1e-12
 
 
-def test_masses_of_cells_are_within_their_stated_error():
+def test_masses_of_cells_are_within_their_stated_error() -> None:
     """Against erfc in ball arithmetic, at the widest cells and farthest out."""
     from flint import arb, ctx
 

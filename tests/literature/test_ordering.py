@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,13 +86,14 @@ def test_the_blanket_lies_below_every_bound_of_the_literature(
         for bound in (hoeffding_delta, bennett_delta):
             assert truth <= bound(KaryBlanket(k, epsilon0), n, epsilon)
             assert truth <= bound(AnyBlanket(epsilon0), n, epsilon)
-        for form, settings in (
+        forms: tuple[tuple[Any, tuple[Any, ...]], ...] = (
             (erlingsson_2019_delta, (epsilon0, n)),
             (balle_2019_generic_delta, (epsilon0, n)),
             (balle_2019_krr_delta, (epsilon0, k, n)),
             (feldman_2021_delta, (epsilon0, n)),
             (feldman_2022_delta, (epsilon0, n)),
-        ):
+        )
+        for form, settings in forms:
             try:
                 assert truth <= form(*settings, epsilon)
             except OutsideRangeError:

@@ -22,6 +22,7 @@ from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
+from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._witnesses import finite_pair
 from shuffledp.literature import renyi
@@ -49,7 +50,7 @@ def worst_divergence(all_pairs: Iterable[Atoms], order: int) -> float:
 def test_golden_divergences_lie_inside(golden: Golden, tolerance: float) -> None:
     n, epsilon0 = golden.params["n"], golden.number("eps0")
     if golden.name == "rdp_fmt22":
-        profile = strong_clones(epsilon0, n)
+        profile: PrivacyProfile = strong_clones(epsilon0, n)
     else:
         profile = krr_blanket(golden.params["k"], epsilon0, n)
     bound = renyi_divergence(profile, golden.number("order"), tolerance=tolerance)

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ def count_law(E: Fraction, cohort: int, population: int, own: int) -> np.ndarray
     """The law of the number of ones, all others holding 0, from the definition."""
     law = cohort_law(k_ary(2, E), (own, *(0,) * (population - 1)), cohort)
     found = np.zeros(cohort + 1)
-    for (_, ones), mass in law.items():
+    outcomes: Any = law.items()
+    for (_, ones), mass in outcomes:
         found[ones] += float(mass)
     return found
 

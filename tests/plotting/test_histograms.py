@@ -109,7 +109,8 @@ def test_the_same_picture_is_the_same_file(picture: Callable[[], Axes], tmp_path
 def test_bars_are_the_estimates_and_whiskers_the_intervals() -> None:
     result, truth = counted(5)
     ax = histogram(result, truth=truth, confidence=0.8, ax=plotting.new_axes())
-    assert np.allclose([bar.get_width() for bar in ax.patches], result.counts, rtol=1e-12)
+    patches: Any = ax.patches
+    assert np.allclose([bar.get_width() for bar in patches], result.counts, rtol=1e-12)
     low, high = result.interval(0.8)
     assert np.allclose(whiskers(ax)[:, :, 0], np.stack([low, high], axis=1), rtol=1e-12)
     assert np.array_equal(labelled(ax, "truth (simulation)")[:, 0], truth)

@@ -106,7 +106,7 @@ def test_the_line_is_the_upper_end_and_the_band_reaches_down_to_the_lower() -> N
     bound = ROUND.delta(epsilon=GRID)
     (line,) = ax.get_lines()
     assert np.array_equal(line.get_xydata(), np.stack([GRID, bound.upper], axis=1))
-    corners = ax.collections[0].get_paths()[0].vertices
+    corners: Any = ax.collections[0].get_paths()[0].vertices
     for x, low, high in zip(GRID, bound.lower, bound.upper, strict=True):
         heights = corners[corners[:, 0] == x, 1]
         assert low in heights

@@ -1,5 +1,8 @@
 """All reports of the package's randomizers, by definition."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from oracles import reports
@@ -11,12 +14,12 @@ from shuffledp.randomizers.unary import UnaryEncoding
 
 
 @pytest.fixture
-def known():
+def known() -> Callable[..., Any]:
     """A function from a randomizer to all its reports, made from its weights alone."""
     return all_reports
 
 
-def all_reports(r):
+def all_reports(r: Any) -> Any:
     match r:
         case KaryRandomizedResponse():
             return reports.kary(r.k, *r.weights)

@@ -93,7 +93,7 @@ def test_values_of_two_dimensions_are_refused(randomizer: Any) -> None:
         randomizer.randomize([[0], [1, 2]])
 
 
-@pytest.mark.parametrize("randomizer", CATEGORICAL + INTERVAL, ids=kind)
+@pytest.mark.parametrize("randomizer", [*CATEGORICAL, *INTERVAL], ids=kind)
 def test_a_seed_in_place_of_a_generator_is_refused(randomizer: Any) -> None:
     with pytest.raises(TypeError, match="rng must be None"):
         randomizer.randomize([0], rng=7)
@@ -163,9 +163,9 @@ def test_epsilon0_that_cannot_be_realised_is_refused(make: Callable[..., Any]) -
     for wrong in (0.0, -1.0, 36.5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=r"epsilon0 must be in \[1e-06, 36\]"):
             make(wrong)
-    for wrong in ("1", None, True):
+    for kind_of in ("1", None, True):
         with pytest.raises(TypeError, match="epsilon0 must be a real number"):
-            make(wrong)
+            make(kind_of)
     for extreme in (1e-6, 36.0):
         assert make(extreme).epsilon0 == pytest.approx(extreme, rel=2e-4)
 

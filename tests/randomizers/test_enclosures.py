@@ -71,8 +71,8 @@ def test_the_third_law_is_that_of_three_inputs(randomizer: Any, known: Callable[
     law = randomizer.third_law()
     stated = sorted(zip(law.own, law.other, law.clone, strict=True))
 
-    def seen(x: int, other: int, third: int) -> list[tuple[float, float, float]]:
-        total = {}
+    def seen(x: int, other: int, third: int) -> list[tuple[float, ...]]:
+        total: dict[Any, Any] = {}
         for column, held in zip(
             zip(*all_reports.matrix, strict=True), all_reports.sets, strict=True
         ):
@@ -80,7 +80,7 @@ def test_the_third_law_is_that_of_three_inputs(randomizer: Any, known: Callable[
             masses = [column[v] for v in (x, other, third)]
             before = total.get(ratios, [0, 0, 0])
             total[ratios] = [a + b for a, b in zip(before, masses, strict=True)]
-        merged = {}
+        merged: dict[Any, Any] = {}
         for a, b, c in total.values():
             if a + b:
                 key = (a / (a + b), c / (a + b))

@@ -45,7 +45,7 @@ def test_the_law_of_a_pair_is_that_of_its_reports(matrix: list[list[float]]) -> 
 def test_the_worst_pair_has_the_largest_variance() -> None:
     def variance(x: int, y: int) -> Fraction:
         law = values(MATRIX, x, y, Fraction(1))
-        return sum(p * v * v for v, p in law.items())
+        return sum((p * v * v for v, p in law.items()), Fraction(0))
 
     randomizer = FiniteRandomizer(MATRIX)
     largest = max(variance(x, y) for x, y in permutations(range(3), 2))

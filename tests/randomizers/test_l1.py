@@ -5,6 +5,7 @@ Statistical tests have a fixed seed and a false-alarm rate of 1e-6 each.
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,7 +81,13 @@ def test_the_mean_is_the_mean_of_the_decoded_reports() -> None:
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_law_covers_every_dataset_of_signed_unit_vectors_and_mixtures(n: int) -> None:
     """Reports of a dimension of 3 (4 rows) by definition, e^epsilon0 = 3."""
-    inputs = [(1, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, 0), (Fraction(1, 2), Fraction(1, 2), 0)]
+    inputs: list[Any] = [
+        (1, 0, 0),
+        (-1, 0, 0),
+        (0, -1, 0),
+        (0, 0, 0),
+        (Fraction(1, 2), Fraction(1, 2), 0),
+    ]
     noise = Fraction(1, 2)  # (E - 1)/(E + 1)
     matrix = tuple(
         tuple(

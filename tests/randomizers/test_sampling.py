@@ -48,7 +48,7 @@ def numbered(
 ) -> npt.NDArray[np.int64]:
     """The position of each report in the list of all reports, which are of at most two bytes."""
 
-    def number(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def number(rows: npt.NDArray[Any]) -> Any:
         return sum(
             column.astype(int) << (8 * i) for i, column in enumerate(rows.reshape(len(rows), -1).T)
         )
@@ -101,7 +101,7 @@ def test_the_chi_square_test_sees_half_a_percent() -> None:
 class Script(Words):
     """Given words, in order."""
 
-    def __init__(self, *words) -> None:
+    def __init__(self, *words: Any) -> None:
         self.words = list(words)
 
     def draw(self, count: int) -> npt.NDArray[np.uint64]:

@@ -17,7 +17,7 @@ def no_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package `cryptography` cannot be imported."""
     real = builtins.__import__
 
-    def refuse(name: str, *args, **kwargs) -> Any:
+    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
         if name.partition(".")[0] == "cryptography":
             raise ImportError(name)
         return real(name, *args, **kwargs)
@@ -60,7 +60,7 @@ def test_draws_of_any_size_have_that_size_and_the_type_of_words() -> None:
     for words in (*secure_sources(), source(np.random.default_rng(1))):
         for count in (0, 1, 2, 3, 32_767, 32_768, 32_769, 100_001):
             drawn = words.draw(count)
-            assert (drawn.shape, drawn.dtype) == ((count,), np.uint64)
+            assert (drawn.shape, drawn.dtype) == ((count,), np.dtype(np.uint64))
 
 
 def test_no_part_of_a_large_draw_is_left_empty() -> None:

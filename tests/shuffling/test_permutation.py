@@ -4,6 +4,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import permutations, product
 from math import factorial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def tied(keys: tuple[int, ...]) -> int:
 
 def test_every_order_of_three_has_probability_one_sixth_over_all_keys_of_two_bits() -> None:
     # Enumerates all first keys, and after a tie all orders of different second words.
-    weight: Counter[tuple[int, ...]] = Counter()
+    weight: Any = Counter()
     for keys in product(range(4), repeat=3):
         first = tuple(key << 62 for key in keys)
         ties = tied(keys)

@@ -19,6 +19,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
+from shuffledp.randomizers.frequency import two_probabilities
 from shuffledp.shuffling.engine import EmbeddedEngine, RandomizeAndCount, collect, tallied
 from shuffledp.shuffling.spark import SparkEngine, _local_session
 
@@ -60,7 +61,7 @@ def pet_path(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_both_engines_draw_from_the_same_law(
     session: Any, pets: HistogramProtocol, pet_path: str
 ) -> None:
-    p, q = pets.randomizer.support_probability
+    p, q = two_probabilities(pets.randomizer) or (0.0, 0.0)
     truth = np.array([CATS, DOGS, 0])
     mean = truth * p + (truth.sum() - truth) * q
     spread = np.sqrt(truth * p * (1 - p) + (truth.sum() - truth) * q * (1 - q))
