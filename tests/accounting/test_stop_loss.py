@@ -12,8 +12,8 @@ import pytest
 from oracles import brute
 from shuffledp import DiscreteGaussian, DiscreteLaplace, FiniteRandomizer, Shuffled
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.stop_loss import LawOrder
 from shuffledp.facts import Matrix
 

@@ -5,86 +5,30 @@ docs/mathematics.md):
 
     exact <= blanket <= clones <= clones-2021,      blanket <= strong,
 
-so the pointwise minimum of all that apply is the curve of the first, which is convex: it is its own
-convex minorant. Where numerical upper bounds of a later one happen to be smaller they are used.
+so the best of all that apply is the first, and no later one is evaluated unless it has no certificate.
+Blanket and clones are equal for two reports, and there the clones' numbers are closer; of a law with a type
+that its clones hide by less than e^-epsilon0, or with a delta0, the order is not proved. Then both count.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
-import numpy as np
-
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import LARGEST_EXPONENT
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import plain_approximate, strong_approximate
 from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
+from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
-from shuffledp.accounting._curves.maximum import LargestProfile
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._hints.starts import Hints
-from shuffledp.errors import NoCertificateError
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.facts import Facts
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class BestProfile(PrivacyProfile):
-    """The pointwise minimum of several analyses; the first is the smallest in exact arithmetic."""
-
-    names: tuple[str, ...]
-    profiles: tuple[PrivacyProfile, ...]
-
-    @property
-    def epsilon_max(self) -> float:
-        return min(profile.epsilon_max for profile in self.profiles)
-
-    @cached_property
-    def hints(self) -> Hints:
-        return self.profiles[0].hints
-
-    @property
-    def infinite_loss(self) -> float:
-        return self.profiles[0].infinite_loss
-
-    def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        found = list(self._certified(lambda p: p.upper(epsilon, resolution)))
-        return np.asarray(np.min(found, axis=0))
-
-    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        return next(self._certified(lambda p: p.support(epsilon, resolution)))
-
-    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
-        if len(self.profiles) == 1:
-            return self.profiles[0].both(epsilon, resolution)
-        return super().both(epsilon, resolution)
-
-    def _certified(self, evaluate: Callable[[PrivacyProfile], T]) -> Iterator[T]:
-        """What the analyses give that can be certified at these numbers; at least one must."""
-        failure = None
-        found = False
-        for profile in self.profiles:
-            try:
-                value = evaluate(profile)
-            except NoCertificateError as error:
-                failure = error
-            else:
-                found = True
-                yield value
-        if failure is not None and not found:
-            raise failure
-
-    def winner(self, epsilon: float, resolution: float) -> str:
-        """The name of the analysis with the smallest upper bound at epsilon."""
-        at = np.array([epsilon])
-        values = [float(profile.upper(at, resolution)[0]) for profile in self.profiles]
-        return self.names[int(np.argmin(values))]
 
 
 @dataclass(frozen=True)
@@ -204,4 +148,22 @@ def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
     if n > EXACT_LIMIT and "exact" in chosen:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
         chosen = [name for name in chosen if name != "exact"] or ["blanket"]
-    return BestProfile(tuple(chosen), tuple(BY_NAME[name].curve(facts, n) for name in chosen))
+    curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
+    return BestProfile(
+        tuple(chosen), curves, rivals=1 if _ordered(curves[0], facts) else len(curves)
+    )
+
+
+def _ordered(first: PrivacyProfile, facts: Facts) -> bool:
+    """Whether the first analysis is proved to be below the others, and is not one of them by another name."""
+    if facts.delta0 > 0.0:
+        return False
+    if isinstance(first, AmplificationProfile):
+        most = math.exp(min(facts.epsilon0.upper, LARGEST_EXPONENT)) * (1.0 + 2.0**-40)
+        rows = zip(first.own, first.other, first.clone, strict=True)
+        return len(first.clone) > 2 and all(max(u, v) <= most * c for u, v, c in rows)
+    if isinstance(first, LargestProfile):
+        return all(_ordered(law, facts) for law in first.profiles)
+    if isinstance(first, FiniteBlanketProfile):
+        return len(first.laws) > 1 or any(len(law.clone) > 2 for law in first.laws)
+    return True

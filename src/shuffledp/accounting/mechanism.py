@@ -14,7 +14,8 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, down, up
-from shuffledp.accounting._analyses import NAMES, BestProfile, names_for, profile_of
+from shuffledp.accounting._analyses import NAMES, names_for, profile_of
+from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon

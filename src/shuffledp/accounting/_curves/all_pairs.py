@@ -31,9 +31,9 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.lattice_law import positive_part, usable_tilt
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.stop_loss import LawOrder
 from shuffledp.accounting._hints.lattices import LatticeHints

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
+from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.accounting._curves.maximum import LargestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.facts import AmplificationLaw, response_probabilities
 

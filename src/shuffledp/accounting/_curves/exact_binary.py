@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from shuffledp._certified.frequencies import Ints
 from shuffledp._certified.lattice_sum import Result
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import CALL, UNIT, Floats, down, gamma, up
 from shuffledp._certified.two_binomials import TwoBinomials
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import BinaryHints
@@ -37,8 +37,8 @@ _MOST_INTERVALS = 20_000
 _ROWS_AT_ONCE = 2048
 _SAMPLE = 16
 _TABULATED = 256
-_TABLE_ERROR = 1e-12
-"""Relative error of the tabulated probabilities: 256 positive terms, each of a few units."""
+_OPERATIONS_PER_USER = 2 * CALL + 8  # soundness
+"""Of the tabulated probabilities: the larger count of ``keep`` and ``lie``, a product and a sum."""
 _STEEPEST = 100.0  # speed: the bar of a likelihood ratio, in logarithms
 _STEEPEST_TILT, _FLATTEST_TILT = 200.0, 1e-9  # soundness: nothing overflows in between
 _NUDGE = 64.0 * UNIT
@@ -88,17 +88,19 @@ class ExactBinaryProfile(PrivacyProfile):
             return 0.0, 0.0, 0.0, 0.0
         table = _counts(self.n, above.keep, above.lie)
         before, here = table[:, :-1], table[:, 1:]
-        slack = _TABLE_ERROR * (above.c1 * before - above.c2 * here)
+        count = _OPERATIONS_PER_USER * self.n + 4
+        slack = gamma(count) * (above.c1 * before - above.c2 * here)
         sums = np.maximum(above.c1 * before + above.c2 * here + slack, 0.0).sum(axis=1)
         terms = np.maximum(below.c1 * before + below.c2 * here - slack, 0.0)
         best = int(terms.sum(axis=1).argmax())
         event = terms[best] > 0.0
         q = float((below.lie * before[best] + below.keep * here[best])[event].sum())
+        # Sums of up to n + 1 terms that are >= 0, each of two products, a sum and the slack.
         return (
-            min(float(sums.max()), above.c1) * (1.0 + 1e-13) + 1e-300,
-            float(terms[best].sum()) * (1.0 - 1e-13),
-            q * (1.0 - _TABLE_ERROR),
-            q * (1.0 + _TABLE_ERROR),
+            up(min(float(sums.max()), above.c1), operations=self.n + 8),
+            down(float(terms[best].sum()), operations=self.n + 8, tiny=0.0),
+            down(q, operations=count + self.n, tiny=0.0),
+            up(q, operations=count + self.n, tiny=0.0),
         )
 
     def _maximum(self, epsilon: float, resolution: float) -> float:

@@ -26,14 +26,12 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp._certified.lattice_sum import Group, Own, Result, tail_sum
 from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.errors import NoCertificateError
-
-Bools = npt.NDArray[np.bool_]
 
 _MOST_JUMPS = 4  # speed
 _MOST_TERMS_PAIRED = 300  # speed

@@ -17,16 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
 from shuffledp._certified.rounding import UNIT, Floats
 from shuffledp.accounting._curves.jumps import Jumps
+from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.saddle import TOO_LOW
 from shuffledp.errors import NoCertificateError
-
-Bools = npt.NDArray[np.bool_]
 
 _LOWEST = -1e300  # soundness: the only way that values below are changed is up
 _STEEPEST_TILT = 600.0  # soundness: in units of the largest value; e to this power is finite

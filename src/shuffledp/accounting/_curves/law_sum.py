@@ -15,7 +15,6 @@ How the expectation is evaluated: ``lattice_law``, or all outcomes one by one wh
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,8 +22,8 @@ import numpy as np
 
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
 from shuffledp._certified.rounding import UNIT, Floats
-from shuffledp.accounting._curves.lattice_law import Apart, Bools, SpreadLaw, complete
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
@@ -111,7 +110,12 @@ class AmplificationProfile(PrivacyProfile):
         return AmplificationProfile(self.n, self.other, self.own, gap, self.clone)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return np.concatenate([self._upper(part, resolution) for part in _chunks(epsilon)])
+        return self.upper_or_crude(epsilon, resolution)[0]
+
+    def upper_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools]:
+        parts = [self._upper(part, resolution) for part in _chunks(epsilon)]
+        crude = [np.full(bound.size, refused) for bound, refused in parts]
+        return np.concatenate([bound for bound, _ in parts]), np.concatenate(crude)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         parts = [self._support(part, resolution) for part in _chunks(epsilon)]
@@ -130,7 +134,8 @@ class AmplificationProfile(PrivacyProfile):
         counts, p = enumerate_multinomial(self.n, np.append(clone, rest))
         return _Enumeration(counts[:, :-1] / clone / self.n, p)
 
-    def _upper(self, epsilon: Floats, resolution: float) -> Floats:
+    def _upper(self, epsilon: Floats, resolution: float) -> tuple[Floats, bool]:
+        refused = False
         weight = self._weights(epsilon, -_NUDGE)
         clone, gap = np.array(self.clone), np.array(self.gap)
         hidden = clone > 0.0
@@ -145,9 +150,11 @@ class AmplificationProfile(PrivacyProfile):
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
             lattice = self._lattice(weight[live][:, hidden], clone[hidden], resolution)
             result[live] = np.minimum(result[live], seen + lattice.chernoff())
-            with suppress(NoCertificateError):
+            try:
                 result[live] = np.minimum(result[live], seen + lattice.upper())
-        return np.asarray(result * (1.0 + 1e-14) + 1e-300)
+            except NoCertificateError:
+                refused = True
+        return np.asarray(result * (1.0 + 1e-14) + 1e-300), refused
 
     def _support(self, epsilon: Floats, resolution: float) -> Floats:
         weight = self._weights(epsilon, _NUDGE)

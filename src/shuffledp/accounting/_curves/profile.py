@@ -17,9 +17,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._hints.starts import Hints
+
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,10 @@ class PrivacyProfile(ABC):
     @abstractmethod
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         """Upper bounds of the curve at every epsilon >= 0 (a 1-d array)."""
+
+    def upper_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools]:
+        """``upper``, and where it is a crude bound only because a sum was refused."""
+        return self.upper(epsilon, resolution), np.zeros(epsilon.size, bool)
 
     @abstractmethod
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:

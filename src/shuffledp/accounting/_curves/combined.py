@@ -1,0 +1,125 @@
+"""Curves made of several: the largest of them (pairs, directions), or the best (analyses of one round)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shuffledp._certified.rounding import TINY, Floats
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import Hints, LargestHints
+from shuffledp.errors import NoCertificateError
+
+
+@dataclass(frozen=True)
+class LargestProfile(PrivacyProfile):
+    """The pointwise maximum of ``profiles`` (zero if there are none)."""
+
+    profiles: tuple[PrivacyProfile, ...]
+
+    @property
+    def epsilon_max(self) -> float:
+        return max((profile.epsilon_max for profile in self.profiles), default=0.0)
+
+    @property
+    def infinite_loss(self) -> float:
+        return max((profile.infinite_loss for profile in self.profiles), default=0.0)
+
+    @cached_property
+    def hints(self) -> Hints:
+        parts = tuple(profile.hints for profile in self.profiles)
+        return LargestHints(max((part.scale for part in parts), default=0.0), parts=parts)
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return self.upper_or_crude(epsilon, resolution)[0]
+
+    def upper_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools]:
+        found = [profile.upper_or_crude(epsilon, resolution) for profile in self.profiles]
+        bounds = [bound for bound, _ in found] or [0.0 * epsilon]
+        crude = [crude for _, crude in found] or [np.zeros(epsilon.size, bool)]
+        return np.asarray(np.max(bounds, axis=0)), np.asarray(np.any(crude, axis=0))
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        best = np.zeros((3, epsilon.size))
+        failure = None
+        for place, profile in enumerate(self.profiles):
+            # A line below any of them will do; without the first one it would be a poor one.
+            try:
+                lines = profile.support(epsilon, resolution)
+            except NoCertificateError as error:
+                failure = error
+                if place == 0:
+                    break
+                continue
+            rows = np.stack([lines.value, lines.slope_low, lines.slope_high])
+            best = np.where(rows[0] > best[0], rows, best)
+        if failure is not None and not best[0].any():
+            raise failure
+        return SupportingLines(epsilon, best[0], best[1], best[2])
+
+
+@dataclass(frozen=True)
+class BestProfile(PrivacyProfile):
+    """The tightest of several analyses of one round, which stand in a proved order.
+
+    The first is below all others, so that they are not evaluated: they only stand in where it has no
+    certificate, or none but a crude one. Of the first ``rivals`` it is not known which is tighter (or they
+    are equal, and one number is closer): they are evaluated together."""
+
+    names: tuple[str, ...]
+    profiles: tuple[PrivacyProfile, ...]
+    rivals: int = 1
+
+    @cached_property
+    def epsilon_max(self) -> float:
+        return min(profile.epsilon_max for profile in self.profiles)
+
+    @property
+    def infinite_loss(self) -> float:
+        return self.profiles[0].infinite_loss
+
+    @cached_property
+    def hints(self) -> Hints:
+        return self.profiles[0].hints
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        best, open_ = np.full(epsilon.size, np.inf), np.ones(epsilon.size, bool)
+        failure = None
+        for place, profile in enumerate(self.profiles):
+            at = np.ones(epsilon.size, bool) if place < self.rivals else open_
+            if not at.any():
+                break
+            try:
+                found, crude = profile.upper_or_crude(epsilon[at], resolution)
+            except NoCertificateError as error:
+                failure = error
+                continue
+            best[at] = np.minimum(best[at], found)
+            open_[at] &= crude | (found <= 2.0 * TINY)  # nothing but underflow: another may be less
+        if failure is not None and np.isinf(best).any():
+            raise failure
+        return best
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        failure = None
+        for profile in self.profiles:
+            try:
+                return profile.support(epsilon, resolution)
+            except NoCertificateError as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        if len(self.profiles) == 1:
+            return self.profiles[0].both(epsilon, resolution)
+        return super().both(epsilon, resolution)
+
+    def winner(self, epsilon: float, resolution: float) -> str:
+        """The name of the analysis with the smallest upper bound at epsilon."""
+        at = np.array([epsilon])
+        rivals = self.profiles[: self.rivals]
+        values = [float(profile.upper(at, resolution)[0]) for profile in rivals]
+        return self.names[int(np.argmin(values))]

@@ -1,0 +1,243 @@
+"""Guesses cannot make an answer wrong: curves with absurd hints are refused or still certified.
+
+Every curve inside a mechanism gets hints that are random and far off: scales and starts from 1e-12 to 1e6,
+tilts times 10^+-6, lattices far too coarse and far too fine, cuts, jumps and thresholds anywhere. Each
+answer must agree with the certified enclosure that the usual hints give (small crowds, fine tolerance):
+its upper end is not below the known lower end, its lower end not above the known upper end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import shuffledp as sdp
+from shuffledp._certified import lattice_sum
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.combined import BestProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.subsampled import SubsampledProfile
+from shuffledp.accounting._ends.upper import delta_of, epsilon_of
+from shuffledp.accounting._hints.jump_split import Split
+from shuffledp.accounting._hints.lattices import LatticeHints
+from shuffledp.accounting._hints.starts import Hints
+from shuffledp.accounting._rounds.round import Rounds
+from shuffledp.errors import NoCertificateError
+
+KNOWN_TO = 1e-3
+ROUNDING = 1e-9
+MOST_SECONDS = 30.0
+EPSILONS = np.array([0.0, 0.03, 0.3, 1.1])
+DELTAS = (0.3, 1e-2, 1e-5)
+
+
+@dataclass(frozen=True)
+class Far:
+    """Random finite numbers of all sizes, of either sign where asked."""
+
+    rng: np.random.Generator
+
+    def off(self, shape: tuple[int, ...] = ()) -> np.ndarray:
+        """Factors: somewhat off, or so far that no limit on the work comes near to being reached."""
+        return self.rng.choice([1e-9, 1e-6, 0.4, 2.5, 30.0, 1e6, 1e9], shape)
+
+    def anything(self, shape: tuple[int, ...] = ()) -> np.ndarray:
+        signed = self.rng.normal(0.0, 1.0, shape) * self.off(shape)
+        return np.where(self.rng.random(shape) < 0.1, 0.0, signed)
+
+
+class AbsurdLattices(LatticeHints):
+    """Sometimes the usual guess times something, sometimes no guess at all."""
+
+    def __init__(self, far: Far) -> None:
+        self.far = far
+
+    def _moved(self, usual: Any) -> Any:
+        shape, kind = np.shape(usual), self.far.rng.random()
+        if kind < 0.4:
+            return usual
+        return usual * self.far.off(shape) if kind < 0.8 else self.far.anything(shape)
+
+    def tilt(self, x: np.ndarray, w: np.ndarray, n: int) -> np.ndarray:
+        return self._moved(super().tilt(x, w, n))
+
+    def split(self, x: np.ndarray, w: np.ndarray, types: int, n: int) -> Split | None:
+        if self.far.rng.random() < 0.3:
+            return super().split(x, w, types, n)
+        rows = np.arange(len(x))
+        column = self.far.rng.integers(x.shape[1], size=len(x))
+        inside = x[rows, column] * self.far.rng.choice([1.0, 1.0 - 1e-9, 0.5], len(x))
+        b = np.where(self.far.rng.random(len(x)) < 0.8, inside, self.far.anything((len(x),)))
+        total = self.far.off((len(x),)) * self.far.rng.choice([1e-9, 1.0], len(x))
+        return Split(b, total, self.far.rng.random(len(x)) < 0.8)
+
+    def cut(self, x: np.ndarray, w: np.ndarray, budget: np.ndarray) -> np.ndarray:
+        return self._moved(super().cut(x, w, budget))
+
+    def spacing(
+        self, x: np.ndarray, w: np.ndarray, tilted: np.ndarray, n: int, resolution: float
+    ) -> np.ndarray:
+        return self._moved(super().spacing(x, w, tilted, n, resolution))
+
+    def jump_cap(self, x: np.ndarray, w: np.ndarray, b: float, n: int, budget: float) -> float:
+        return float(self._moved(super().jump_cap(x, w, b, n, budget)))
+
+    def jump_spacing(
+        self, x: np.ndarray, w: np.ndarray, origin: float, n: int, resolution: float
+    ) -> float:
+        return float(self._moved(super().jump_spacing(x, w, origin, n, resolution)))
+
+    def jump_tilt(self, bulk: Any, jumps: Any, many: int, few: int, threshold: int) -> np.ndarray:
+        return np.asarray(self._moved(super().jump_tilt(bulk, jumps, many, few, threshold)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbsurdHints(Hints):
+    """Those of any kind of curve at once."""
+
+    far: Far
+    lattice: LatticeHints
+
+    def start(self, delta: float, most: float) -> float:
+        return float(self.far.rng.choice([0.0, 1e-12, 1e6, float(self.far.anything())]))
+
+    def tilt(self, ratio: float, keep: float, lie: float, users: float) -> float:
+        return ratio * float(self.far.off()) + float(self.far.rng.choice([0.0, 1e-12, 3.0]))
+
+    def threshold(
+        self, ratio: float, keep: float, lie: float, m: np.ndarray, others: np.ndarray
+    ) -> np.ndarray:
+        return m * keep + others * lie + self.far.rng.normal(0.0, 5.0, m.shape)
+
+
+def with_absurd_hints(value: Any, far: Far) -> Any:
+    """A round or curve all of whose curves have absurd hints."""
+    if isinstance(value, tuple):
+        return tuple(with_absurd_hints(part, far) for part in value)
+    if not is_dataclass(value) or isinstance(value, Hints):
+        return value
+    inside = {
+        part.name: with_absurd_hints(getattr(value, part.name), far)
+        for part in fields(value)
+        if isinstance(getattr(value, part.name), (tuple, PrivacyProfile))
+    }
+    changed: Any = replace(value, **inside)  # type: ignore[type-var]
+    if isinstance(changed, FiniteBlanketProfile):  # any law may lead
+        laws = [with_absurd_hints(law, far) for law in changed.laws]
+        vars(changed)["laws"] = [laws[i] for i in far.rng.permutation(len(laws))]
+    if not isinstance(changed, PrivacyProfile):
+        return changed
+    scale = changed.hints.scale * float(far.off()) + float(far.rng.choice([0.0, 0.0, 1e-12, 1e6]))
+    hints = AbsurdHints(scale, bool(far.rng.random() < 0.2), far=far, lattice=AbsurdLattices(far))
+    return changed.with_hints(hints)
+
+
+MATRIX = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]
+RARE = [[0.7, 0.299, 1e-3], [1e-3, 0.299, 0.7], [0.4, 0.3, 0.3]]
+MECHANISMS: dict[str, Callable[[], sdp.Shuffled]] = {
+    "k-ary": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600),
+    "two k-ary": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=1.0), n=2),
+    "binary": lambda: sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.5), n=300),
+    "blanket": lambda: sdp.Shuffled(
+        sdp.BinaryRandomizedResponse(epsilon0=1.5), n=900, analysis="blanket"
+    ),
+    "strong": lambda: sdp.Shuffled(
+        sdp.KaryRandomizedResponse(k=5, epsilon0=2.0), n=100, analysis="strong"
+    ),
+    "matrix": lambda: sdp.Shuffled(sdp.FiniteRandomizer(MATRIX), n=500),
+    "rare reports": lambda: sdp.Shuffled(sdp.FiniteRandomizer(RARE), n=450),
+    "unary": lambda: sdp.Shuffled(sdp.OptimisedUnaryEncoding(k=6, epsilon0=2.0), n=700),
+    "Laplace": lambda: sdp.Shuffled(sdp.DiscreteLaplace(epsilon0=2.0, levels=4), n=500),
+    "Gaussian": lambda: sdp.Shuffled(sdp.DiscreteGaussian(0.8, levels=3), n=450),
+    "local": lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=100),
+    "total variation": lambda: sdp.Shuffled(
+        sdp.LocalRandomizer(epsilon0=2.0, total_variation=0.3), n=800
+    ),
+    "cohort": lambda: sdp.Shuffled(
+        sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600
+    ).sampled_from(5000),
+}
+
+
+SLOW = ("binary", "Gaussian")
+"""Minutes of refused sums in searches; their curves are tested by themselves."""
+
+
+def certified(question: Callable[[], Any]) -> Any:
+    """The answer, or None where there is no certificate; never for long."""
+    begun = time.process_time()
+    limits = {"MAX_TERMS": 1 << 21, "MAX_POINTS": 1 << 18}  # a tenth of a second instead of ten
+    try:
+        with np.errstate(all="ignore"), patch.multiple(lattice_sum, **limits):
+            return question()
+    except NoCertificateError:
+        return None
+    finally:
+        assert time.process_time() - begun < MOST_SECONDS
+
+
+def assert_agrees(found: tuple[Any, Any], known: tuple[Any, Any]) -> None:
+    assert np.all(np.asarray(found[1]) >= np.asarray(known[0]) * (1.0 - ROUNDING) - 1e-290)
+    assert np.all(np.asarray(found[0]) <= np.asarray(known[1]) * (1.0 + ROUNDING) + 1e-290)
+
+
+def assert_certified(
+    one: sdp.Shuffled, count: int, seeds: range, deltas: tuple[float, ...], tolerance: float
+) -> int:
+    """How many answers were certified."""
+    usual: Rounds = [(one.round, count)]
+    known_delta = delta_of(usual, EPSILONS, KNOWN_TO if count == 1 else tolerance)
+    known = {
+        delta: epsilon_of(usual, delta, KNOWN_TO if count == 1 else tolerance) for delta in deltas
+    }
+    answered = 0
+    for seed in seeds:
+        rounds = [(with_absurd_hints(one.round, Far(np.random.default_rng(seed))), count)]
+        for delta in deltas:
+            found = certified(lambda d=delta, r=rounds: epsilon_of(r, d, tolerance))
+            if found is not None:
+                answered += 1
+                assert_agrees(found, known[delta])
+        found = certified(lambda r=rounds: delta_of(r, EPSILONS, tolerance))
+        if found is not None:
+            answered += 1
+            assert_agrees(found, known_delta)
+    return answered
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in SLOW])
+def test_one_round_with_absurd_hints_is_certified_or_refused(name: str) -> None:
+    assert_certified(MECHANISMS[name](), 1, range(3), DELTAS, 1e-2)
+
+
+def curves(profile: PrivacyProfile) -> tuple[PrivacyProfile, ...]:
+    """Each analysis by itself: where one has no certificate, the lines of "best" are the next one's."""
+    if isinstance(profile, SubsampledProfile):
+        return tuple(SubsampledProfile(base, profile.fraction) for base in curves(profile.base))
+    return profile.profiles if isinstance(profile, BestProfile) else (profile,)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_curves_with_absurd_hints_stay_on_their_sides(name: str) -> None:
+    """No upper value is below what the usual hints give from below, and no line above."""
+    for usual in curves(MECHANISMS[name]().round.profile):
+        high, lines = usual.both(EPSILONS, KNOWN_TO)
+        for seed in range(2 if name in SLOW else 12):
+            absurd = with_absurd_hints(usual, Far(np.random.default_rng(seed)))
+            upper = certified(lambda p=absurd: p.upper(EPSILONS, 1e-2))
+            if upper is not None:
+                assert np.all(upper >= lines.value * (1.0 - ROUNDING))
+            found = certified(lambda p=absurd: p.support(EPSILONS, 1e-2))
+            if found is not None:
+                assert np.all(found.value <= high * (1.0 + ROUNDING) + 1e-300)
+                assert np.all(found.slope_low <= found.slope_high)
+
+
+def test_some_absurd_hints_are_answered() -> None:
+    """Else nothing was tested: a start that is off costs time, and no certificate."""
+    assert assert_certified(MECHANISMS["local"](), 1, range(4), DELTAS, 1e-2) > 4
