@@ -220,6 +220,11 @@ def test_one_round_with_absurd_hints_is_certified_or_refused(name: str) -> None:
     assert_certified(MECHANISMS[name](), 1, range(3), DELTAS, 1e-2)
 
 
+@pytest.mark.parametrize("name", ["k-ary", "local", "cohort"])
+def test_rounds_with_absurd_hints_are_certified_or_refused(name: str) -> None:
+    assert_certified(MECHANISMS[name](), 3, range(3), (1e-2,), 5e-2)
+
+
 def curves(profile: PrivacyProfile) -> tuple[PrivacyProfile, ...]:
     """Each analysis by itself: where one has no certificate, the lines of "best" are the next one's."""
     if isinstance(profile, SubsampledProfile):

@@ -48,6 +48,7 @@ _TAIL_GROWTH = 0.6  # speed: relative spacing of the tail, times the root of the
 _FLAT = 1e-9  # speed: a relative fall that is none
 _POINTS_AT_ONCE = 48  # speed
 _MOST_POINTS = 4000  # speed
+_LARGEST_INDEX = 2.0**52  # soundness: whole numbers up to here are floats, and add up
 _LONGEST_TAIL = 4.0  # speed: in nats
 _NEAR_A_POINT = 1e-9  # speed: in lattice points
 
@@ -154,8 +155,11 @@ def sample(
 
     Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
     h, stride = lattice.spacing, lattice.stride
+    if not profile.epsilon_max / h < _LARGEST_INDEX and not _LARGEST_LOSS / h < _LARGEST_INDEX:
+        raise NoCertificateError("the lattice is too fine for the losses")
     index = _base_grid(profile, h, stride, _TAIL_GROWTH * math.sqrt(resolution))
-    dense = math.ceil(min(_DENSE_SCALES * profile.hints.scale / (h * stride) + 1.0, index.size))
+    scale = max(profile.hints.scale, 0.0)
+    dense = math.ceil(min(_DENSE_SCALES * scale / (h * stride) + 1.0, index.size))
     found = Samples.at(profile, index[:dense], h, resolution, both_sides)
     while found.index.size < index.size and found.upper[-1] > floor:
         start = found.index.size
@@ -167,7 +171,7 @@ def sample(
     enough = np.flatnonzero(found.upper <= limit)
     if enough.size:
         found = found.upto(max(int(enough[0]) + 1, 2))
-    while (inner := _corners(found, h, profile.hints.scale)).size:
+    while (inner := _corners(found, h, scale)).size and found.index.size < 4 * _MOST_POINTS:
         found = found.merge(Samples.at(profile, inner, h, resolution, both_sides))
     return found
 
@@ -175,7 +179,7 @@ def sample(
 def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
     last = profile.epsilon_max / h
     reachable = min(last, _LARGEST_LOSS / h)
-    scales = _DENSE_SCALES * profile.hints.scale / h
+    scales = _DENSE_SCALES * max(profile.hints.scale, 0.0) / h
     dense = math.ceil(min(scales / stride, reachable / stride, _MOST_POINTS))
     index = [stride * i for i in range(max(dense, 1) + 1)]
     while index[-1] < reachable and len(index) < 2 * _MOST_POINTS:
