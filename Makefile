@@ -17,7 +17,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint test-slow test-oldest release-check bench bench-collect bench-learn docs
+.PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs
 .PHONY: study-mnist format clean
 
 help: ## show this list
@@ -49,6 +49,9 @@ OLDEST := tests/accounting/test_golden.py tests/certified tests/randomizers test
 test-oldest: ## numbers and randomizers on the oldest packages allowed (oldest.txt), with Python 3.11
 	@$(MAKE) --no-print-directory .venv-oldest/installed
 	@$(subst .venv/,.venv-oldest/,$(BIN))/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(OLDEST)
+
+mutation: .venv/installed-dev ## turn each directed rounding off and the wrong way; write docs/mutation.md (minutes)
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/mutation/mutate.py
 
 release-check: .venv/installed-dev ## a dry run of a release: build, install in empty environments, try it
 	@$(BIN)/python tools/release_check.py
