@@ -30,7 +30,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import UNIT, Floats, capped
 from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.lattice_law import positive_part, usable_tilt
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
@@ -152,7 +152,7 @@ def _larger(first: SupportingLines, second: SupportingLines) -> SupportingLines:
 def _alone(law: AmplificationProfile, epsilon: float) -> float:
     """delta at epsilon if nobody else took part."""
     gap, other = np.array(law.gap), np.array(law.other)
-    return float(np.maximum(gap - math.expm1(min(epsilon, 700.0)) * other, 0.0).sum())
+    return float(np.maximum(gap - math.expm1(capped(epsilon)) * other, 0.0).sum())
 
 
 @lru_cache(maxsize=8)

@@ -32,7 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.buckets import Buckets, binomial_buckets
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import UNIT, Floats, capped
 from shuffledp._certified.signs import signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -112,7 +112,7 @@ class CloneProfile(PrivacyProfile):
         low, event, doubt = buckets.last_of(
             np.stack([np.maximum(excess - error, 0.0), event, doubt])
         )
-        factor = self.weight * (1.0 + np.exp(np.minimum(epsilon, 700.0))) * self.kappa
+        factor = self.weight * (1.0 + np.exp(capped(epsilon))) * self.kappa
         return np.stack(
             [
                 factor * ((excess + error) @ buckets.high) * (1.0 + rounding),
@@ -132,11 +132,11 @@ class CloneProfile(PrivacyProfile):
 
     def _short(self, epsilon: Floats) -> Floats:
         """1 - y without cancellation: sinh((e0 - e)/2) / (sinh(e0/2) cosh(e/2))."""
-        capped = np.minimum(epsilon, 700.0)
+        at = capped(epsilon)
         if math.isinf(self.epsilon0):
-            return np.asarray(2.0 / (1.0 + np.exp(capped)))
-        half = np.sinh(0.5 * (self.epsilon0 - capped)) / math.sinh(0.5 * self.epsilon0)
-        return np.asarray(half / np.cosh(0.5 * capped))
+            return np.asarray(2.0 / (1.0 + np.exp(at)))
+        half = np.sinh(0.5 * (self.epsilon0 - at)) / math.sinh(0.5 * self.epsilon0)
+        return np.asarray(half / np.cosh(0.5 * at))
 
 
 def strong_clones(epsilon0: float, n: int) -> CloneProfile:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from shuffledp._certified.frequencies import Ints
 from shuffledp._certified.lattice_sum import Result
-from shuffledp._certified.rounding import CALL, UNIT, Floats, down, gamma, up
+from shuffledp._certified.rounding import CALL, UNIT, Floats, down, gamma, positive, up
 from shuffledp._certified.two_binomials import TwoBinomials
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import BinaryHints
@@ -189,7 +189,7 @@ class _Bar:
         found = self._objective(m, others, threshold)
         sure = found.value - found.error
         threshold = threshold + sure.argmax(axis=1) - 2.0
-        height = found.log_scale + np.log(np.maximum(sure.max(axis=1), 1e-300))
+        height = found.log_scale + np.log(positive(sure.max(axis=1)))
         best = slice(int(height.argmax()), int(height.argmax()) + 1)
         law = TwoBinomials(m[best], others[best], self.keep, self.lie, self._theta(m, others))
         weights = np.array([self.c1, self.lie]), np.array([self.c2, self.keep])

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, UNIT, Floats, capped, down, up
 from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import LawHints
@@ -154,7 +154,8 @@ class AmplificationProfile(PrivacyProfile):
                 result[live] = np.minimum(result[live], seen + lattice.upper())
             except NoCertificateError:
                 refused = True
-        return np.asarray(result * (1.0 + 1e-14) + 1e-300), refused
+        # Sums of up to so many types, and an exponential, a quotient and a few products and sums.
+        return up(result, operations=len(self.clone) + 8 * CALL), refused
 
     def _support(self, epsilon: Floats, resolution: float) -> Floats:
         weight = self._weights(epsilon, _NUDGE)
@@ -173,9 +174,11 @@ class AmplificationProfile(PrivacyProfile):
             weight = weight[live][:, hidden]
             lattice = self._lattice(weight, clone[hidden], resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
-        inward, outward = 1.0 - 1e-14, 1.0 + 1e-14
+        count = len(self.clone) + 8 * CALL
+        value, low = down(result[:2], operations=count, tiny=0.0)
+        found = np.stack([value, low, up(result[2], operations=count, tiny=0.0)])
         # Beyond what exponentials reach, no lower bound is claimed.
-        return np.asarray(result * np.array([[inward], [inward], [outward]]) * (epsilon <= 700.0))
+        return np.asarray(found * (epsilon <= LARGEST_EXPONENT))
 
     def _lattice(self, weight: Floats, clone: Floats, resolution: float) -> SpreadLaw | Apart:
         return SpreadLaw.of(weight, clone, self.n, resolution, self.hints.lattice)
@@ -192,8 +195,8 @@ class AmplificationProfile(PrivacyProfile):
         """own - alpha other per epsilon and type.
 
         Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
-        capped = np.minimum(epsilon, 700.0)
-        growth = (np.expm1(capped) * (1.0 + nudge * (1.0 + capped)))[:, None]
+        at = capped(epsilon)
+        growth = (np.expm1(at) * (1.0 + nudge * (1.0 + at)))[:, None]
         return np.asarray(np.array(self.gap) - growth * np.array(self.other))
 
 

@@ -27,11 +27,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import LARGEST_EXPONENT, UNIT, Floats
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 
 _AT_ONCE = 1 << 18
-_LARGEST_EPSILON = 700.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class LawOrder:
 
         Infinite where some output is hidden by nobody: there means are not comparable."""
         leader, *others = self._tables
-        if not (before <= epsilon < _LARGEST_EPSILON and leader.hidden.all()):
+        if not (before <= epsilon < LARGEST_EXPONENT and leader.hidden.all()):
             return np.full(len(self.laws) - 1, np.inf)
         top = leader.stops(before, -1.0)
         t = np.unique(top.value)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import UNIT, Floats, capped
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import Hints, SubsampledHints
 
@@ -73,7 +73,7 @@ class SubsampledProfile(PrivacyProfile):
 
     def _inner(self, epsilon: Floats, outward: float) -> Floats:
         """The cohort's epsilon, moved by more than its rounding error (to smaller ones for -1)."""
-        grown = np.expm1(np.minimum(epsilon, 700.0)) / self.fraction
+        grown = np.expm1(capped(epsilon)) / self.fraction
         return np.asarray(np.log1p(grown) * (1.0 + outward * 16.0 * UNIT))
 
 

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.buckets import Buckets, binomial_buckets
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, UNIT, Floats, capped, positive
 from shuffledp._certified.signs import signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -96,8 +96,8 @@ class EvenCrowdProfile(PrivacyProfile):
         high = np.concatenate(
             [(excess + error) @ (kappa * weight) for excess, error, _, _ in parts]
         )
-        grown = 1.0 + np.exp(np.minimum(epsilon, 700.0))
-        return np.asarray((high + 1e-300) * grown * (1.0 + _OUTWARD))  # what underflows is less
+        grown = 1.0 + np.exp(capped(epsilon))
+        return np.asarray((high + TINY) * grown * (1.0 + _OUTWARD))  # what underflows is less
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         buckets, rule = self._buckets(resolution)
@@ -120,7 +120,7 @@ class EvenCrowdProfile(PrivacyProfile):
         event = np.where(top, sure, np.maximum(tail - kappa * jump, 0.0))
         doubt = 4.0 * _OUTWARD * (tail + jump) + 2.0 * rule.error * tail
         doubt = np.where(top, 4.0 * _OUTWARD * sure, doubt)
-        grown = (1.0 + np.exp(np.minimum(epsilon, 700.0))) * (1.0 - _OUTWARD) * (epsilon <= 700.0)
+        grown = (1.0 + np.exp(capped(epsilon))) * (1.0 - _OUTWARD) * (epsilon <= LARGEST_EXPONENT)
         slopes = np.maximum(event - doubt, 0.0) @ weight, (event + doubt) @ weight
         return np.stack([value * grown, slopes[0] * (1.0 - _OUTWARD), slopes[1] * (1.0 + _OUTWARD)])
 
@@ -130,10 +130,10 @@ class EvenCrowdProfile(PrivacyProfile):
         """``signs_excess`` of ``count`` signs per epsilon and bucket, with the kappa at m.
 
         1 - y = (1 - tanh(epsilon/2) - (1 - kappa)) / kappa; both differences are known by themselves."""
-        kappa = np.maximum(self._kappa(m), 1e-300)  # 0 for who is always away: y is beyond 1
+        kappa = positive(self._kappa(m))  # 0 for who is always away: y is beyond 1
         y = np.tanh(0.5 * epsilon)[:, None] / kappa
         missing = self._missing(m)
-        left = (2.0 / (1.0 + np.exp(np.minimum(epsilon, 700.0))))[:, None]
+        left = (2.0 / (1.0 + np.exp(capped(epsilon))))[:, None]
         doubt = outward * 16.0 * UNIT * (left + missing)
         short = np.maximum(left - missing + doubt, 0.0) / kappa
         return signs_excess(count, np.minimum(y, 1.0), short, rule)

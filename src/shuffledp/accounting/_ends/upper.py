@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT, Floats
+from shuffledp._certified.rounding import UNIT, Floats, positive
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing, tangent
@@ -165,7 +165,7 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         low, _ = crossing(lines, delta, start, ceiling, 0.15 * tolerance)
         if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
-        start = max(low, 1e-300)
+        start = positive(low)
         # A few candidates within the tolerance above it; take the first that is certified. Where
         # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         points = np.minimum(low * (1.0 + tolerance * _CANDIDATES_IN_TOLERANCES), ceiling)

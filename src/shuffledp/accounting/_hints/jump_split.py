@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats
 from shuffledp.accounting._hints.saddle import log_saddle
 
 Bools = npt.NDArray[np.bool_]
@@ -87,7 +87,7 @@ def _saddle_estimate(x: Floats, w: Floats, n: int) -> Floats:
     with np.errstate(over="ignore"):  # what is too low is raised
         scaled = x / top[:, None]
     found = np.log(top / n) + log_saddle(scaled, w, n)
-    return np.asarray(np.exp(np.clip(found, -700.0, 700.0)))
+    return np.asarray(np.exp(np.clip(found, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
 
 
 def far_enough(x: Floats, w: Floats, b: float, n: int, budget: float) -> float:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, log_transform
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, positive
 from shuffledp.accounting._hints.jump_split import Split, far_enough, typical
 from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
 
@@ -110,7 +110,7 @@ class LatticeHints:
     def log_estimate(self, x: Floats, w: Floats, types: int, n: int) -> Floats:
         """log (1/n) E[(sum)_+], to a few percent (more where jumps decide)."""
         if (split := self.split(x, w, types, n)) is not None:
-            return np.log(np.maximum(split.total, 1e-300))
+            return np.log(positive(split.total))
         top = x.max(axis=1)
         with np.errstate(over="ignore"):  # values that are too low are raised
             scaled = np.maximum(x / top[:, None], TOO_LOW)

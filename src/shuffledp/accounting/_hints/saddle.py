@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, positive
 
 TOO_LOW = -(2.0**40)
 """Values of X so low, in units of the largest, decide the sum alone: raising them changes nothing."""
@@ -53,4 +53,4 @@ def _tilted_values(x: Floats, w: Floats, theta: Floats) -> tuple[Floats, Floats]
     change = growth.sum(axis=1)
     grown = w * np.exp(theta[:, None] * x)
     phi = np.where(change > -0.5, 1.0 + change, grown.sum(axis=1))
-    return np.maximum(phi, 1e-300), np.asarray(grown * x)
+    return positive(phi), np.asarray(grown * x)
