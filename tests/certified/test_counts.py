@@ -114,7 +114,11 @@ def test_fair_signs() -> None:
         near = a < n and (2 * a - n) / n < 0.3
         assert error[0] >= U * ((14.0 if near or a == n else 72.0) + C) * abs(value[0]) + 32 * U
     # Next to the top outcome a tie costs what the outcome before it counts; elsewhere not.
-    for short, tied in ((2.0 / 60.0, 1.0), (1.0 / 60.0, 0.0)):
+    for short, tied in (
+        (2.0 / 60.0, 1.0),
+        (math.nextafter(2.0 / 60.0, 0.0), 1.0),
+        (1.0 / 60.0, 0.0),
+    ):
         at = one(60.0), np.array([[1.0 - short]]), np.array([[short]])
         value, error, tail, _ = signs.mean_of_signs_excess(*at)
         assert value[0, 0] == tail[0, 0] * short
@@ -189,7 +193,7 @@ def test_frequencies_and_numerators() -> None:
 
 def test_dropped_frequencies() -> None:
     group = Group(np.array([[-1.0, 1.0]]), np.array([[0.5, 0.5]]), one(2.0))
-    tilted, _ = lattice_sum._tilt(group, one(1e-6), 0.0)
+    tilted, _ = lattice_sum._tilt(group, one(1e-12), 0.0)
     half = np.array([10**9])
     assert frequencies._edge_error(half)[0] >= 1e-6 + 32 * U * 1e9
     # phi vanishes at a quarter turn: the bound is what rounding leaves.
