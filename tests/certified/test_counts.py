@@ -148,7 +148,8 @@ def test_sums_on_a_lattice() -> None:
     result = example_sum(20.0, 0.3, 30.0)
     log_total = float(result.log_scale[0]) + 0.3 * 30.0
     relative = U * (4.0 * abs(log_total) + 4.0 * 9.0 + C)
-    weights = 20.0 * 0.3 * 64 * U  # at least: |z| is one on average
+    law = Group(np.array([[-2.0, 0.0, 1.0, 3.0]]), np.array([[0.2, 0.4, 0.3, 0.1]]), one(20.0))
+    weights = 20.0 * 0.3 * float(lattice_sum._tilt(law, one(0.3), 64 * U)[0].slack[0])
     assert result.error[0, 0] >= 2.0 * (relative + weights) * result.value[0, 0]
 
 
