@@ -206,7 +206,7 @@ class Facts:
 
     Everything but ``epsilon0`` may be left out: then bounds are wider, or an analysis does not apply."""
 
-    epsilon0: Bound
+    epsilon0: Any  # a Bound, once made
     """[some loss is at least, no loss exceeds]: R(x)(S) <= e^upper R(x')(S) + delta0 for all inputs and sets
     of reports. The lower end is the loss of some report of some two inputs; it is the answer at delta = 0. A
     number stands for [0, number]: nothing is known to be attained."""
@@ -234,9 +234,8 @@ class Facts:
     exact one."""
 
     def __post_init__(self) -> None:
-        given: Any = self.epsilon0
-        if not isinstance(given, Bound):
-            object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(given)))
+        if not isinstance(self.epsilon0, Bound):
+            object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
         if not self.epsilon0.lower >= 0.0:
             raise ValueError(f"epsilon0 must be in [0, inf], got {self.epsilon0!r}")
         object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))
