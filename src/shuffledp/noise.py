@@ -11,8 +11,9 @@ alpha rho. The half-line is cut into cells, between whose ends rho lies in [r, s
 alpha) v/v- <= rho v+/v- - alpha. Sending the blanket's mass v- to the two ends r and s, keeping the mean of
 rho, is a mean-preserving spread; sending more to s, (u+ - r v-)/(s - r) in place of its true mass, only adds.
 On the right X is (1 - alpha rho) v/v- <= v+/v- - alpha rho, and less is sent to s: (u- v-/v+ - r v-)/(s - r).
-Beyond the last cell rho lies between its end there and e^epsilon0; where that is infinite, everything
-counts as seen.
+Beyond the last cell rho lies between its end there, r, and e^epsilon0. Where that is infinite, the spread
+goes to r and, in the limit, to infinity: all of v- stays at r, and (u+ - r v-) v+/v- is seen by everybody
+(own mass that nothing hides). Where nothing of a cell is known to be hidden, all of u+ is seen.
 
 **From below.** The adversary looks at the cells only, and all others hold 1/2, or 0: real datasets, whose
 masses are known up to a factor (``AmplificationLaw.error``).
@@ -96,18 +97,31 @@ class _Cell:
         ratio = max(self.u[0] / self.v[1], 1.0) if shown else 1.0
         return down(math.log(ratio), operations=CALL + 4)
 
+    @property
+    def excess(self) -> tuple[float, float]:
+        """What own mass is left over where all of the blanket's mass ``v[0]`` is at r: at most on the left,
+        and at least on the right."""
+        mass = self.v[0]
+        most = self.u[1] - down(self.r * mass, operations=1)
+        least = down(self.u[0] * (mass / self.v[1]), operations=3) - up(self.r * mass, operations=2)
+        return max(most, 0.0), max(least, 0.0)
+
     def split(self) -> tuple[float, float]:
         """How much of the blanket's mass ``v[0]`` goes to the end s: on the left, and on the right."""
         mass, wide = self.v[0], self.s - self.r
-        excess = self.u[1] - down(self.r * mass, operations=1)
-        left = min(up(max(excess, 0.0) / wide, operations=4), mass)
-        less = down(self.u[0] * (mass / self.v[1]), operations=3) - up(self.r * mass, operations=2)
-        return left, min(down(max(less, 0.0) / wide, operations=4), mass)
+        most, least = self.excess
+        left, right = up(most / wide, operations=4), down(least / wide, operations=4)
+        return (0.0, 0.0) if self.is_open else (min(left, mass), min(right, mass))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether rho is not bounded."""
+        return math.isinf(self.s)
 
     @property
     def is_seen(self) -> bool:
         """Whether nothing of it is known to be hidden."""
-        return self.v[0] <= 0.0 or math.isinf(self.s)
+        return self.v[0] <= 0.0 or math.isinf(self.r)
 
 
 @dataclass(frozen=True)
@@ -134,12 +148,16 @@ class _Noise:
         return found
 
     def _log_rho(self, w: Floats) -> Floats:
-        return self._log_f(w) - self._log_f(1.0 - w)
+        with np.errstate(invalid="ignore"):  # where both are zero
+            return self._log_f(w) - self._log_f(1.0 - w)
 
     def ends(self) -> Floats:
         """Ends of cells, from 1/2 to the left; log rho grows by about the same from each to the next."""
         far = self._farthest()
-        levels = np.linspace(0.0, float(self._log_rho(np.array([far]))[0]), _CELLS + 1)[1:-1]
+        most = float(self._log_rho(np.array([far]))[0])
+        if not math.isfinite(most):  # beyond the noise of the input 1
+            most = _LARGEST_RATIO
+        levels = np.linspace(0.0, most, _CELLS + 1)[1:-1]
         low, high = np.full(levels.size, far), np.full(levels.size, 0.5)
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
@@ -198,8 +216,11 @@ class _Noise:
         doubt = (self.error + 4.0 * CALL * 2.0**-53) * (
             2.0 + np.abs(self._log_f(ends)) + np.abs(self._log_f(1.0 - ends))
         )
-        r = down(np.exp(np.maximum(log_rho - doubt, -1.0)), operations=CALL + 4, tiny=0.0)
-        s = up(np.exp(log_rho + doubt), operations=CALL + 4, tiny=0.0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            # Where a density is zero: rho >= 1 is known, and no more (fmax and nan_to_num see to it).
+            r = down(np.exp(np.fmax(log_rho - doubt, -1.0)), operations=CALL + 4, tiny=0.0)
+            s = up(np.exp(log_rho + doubt), operations=CALL + 4, tiny=0.0)
+        s = np.where(np.isnan(s), math.inf, s)
         own = self._masses(
             np.where(ends[:-1] <= 0.0, -ends[:-1], ends[1:]),
             np.where(ends[:-1] <= 0.0, -ends[1:], ends[:-1]),
@@ -237,6 +258,8 @@ def _spread(cells: list[_Cell]) -> AmplificationLaw:
     What two cells send to the end between them is one type: on the left with the larger of the two
     numbers that stand for rho there, on the right with the smaller one. Either way X only grows."""
     hidden = [cell for cell in cells if not cell.is_seen]
+    if not hidden:
+        return AmplificationLaw((1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
     more = up(max(cell.v[1] / cell.v[0] for cell in hidden), operations=1)
     left, right = np.zeros(len(hidden) + 1), np.zeros(len(hidden) + 1)
     for i, cell in enumerate(hidden):
@@ -244,11 +267,14 @@ def _spread(cells: list[_Cell]) -> AmplificationLaw:
         for masses, far in zip((left, right), split, strict=True):
             masses[i] += cell.v[0] - far
             masses[i + 1] += far
-    # The first cell has one number for each of its ends, and so has the last.
-    largest = np.array([hidden[0].r, *(cell.s for cell in hidden)])
-    smallest = np.array([*(cell.r for cell in hidden), hidden[-1].s])
-    seen = [(cell.u[1], cell.v[0], 0.0) for cell in cells if cell.is_seen]
+    near = np.array([cell.r for cell in hidden])
+    far_end = np.array([cell.r if cell.is_open else cell.s for cell in hidden])
+    largest = np.maximum(np.append(near, 0.0), np.append(0.0, far_end))
+    smallest = np.minimum(np.append(near, math.inf), np.append(math.inf, far_end))
+    seen = [(cell.u[1], 0.0, 0.0) for cell in cells if cell.is_seen]
     seen += [(cell.v[1], cell.u[0], 0.0) for cell in cells if cell.is_seen]
+    seen += [(more * cell.excess[0], 0.0, 0.0) for cell in hidden if cell.is_open]
+    seen += [(0.0, cell.excess[1], 0.0) for cell in hidden if cell.is_open]
     types = np.concatenate(
         [
             np.stack([largest * more * left, left, left], axis=1),

@@ -129,6 +129,34 @@ def test_noise_encloses_one_and_two_users_by_quadrature(name: str) -> None:
         assert two - 1e-4 <= bound.upper
 
 
+def test_losses_beyond_the_last_cell_are_counted() -> None:
+    """Gaussian noise of a fifth of the interval: the cells end where the loss is 30, the truth does not."""
+    erfc, mu = np.vectorize(math.erfc), 5.0
+    facts = facts_of_noise(
+        lambda t: -0.5 * (mu * t) ** 2 + log(mu) - 0.5 * log(2.0 * math.pi),
+        lambda t: 0.5 * erfc(mu * t / math.sqrt(2.0)),
+    )
+    epsilons = np.array([20.0, 29.0, 30.0, 31.0, 35.0, 40.0])
+    own, other = (
+        0.5 * erfc((epsilons / mu + side * mu / 2) / math.sqrt(2.0)) for side in (-1.0, 1.0)
+    )
+    truth = own - np.exp(epsilons) * other
+    assert np.all(truth <= sdp.Shuffled(facts, n=1).upper_delta(epsilon=epsilons))
+
+
+@pytest.mark.parametrize(("reach", "seen"), [(2.0, 0.25), (0.25, 1.0)])
+def test_noise_of_bounded_support_shows_what_it_cannot_hide(reach: float, seen: float) -> None:
+    """Uniform noise: who reports where nobody else can is seen, however many take part."""
+    facts = facts_of_noise(
+        lambda t: np.where(t <= reach, -log(2.0 * reach), -np.inf),
+        lambda t: np.maximum(reach - t, 0.0) / (2.0 * reach),
+    )
+    for n in (1, 100):
+        upper = sdp.Shuffled(facts, n=n).upper_delta(epsilon=np.array([0.1, 1.0, 5.0]))
+        assert np.all(seen <= upper)
+        assert np.all(upper <= seen * (1.0 + 1e-9))
+
+
 def test_noise_agrees_with_the_noise_of_the_literature() -> None:
     from shuffledp.literature.continuous import laplace_pair
 
