@@ -106,6 +106,17 @@ def test_gaussian_noise_of_one_range_hides_among_a_million() -> None:
     assert float(pair.support(np.array([0.00691777]), 1e-5).value[0]) >= 1e-8 * 0.995
 
 
+def test_gaussian_losses_beyond_the_last_cell_are_counted() -> None:
+    """Of one user the truth is Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), mu = 1/sigma."""
+    pair, mu = gaussian_pair(0.2, 1), 5.0
+    for epsilon in (10.0, 15.9, 16.1, 18.0, 25.0):
+        own, other = (
+            0.5 * math.erfc((epsilon / mu + side * mu / 2) / math.sqrt(2.0)) for side in (-1.0, 1.0)
+        )
+        truth = own - math.exp(epsilon) * other
+        assert truth <= float(pair.upper(np.array([epsilon]), 1e-4)[0])
+
+
 @pytest.mark.parametrize("call", [lambda: laplace_pair(0.0, 10), lambda: gaussian_pair(0.01, 10)])
 def test_parameters_out_of_range_are_named(call: Any) -> None:
     with pytest.raises(ValueError, match="must be in"):

@@ -124,14 +124,12 @@ def _pair(cells: Cells, beyond: tuple[float, float] | None, n: int) -> PairProfi
         upper = (own - r * other) / (s - r)
         lower = other - upper
         above += [(s * upper, upper, upper), (r * lower, lower, lower)]
-    tail = [(*beyond, 0.0)] if beyond else []
-    return PairProfile(
-        _mirrored(above + tail, n, MASS_ERROR), _mirrored(below + _hidden(tail), n, -MASS_ERROR)
-    )
-
-
-def _hidden(tail: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
-    return [(own, other, other) for own, other, _ in tail]
+    if beyond:
+        own, other = beyond
+        # Each is seen by itself: as one type (own - alpha other)_+ would be too small beyond the last ratio.
+        above += [(own, 0.0, 0.0), (0.0, other, 0.0)]
+        below.append((own, other, other))
+    return PairProfile(_mirrored(above, n, MASS_ERROR), _mirrored(below, n, -MASS_ERROR))
 
 
 def _mirrored(
