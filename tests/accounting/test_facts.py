@@ -129,6 +129,11 @@ def test_noise_encloses_one_and_two_users_by_quadrature(name: str) -> None:
         assert two - 1e-4 <= bound.upper
 
 
+def test_facts_that_bound_nothing_are_refused_with_the_reason() -> None:
+    with pytest.raises(sdp.NoCertificateError, match="epsilon0 is not bounded"):
+        sdp.Shuffled(Facts(epsilon0=sdp.Bound(0.0, math.inf)), n=9).epsilon(delta=0.1)
+
+
 def test_losses_beyond_the_last_cell_are_counted() -> None:
     """Gaussian noise of a fifth of the interval: the cells end where the loss is 30, the truth does not."""
     erfc, mu = np.vectorize(math.erfc), 5.0

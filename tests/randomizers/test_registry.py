@@ -57,7 +57,7 @@ def test_every_kind_settles(randomizer: Any) -> None:
 
 
 def test_what_is_not_known_is_refused() -> None:
-    with pytest.raises(TypeError, match="randomizer must be one that can be written"):
+    with pytest.raises(TypeError, match="to be written as JSON"):
         describe(FiniteRandomizer([[0.5, 0.5], [0.4, 0.6]]))
     with pytest.raises(ValueError, match="known kind"):
         restore({"kind": "os.system", "k": 2})

@@ -26,6 +26,7 @@ from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
 
 T = TypeVar("T")
@@ -136,6 +137,8 @@ def names_for(facts: Facts) -> list[str]:
 def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
     """The profile of one round of n users under one analysis, or under the best that apply."""
     known = names_for(facts)
+    if not known:
+        raise NoCertificateError("epsilon0 is not bounded, and no law and no matrix is known")
     if analysis == "best":
         chosen = [name for name in known if BY_NAME[name].in_best]
     elif analysis in known:

@@ -106,7 +106,7 @@ def _color() -> bool | None:
 
 
 def _load(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> None:
-    for path in paths:
+    for path in dict.fromkeys(paths):
         name = Path(path).stem
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -27,6 +27,7 @@ from importlib import import_module
 from typing import Any
 
 _SETTLES = 16  # descriptions of descriptions
+_OPTION, _AS_CODE = re.compile(r"--[a-z0-9-]+"), r"`\g<0>`"
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,8 @@ def reference_table() -> str:
     )
     rows = (
         f"| `--{entry.option}{f' {entry.takes.metavar}' if entry.takes else ''}` | `{entry.name}` | "
-        f"{entry.summary} | {'yes' if entry.fields else 'no'} | {_candidate(entry.survey)} |"
+        f"{_OPTION.sub(_AS_CODE, entry.summary)} | {'yes' if entry.fields else 'no'} | "
+        f"{_candidate(entry.survey)} |"
         for entry in _REGISTERED
     )
     return "\n".join([head, *rows])
