@@ -57,6 +57,7 @@ def reproduce(
     from shuffledp import __version__
     from shuffledp.papers import _runner
     from shuffledp.papers._result import Setting
+    from shuffledp.plotting._style import require_matplotlib
 
     if listed:
         width = max(len(item.name) for item in _runner.ITEMS)
@@ -67,6 +68,7 @@ def reproduce(
         items = list(_runner.ITEMS) if everything else _runner.named(names)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    require_matplotlib()  # before minutes of work: every item has a picture
     setting = Setting(quick, data, __version__)
     tell = partial(click.echo, err=True)
     for page in _runner.reproduce(items, setting, output, force=force, tell=tell):
