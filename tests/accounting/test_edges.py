@@ -81,3 +81,33 @@ def test_a_lower_end_above_the_upper_one_is_an_error_and_not_clipped() -> None:
     with pytest.raises(ArithmeticError, match="contradiction"):
         answers._agreed(1.1, 1.0)
     assert answers._agreed(1.0 + 1e-12, 1.0) == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_what_hardly_ever_happens_counts_at_delta_zero(n: int) -> None:
+    """A report of probability 2^-999 or 2^-1000 tells inputs apart by a factor 2, for any n."""
+    rare, local = 2.0**-1000, math.log(2.0)
+    law = sdp.AmplificationLaw((2.0 * rare, 1.0), (rare, 1.0), (rare, 1.0))
+    back = sdp.AmplificationLaw((rare, 1.0), (2.0 * rare, 1.0), (rare, 1.0))
+    for facts in (
+        sdp.Facts.of_matrix([[2.0 * rare, 1.0], [rare, 1.0]]),
+        sdp.Facts(local * (1.0 + 1e-15), total_variation=rare),
+        sdp.Facts(local * (1.0 + 1e-15), above=(law, back)),
+    ):
+        mechanism = sdp.Shuffled(facts, n=n)
+        assert local <= mechanism.upper_epsilon(delta=0.0) <= local * (1.0 + 1e-12)
+        assert 2.0 * local <= (2 * mechanism).upper_epsilon(delta=0.0)
+        assert mechanism.upper_delta(epsilon=0.0) >= rare
+        assert (2 * mechanism).upper_epsilon(delta=1e-9) == 0.0
+
+
+def test_an_epsilon0_next_to_zero_is_an_answer() -> None:
+    for epsilon0 in (5e-324, 1e-300):
+        twice = 2 * sdp.Shuffled(sdp.Facts(epsilon0), n=3)
+        assert 0.0 <= twice.upper_epsilon(delta=1e-9) <= 3.0 * epsilon0
+        assert twice.upper_epsilon(delta=0.0) >= 2.0 * epsilon0
+
+
+def test_no_distance_is_no_loss() -> None:
+    nothing = sdp.Shuffled(sdp.Facts(1.0, total_variation=0.0), n=3)
+    assert nothing.upper_epsilon(delta=0.0) == (2 * nothing).upper_epsilon(delta=0.0) == 0.0

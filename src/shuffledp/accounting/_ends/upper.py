@@ -70,7 +70,7 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
     pure = _pure(rounds)
     if delta >= 1.0 or pure == 0.0:
         return 0.0
-    if delta < SMALLEST_DELTA:
+    if delta < SMALLEST_DELTA or pure < SMALLEST_DELTA:
         return pure
     if is_single(rounds):
         upper = _round_epsilon(rounds[0][0], delta, tolerance)
