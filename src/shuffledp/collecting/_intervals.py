@@ -59,7 +59,7 @@ def count_intervals(
 def checked_confidence(confidence: Any) -> float:
     """A confidence level for which intervals are computed accurately."""
     level = _validate.probability("confidence", confidence)
-    if not 0.01 <= level <= 1.0 - 1e-9:
+    if not 0.01 <= level <= 0.999999999:
         raise ValueError(f"confidence must be in [0.01, 1 - 1e-9], got {confidence!r}")
     return level
 

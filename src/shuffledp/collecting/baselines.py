@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
+from shuffledp._certified.rounding import UNIT, capped
 from shuffledp.collecting._choice import best_local, mean_variance, relative_variance
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import NumberProtocol
 from shuffledp.randomizers.kary import KaryRandomizedResponse
-
-_UNIT = 2.0**-52
 
 
 class Baseline(ABC):
@@ -56,8 +55,9 @@ class LocalBaseline(Baseline):
         return math.sqrt(self.protocol.n * mean_variance(self.protocol.randomizer))
 
     def simulate(self, column: Any, rng: np.random.Generator) -> Any:
-        reports = np.atleast_1d(self.protocol.randomize(column, rng=rng))
-        return self.protocol.estimate(self.protocol.count(reports), len(reports))
+        values = np.atleast_1d(self.protocol.encode(column, rng=rng))
+        reports = self.protocol.randomizer.randomize(values, rng=rng)
+        return self.protocol.estimate(self.protocol.count(reports), len(values))
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class CentralBaseline(Baseline):
         return counts + self.sigma * rng.standard_normal(self.protocol.k)
 
     def _scaled(self, total: float, n: int) -> float:
-        return (
-            total * self.protocol.scale(n) if isinstance(self.protocol, NumberProtocol) else total
-        )
+        if isinstance(self.protocol, NumberProtocol):
+            return total * self.protocol.scale(n)
+        return total
 
 
 def local_baseline(protocol: HistogramProtocol | NumberProtocol) -> Baseline:
@@ -118,7 +118,7 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
     first, second = _phi(near), _phi(far)
     # Relative errors: of phi's argument (amplified by its square) and of erfc itself.
-    slack = 16.0 * _UNIT * (2.0 + far * far)
+    slack = 32.0 * (2.0 + far * far) * UNIT
     return first * (1.0 + slack) - math.exp(epsilon) * second * (1.0 - slack)
 
 
@@ -136,7 +136,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
     >>> round(analytic_gaussian_sigma(epsilon=1.0, delta=1e-6), 3)
     4.225
     """
-    target = min(_validate.positive("epsilon", epsilon), 700.0)
+    target = capped(_validate.positive("epsilon", epsilon))
     level = _validate.probability("delta", delta, positive=True)
     distance = _validate.positive("sensitivity", sensitivity)
     low = high = 1.0
