@@ -28,11 +28,11 @@ demo: .venv/installed ## the main job: a certified epsilon for 30 rounds of a sh
 
 check: lint ## while working: lint, types and the quick tests of every room, in about a minute
 	@echo "== pytest -m quick"
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m quick
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m quick
 
 test: lint ## before a change lands: lint, types and all tests but the slow ones
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n $(JOBS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 lint: .venv/installed-dev ## lint, format check, type check
 	@echo "== ruff check"

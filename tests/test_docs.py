@@ -107,3 +107,14 @@ def test_the_oldest_packages_tested_are_the_oldest_allowed() -> None:
             lowest = re.search(rf"\b{name}>=([\d.]+)", allowed)
             assert lowest, name
             assert version.startswith(lowest[1]), line
+
+
+def test_every_room_of_the_tests_is_touched_by_the_quick_tier() -> None:
+    rooms = {path.parent for path in (ROOT / "tests").glob("*/test_*.py")}
+    rooms -= {ROOT / "tests" / "oracles"}  # they are tested by what they judge
+    marked = {
+        path.parent
+        for path in (ROOT / "tests").glob("*/test_*.py")
+        if "pytest.mark.quick" in path.read_text(encoding="utf-8")
+    }
+    assert rooms <= marked, rooms - marked

@@ -7,6 +7,8 @@ from shuffledp.errors import BudgetExceededError
 from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for
 from shuffledp.randomizers.privunit import PrivUnit
 
+pytestmark = pytest.mark.quick
+
 ONE = Shuffled(LocalRandomizer(1.0), n=300).sampled_from(1000)
 
 

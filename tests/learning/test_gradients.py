@@ -14,6 +14,8 @@ from shuffledp.learning._clients import (
     trainable,
 )
 
+pytestmark = pytest.mark.quick
+
 
 def one_by_one(
     model: nn.Module, loss: Callable[..., Any], inputs: torch.Tensor, targets: torch.Tensor

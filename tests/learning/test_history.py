@@ -4,7 +4,11 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 from shuffledp.learning._history import History
+
+pytestmark = pytest.mark.quick
 
 ROWS = [{"round": 1, "epsilon": 0.25}, {"round": 2, "epsilon": 0.5, "accuracy": 0.75}]
 
