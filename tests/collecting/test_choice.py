@@ -11,11 +11,17 @@ from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.collecting import _choice as choice
-from shuffledp.collecting._choice import best_calibrated, calibrated_response, largest_certified
+from shuffledp.collecting._choice import (
+    best_calibrated,
+    calibrated_response,
+    first_better,
+    largest_certified,
+)
 from shuffledp.collecting._protocol import certified_epsilon, tolerance_for
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
 from shuffledp.errors import NoCertificateError
+from shuffledp.randomizers import hashing
 
 PLANS = [
     {"epsilon": 1.0, "delta": 1e-6, "n": 1, "rounds": 1},
@@ -94,6 +100,18 @@ def test_a_first_answer_that_is_not_certified_is_stepped_back_from() -> None:
     assert largest_certified(1.004, lambda x: x, 1.0) == pytest.approx(1.0, rel=0.01)
     with pytest.raises(ValueError, match="could not be certified"):
         largest_certified(1.0, lambda x: math.inf, 1.0)
+
+
+def test_a_plan_looks_for_few_primes_and_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def counting(number: int, base: int, twos: int, passes: Any = hashing._passes) -> bool:
+        tried.append(number)
+        return bool(passes(number, base, twos))
+
+    monkeypatch.setattr(hashing, "_passes", counting)
+    assert first_better(hashing.OptimisedLocalHashing, 100, 0.01) is not None
+    assert 0 < len(tried) < 500  # modular powers; trial division took fifty thousand steps
 
 
 def test_what_cannot_be_certified_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

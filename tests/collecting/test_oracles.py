@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp import FiniteRandomizer, KaryRandomizedResponse, Ledger, Shuffled, randomize_file
+from shuffledp import (
+    FiniteRandomizer,
+    KaryRandomizedResponse,
+    Ledger,
+    Shuffled,
+    collect,
+    randomize_file,
+)
 from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import whole_histogram
@@ -105,6 +112,13 @@ def test_pieces_add_up_and_the_statement_rests_on_the_facts(randomizer: Any) -> 
     assert np.array_equal(whole.counts, pieces.counts)
     assert whole.privacy.epsilon0 == randomizer.facts().epsilon0.upper
     assert whole.privacy.epsilon == Shuffled(randomizer, n=500).upper_epsilon(delta=1e-5)
+
+
+@pytest.mark.parametrize("randomizer", GIVEN, ids=repr)
+def test_an_engine_collects_with_it(randomizer: Any) -> None:
+    result = collect(survey(randomizer), HELD)
+    assert result.n == 500
+    assert np.all(np.abs(result.counts - TRUTH) < 7 * result.standard_errors)
 
 
 def test_a_tally_of_reports_that_count_once_must_sum_to_their_number() -> None:
