@@ -187,8 +187,13 @@ def test_the_supremum_over_gamma_covers_every_single_gamma() -> None:
         n = int(10 ** rng.uniform(0, 7))
         epsilon = rng.uniform(0.001, 1.0) * blanket.epsilon0
         gamma = np.exp(-blanket.epsilon0 * np.linspace(0.0, 1.0, 300)[1:])
-        for name, bound in (("hoeffding", hoeffding_delta), ("bennett", bennett_delta)):
-            single = concentration._cells(blanket, n, epsilon, name, gamma, gamma, 1.0 - gamma)
+        for inequality, bound in (
+            (concentration._hoeffding, hoeffding_delta),
+            (concentration._bennett, bennett_delta),
+        ):
+            single = concentration._cells(
+                blanket, n, epsilon, inequality, gamma, gamma, 1.0 - gamma
+            )
             assert bound(blanket, n, epsilon) >= min(1.0, float(single.max())) * (1 - 1e-12)
 
 

@@ -38,11 +38,12 @@ except ImportError as error:
         "dp-accounting is needed for this: pip install 'shuffledp[interop]'"
     ) from error
 
-_POINTS = 160
-_RESOLUTION, _STRIDE = 5e-4, 4
-_FLOOR = 1e-20
-"""Losses whose delta is below this become infinite: far below what that library resolves."""
-_MOST_LOSSES = 1 << 24
+_POINTS = 160  # speed and tightness: of the curve
+_RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of a discretised composition; points it skips
+_FLOOR = (
+    1e-20  # tightness: losses of a smaller delta become infinite; that library resolves about 1e-12
+)
+_MOST_LOSSES = 1 << 24  # speed: lattice points
 
 
 def to_dp_accounting(mechanism: Mechanism, *, discretization: float = 1e-4) -> Any:

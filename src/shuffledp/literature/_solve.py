@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-_SMALLEST = 1e-12
-_SCAN = 200
+_SMALLEST = 1e-12  # speed: of the ceiling; nothing smaller is looked for
+_SCANNED_FROM, _SCANNED = 1e-6, 200  # speed: of the ceiling; points of the grid
 
 
 def smallest_below(
@@ -39,5 +39,5 @@ def smallest_below(
 def _first_seen(bound: Callable[[float], float], level: float, ceiling: float) -> float:
     if bound(ceiling) <= level:
         return ceiling
-    scan = np.geomspace(1e-6 * ceiling, ceiling, _SCAN)
+    scan = np.geomspace(_SCANNED_FROM * ceiling, ceiling, _SCANNED)
     return next((float(e) for e in scan if bound(float(e)) <= level), math.inf)

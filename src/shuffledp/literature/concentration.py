@@ -34,6 +34,7 @@ gamma^2)/3. Where gamma is not known the largest bound over gamma in [1/E, 1] is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +52,10 @@ _POWER = 900  # soundness: units; the logarithm of a sum of two positive terms, 
 _SMALLEST = 1e-100  # soundness: doubles hold no smaller epsilon times e^-epsilon0
 _CELLS, _SPLIT, _MOST_CELLS, _STEPS = 64, 4, 20_000, 40  # speed: of the blanket's mass gamma
 _LOOSE = 1e-4  # speed: what the largest bound over gamma may be off by, from above
+
+
+_Inequality = Callable[[float, float, Floats, Floats], tuple[Floats, Floats]]
+"""(epsilon0, epsilon, gamma or more, c) -> (log K, s) of E[(L_1 + ... + L_m)_+] <= a E K e^{-m s}, m >= 1."""
 
 
 class Blanket(Protocol):
@@ -147,26 +152,18 @@ class LaplaceBlanket:
         return np.asarray(math.exp(-2.0 * self.epsilon0) * (gap + rest) / 3.0)
 
 
-@dataclass(frozen=True)
-class _Exponential:
-    """E[(L_1 + ... + L_m)_+] <= a E e^{log_front} e^{-m rate} for every m >= 1."""
-
-    log_front: Floats
-    rate: Floats
-
-
 def _mean(epsilon0: float, epsilon: float) -> float:
     """A = -E[L], scaled."""
     return -math.expm1(-epsilon) * math.exp(-epsilon0)
 
 
-def _hoeffding(epsilon0: float, epsilon: float, high: Floats, c: Floats) -> _Exponential:
+def _hoeffding(epsilon0: float, epsilon: float, high: Floats, c: Floats) -> tuple[Floats, Floats]:
     A = _mean(epsilon0, epsilon)
     b = high * (-math.expm1(-epsilon0) * (1.0 + math.exp(-epsilon)))
-    return _Exponential(2.0 * np.log(b) - math.log(4.0 * A), 2.0 * (A / b) ** 2)
+    return 2.0 * np.log(b) - math.log(4.0 * A), 2.0 * (A / b) ** 2
 
 
-def _bennett(epsilon0: float, epsilon: float, high: Floats, c: Floats) -> _Exponential:
+def _bennett(epsilon0: float, epsilon: float, high: Floats, c: Floats) -> tuple[Floats, Floats]:
     A = _mean(epsilon0, epsilon)
     # E - a without cancellation; a larger t is allowed, and keeps u away from underflow.
     t = high * (math.exp(-epsilon) * -math.expm1(epsilon - epsilon0))
@@ -175,38 +172,35 @@ def _bennett(epsilon0: float, epsilon: float, high: Floats, c: Floats) -> _Expon
     # (1 + u) log(1 + u) - u, so that neither small nor large u cancels more than a digit.
     v = np.minimum(u, 1.0)
     phi = np.where(u < 1.0, (1.0 + v) * log1p_minus(v) + v * v, (1.0 + u) * np.log1p(u) - u)
-    return _Exponential(np.log(t) - np.log(np.log1p(u)), (c / t) * (phi / t))
-
-
-_INEQUALITIES = {"hoeffding": _hoeffding, "bennett": _bennett}
+    return np.log(t) - np.log(np.log1p(u)), (c / t) * (phi / t)
 
 
 def hoeffding_delta(blanket: Blanket, n: int, epsilon: float) -> float:
     """delta at epsilon > 0 by Hoeffding's inequality (Lemma 5.5), at most 1."""
-    return _checked(blanket, n, epsilon, "hoeffding")
+    return _checked(blanket, n, epsilon, _hoeffding)
 
 
 def bennett_delta(blanket: Blanket, n: int, epsilon: float) -> float:
     """delta at epsilon > 0 by Bennett's inequality (Lemma 5.6, corrected), at most 1."""
-    return _checked(blanket, n, epsilon, "bennett")
+    return _checked(blanket, n, epsilon, _bennett)
 
 
 def hoeffding_epsilon(blanket: Blanket, n: int, delta: float) -> float:
     """epsilon at delta by Hoeffding's inequality; at most epsilon0."""
-    return _solved(blanket, n, delta, "hoeffding")
+    return _solved(blanket, n, delta, _hoeffding)
 
 
 def bennett_epsilon(blanket: Blanket, n: int, delta: float) -> float:
     """epsilon at delta by Bennett's inequality; at most epsilon0."""
-    return _solved(blanket, n, delta, "bennett")
+    return _solved(blanket, n, delta, _bennett)
 
 
-def _checked(blanket: Blanket, n: int, epsilon: float, inequality: str) -> float:
+def _checked(blanket: Blanket, n: int, epsilon: float, inequality: _Inequality) -> float:
     users = _validate.count("n", n)
     return _delta(blanket, users, _validate.positive("epsilon", epsilon), inequality)
 
 
-def _solved(blanket: Blanket, n: int, delta: float, inequality: str) -> float:
+def _solved(blanket: Blanket, n: int, delta: float, inequality: _Inequality) -> float:
     users = _validate.count("n", n)
     level = _validate.probability("delta", delta, positive=True)
     if blanket.epsilon0 == 0.0:
@@ -214,7 +208,7 @@ def _solved(blanket: Blanket, n: int, delta: float, inequality: str) -> float:
     return smallest_below(lambda e: _delta(blanket, users, e, inequality), level, blanket.epsilon0)
 
 
-def _delta(blanket: Blanket, n: int, epsilon: float, inequality: str) -> float:
+def _delta(blanket: Blanket, n: int, epsilon: float, inequality: _Inequality) -> float:
     if epsilon >= blanket.epsilon0:
         return 0.0  # L <= gamma (E - a) <= 0
     if epsilon < _SMALLEST:
@@ -230,7 +224,7 @@ def _cells(
     blanket: Blanket,
     n: int,
     epsilon: float,
-    inequality: str,
+    inequality: _Inequality,
     low: Floats,
     high: Floats,
     rest: Floats,
@@ -241,19 +235,19 @@ def _cells(
     it decreases with gamma, so it is taken at the low end."""
     with np.errstate(under="ignore", divide="ignore"):
         c = up(blanket.second_moment(epsilon, low, high), _LOGARITHMS, tiny=0.0)
-        found = _INEQUALITIES[inequality](blanket.epsilon0, epsilon, high, c)
-        rate = down(found.rate, _RATE)
+        log_front, rate = inequality(blanket.epsilon0, epsilon, high, c)
+        rate = down(rate, _RATE)
         hidden = low * np.exp(-rate)
         inside = rest + hidden
         log_inside = np.where(inside > 0.5, np.log1p(low * np.expm1(-rate)), np.log(inside))
         # (inside^n - rest^n) as inside^n (1 - (rest/inside)^n): positive factors.
         some = -np.expm1(-n * np.log1p(hidden / positive(rest)))
         log_total = -down(-n * log_inside, _POWER) + np.log(some) - np.log(low * n)
-        log_delta = log_total + found.log_front + (epsilon + blanket.epsilon0)
+        log_delta = log_total + log_front + (epsilon + blanket.epsilon0)
         return up(np.asarray(np.exp(np.minimum(log_delta, 1.0))), _LOGARITHMS)
 
 
-def _largest(blanket: Blanket, n: int, epsilon: float, inequality: str) -> float:
+def _largest(blanket: Blanket, n: int, epsilon: float, inequality: _Inequality) -> float:
     """Upper bound of the largest bound over all gamma, by splitting the interval where needed."""
     edges = np.geomspace(*blanket.gammas, _CELLS + 1)
     low, high = edges[:-1], edges[1:]
