@@ -81,8 +81,9 @@ def imports(path: Path, *, lazy: bool) -> set[str]:
 
 ROOMS = (
     ("errors", "_lazy", "_json", "_files", "_progress", "_digits", "_validate", "bound", "_extras"),
-    ("_certified", "facts"),
-    ("_randomness", "noise"),
+    ("_certified",),
+    ("facts", "_randomness"),
+    ("noise",),
     ("accounting", "randomizers", "shuffling"),
     ("interop", "literature", "collecting", "learning"),
     ("plotting",),

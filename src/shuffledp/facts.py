@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp._certified.rounding import CALL, capped, up
 from shuffledp.bound import Bound
 
 _SLACK = 1e-6
@@ -143,8 +144,8 @@ class Matrix:
             return math.inf
         used = top > 0.0
         excess = float(((top - bottom)[used] / bottom[used]).max())
-        # A few units up: the (normalised) matrix is taken as exact, the logarithm is not.
-        return math.log1p(excess) * (1.0 + 2.0**-50)
+        # The (normalised) matrix is taken as exact: a difference, a quotient and a logarithm are not.
+        return up(math.log1p(excess), operations=CALL + 2, tiny=0.0)
 
     def __repr__(self) -> str:
         return f"Matrix({' x '.join(map(str, self.rows.shape))})"
@@ -305,7 +306,7 @@ class Facts:
         if self.total_variation is None:
             return
         known = _validate.probability("total_variation", self.total_variation)
-        decay = math.exp(-min(self.epsilon0.upper, 700.0))
+        decay = math.exp(-capped(float(self.epsilon0.upper)))
         most = (1.0 - decay + 2.0 * self.delta0 * decay) / (1.0 + decay)
         if known > most * (1.0 + _SLACK):
             raise ValueError(

@@ -42,6 +42,7 @@ _GRID = (
 _NARROWEST = 2.0**-14  # of a cell: its mass is then known to many digits
 _FARTHEST = 2.0**11  # in widths of the interval
 _LARGEST_RATIO = 30.0  # log rho of the last cell, where epsilon0 is infinite; tightness
+_NEARLY = 0.999999  # of epsilon0, at the end of the last cell; tightness
 _RAREST = 1e-20  # what lies beyond the last cell, if that comes first; tightness
 _HALVINGS = 60
 _PLAUSIBLE = 1e-6  # relative: what checks of the given functions let pass
@@ -174,7 +175,7 @@ class _Noise:
 
     def _farthest(self) -> float:
         """The end of the last cell: far enough that the rest is rare, or rho is as large as it gets."""
-        limit = min(_LARGEST_RATIO, self.epsilon0 * (1.0 - 1e-9))
+        limit = min(_LARGEST_RATIO, _NEARLY * self.epsilon0)
 
         def enough(w: float) -> bool:
             at = np.array([w])

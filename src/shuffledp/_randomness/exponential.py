@@ -11,6 +11,7 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from shuffledp._certified.rounding import CALL, up
 from shuffledp._randomness.uniform import WORD
 
 _CONTEXT = Context(prec=60)
@@ -30,8 +31,8 @@ def exponential(exponent: float | Fraction) -> tuple[Fraction, Fraction]:
 
 
 def log_rounded_up(ratio: Fraction) -> float:
-    """At least ln(ratio), by less than two parts in 10^15, for a ratio >= 1."""
-    return math.log1p(float(ratio - 1)) * (1.0 + 2.0**-50)
+    """At least ln(ratio), by less than three parts in 10^15, for a ratio >= 1."""
+    return up(math.log1p(float(ratio - 1)), operations=CALL + 2, tiny=0.0)
 
 
 def weight_of_odds(odds: Fraction) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shuffledp._certified.rounding import positive
 from shuffledp.accounting._curves.inexact import InexactProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
@@ -63,9 +64,7 @@ def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
     found: list[tuple[float, int, int, int]] = []
     for z in range(rows.shape[0]):
         seen = rows[z] > 0.0
-        scaled = np.where(
-            seen, rows / np.where(seen, np.sqrt(np.maximum(rows[z], 1e-300)), 1.0), 0.0
-        )
+        scaled = np.where(seen, rows / np.where(seen, np.sqrt(positive(rows[z])), 1.0), 0.0)
         hidden = np.where(seen, 0.0, rows)
         square = (scaled**2).sum(axis=1)
         chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T
@@ -78,7 +77,7 @@ def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
     different: dict[bytes, Witness] = {}
     for _, i, j, k in found:
         mass = rows[k].round(9)
-        shape = np.arcsinh((rows[i] - rows[j]) / np.maximum(rows[k], 1e-300)).round(6)
+        shape = np.arcsinh((rows[i] - rows[j]) / positive(rows[k])).round(6)
         sides = (np.stack([part + 0.0, mass]) for part in (shape, -shape))
         key = min(side[:, np.lexsort(side)].tobytes() for side in sides)
         different.setdefault(key, finite_pair(rows[i], rows[j], rows[k], n))

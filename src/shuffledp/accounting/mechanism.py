@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import CALL, down, up
+from shuffledp._certified.rounding import CALL, capped, down, up
 from shuffledp.accounting._analyses import NAMES, names_for, profile_of
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
@@ -117,8 +117,8 @@ class Mechanism(ABC):
         left = flat < 1.0
         low = np.where(left, np.maximum((1.0 - flat) + flat * at.lower, 0.0), at.lower)
         high = np.where(left, np.minimum((1.0 - flat) + flat * at.upper, 1.0), at.upper)
-        outward = 4.0 * np.finfo(float).eps * left
-        low, high = low * (1.0 - outward), np.minimum(high * (1.0 + outward), 1.0)
+        low = np.where(left, down(low, operations=4), low)
+        high = np.where(left, np.minimum(up(high, operations=4), 1.0), high)
         low[flat == 0.0] = high[flat == 0.0] = 1.0
         return Bound.of(low, high, alpha)
 
@@ -227,7 +227,7 @@ class Shuffled(OneRound):
     def analysis_at(self, epsilon: float) -> str:
         """The name of the analysis that gives the smallest delta at epsilon."""
         at = float(_validate.non_negative("epsilon", epsilon).reshape(()))
-        inner = math.log1p(math.expm1(min(at, 700.0)) / self.fraction)
+        inner = math.log1p(math.expm1(capped(at)) / self.fraction)
         return self._base.winner(inner, DEFAULT_TOLERANCE)
 
     @cached_property

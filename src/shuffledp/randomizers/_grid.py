@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, up
 from shuffledp._randomness.exponential import log_rounded_up
 from shuffledp._randomness.tables import WeightTable
 from shuffledp._randomness.uniform import WORD
@@ -104,7 +104,7 @@ class GridRandomizer(ABC):
         """Total variation distance between the reports of the two ends, rounded up."""
         first, last = self.weights[0], self.weights[-1]
         apart = sum(int(u) - int(v) for u, v in zip(first, last, strict=True) if u > v)
-        return min(1.0, apart / WORD * (1.0 + 2.0**-50))
+        return min(1.0, up(apart / WORD, operations=2, tiny=0.0))
 
     @property
     def falls_off(self) -> bool:

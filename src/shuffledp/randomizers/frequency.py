@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, up
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers._categories import CategoricalRandomizer, Counts, Integers, chunks
 
@@ -87,7 +87,7 @@ class FrequencyRandomizer(CategoricalRandomizer):
     def total_variation(self) -> float:
         """Total variation distance between the reports of two inputs, rounded up."""
         apart = math.fsum(max(gap, 0.0) for gap in self.law().gap)
-        return min(1.0, apart * (1.0 + 2.0**-50))
+        return min(1.0, up(apart, operations=2, tiny=0.0))
 
     def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         """(ratio, base masses): how reports look to somebody who watches three categories.

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shuffledp import _validate
+from shuffledp._certified.rounding import CALL, up
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD, words_below
 from shuffledp._randomness.words import Words
@@ -66,7 +67,8 @@ class KaryRandomizedResponse(FrequencyRandomizer):
         if gamma is not None:
             blanket = _validate.probability("gamma", gamma, positive=True)
             # Rounded up: a larger epsilon0 is a weaker guarantee.
-            local = math.log1p(whole * (1.0 - blanket) / blanket) * (1.0 + 2.0**-50)
+            local = math.log1p(whole * (1.0 - blanket) / blanket)
+            local = up(local, operations=CALL + 4, tiny=0.0)
             if local > _validate.MAX_EPSILON0:
                 raise ValueError(
                     f"gamma must be at least k e^-{_validate.MAX_EPSILON0:g} for a certificate, "

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from shuffledp import _validate
+from shuffledp._certified.rounding import CALL, up
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts, response_crowds
 
@@ -31,7 +32,7 @@ class LocalRandomizer:
         if self.total_variation is not None:
             known = _validate.probability("total_variation", self.total_variation)
             most = math.tanh(0.5 * self.epsilon0)
-            if known > most * (1.0 + 1e-12):
+            if known - most > 1e-12 * most:
                 raise ValueError(
                     f"total_variation must be in [0, tanh(epsilon0/2)] = [0, {most!r}], "
                     f"got {self.total_variation!r}"
@@ -56,7 +57,7 @@ class LocalRandomizer:
         if known == 0.0 or self.epsilon0 == 0.0:
             return ()
         # (E - 1)/(E + k - 1) <= total variation.
-        k = math.expm1(self.epsilon0) * (1.0 / known - 1.0) * (1.0 + 1e-12) + 1e-9
+        k = up(math.expm1(self.epsilon0) * ((1.0 - known) / known), operations=CALL + 3)
         if k > _MOST_SYMBOLS:
             return ()
         return response_crowds(max(3, math.ceil(k)), self.epsilon0)[:1]

@@ -42,8 +42,8 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.caps import SphericalCap, best_cap, cap_of
-from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.exponential import weight_of_odds
+from shuffledp._certified.rounding import CALL, Floats, down
+from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens, rounded_up
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw
@@ -61,7 +61,7 @@ MOST_MARGIN = 1e-3
 LEAST_CAP = 1e-12
 MOST_DRAWS = 2000.0
 
-_TINY = 1e-290
+_SMALLEST_SHARE = 1e-200  # of the radius: what is shorter has no direction
 
 _SAMPLERS = ("rejection", "direct")
 
@@ -86,7 +86,7 @@ class PrivUnit(VectorRandomizer):
         _validate.one_of("sampler", self.sampler, _SAMPLERS)
         if self.cap_probability is not None:
             q = _validate.probability("cap_probability", self.cap_probability)
-            if not LEAST_CAP <= q <= 1.0 - LEAST_CAP:
+            if not min(q, 1.0 - q) >= LEAST_CAP:
                 raise ValueError(
                     f"cap_probability must be in [{LEAST_CAP:g}, 1 - {LEAST_CAP:g}], got {q!r}"
                 )
@@ -113,12 +113,13 @@ class PrivUnit(VectorRandomizer):
     @cached_property
     def weight(self) -> int:
         """The report is of the cap with probability weight / 2^64."""
-        return weight_of_odds(Fraction(math.exp(self.epsilon0) * self._least_odds * (1.0 - 1e-14)))
+        odds = math.exp(self.epsilon0) * self._least_odds
+        return weight_of_odds(Fraction(down(odds, operations=CALL + 8, tiny=0.0)))
 
     @property
     def realised_epsilon0(self) -> float:
         realised = Fraction(self.weight, WORD - self.weight) / Fraction(self._least_odds)
-        return min(self.epsilon0, math.log1p(float(realised - 1)) * (1.0 + 2.0**-50))
+        return min(self.epsilon0, log_rounded_up(realised))
 
     @property
     def _least_odds(self) -> float:
@@ -221,7 +222,7 @@ class PrivUnit(VectorRandomizer):
 
     def _points(self, rows: Floats, share: Floats, words: Words) -> Floats:
         """Unit vectors whose mean is the row; zero goes to plus or minus the first axis."""
-        zero = share < _TINY
+        zero = share < _SMALLEST_SHARE
         rows[zero] = 0.0
         rows[zero, 0] = 1.0
         sign = np.where(rounded_up(share, words), 1.0, -1.0)

@@ -52,12 +52,6 @@ class Parameter:
 
 CATEGORIES = Parameter("k", int, "K", least=2, most=2**40)
 DIMENSION = Parameter("dimension", int, "D", least=1, most=2**40)
-LEVELS = Parameter(
-    "levels",
-    int,
-    help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).",
-    least=1,
-)
 
 
 @dataclass(frozen=True)
@@ -109,85 +103,83 @@ class Registration:
 _MOST_SET = 4096  # categories of a report that is a set, one bit each
 _MOST = 2**40
 
+
+def _oracle(
+    option: str, kind: str, summary: str, survey: int, *details: Parameter, **settings: Any
+) -> Registration:
+    """A randomizer of K categories, made again by ``k``, ``epsilon0`` and its details."""
+    fields = ("k", "epsilon0", *(one.name for one in details))
+    return Registration(
+        option, kind, summary, CATEGORIES, details=details, fields=fields, survey=survey, **settings
+    )
+
+
+_SIZE = Parameter(
+    "size", int, help="Values in a reported subset, with --subset.  [default: the best]", least=1
+)
+_SYMBOLS = Parameter(
+    "symbols",
+    int,
+    help="Prime number of hash values, with --hashing.  [default: the best]",
+    least=1,
+)
+_LEVELS = Parameter(
+    "levels",
+    int,
+    help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).",
+    least=1,
+)
+_APART = Parameter(
+    "total_variation",
+    float,
+    help="Largest total variation distance between the reports of two inputs, with --local.",
+    most=1,
+)
+_EITHER = ("epsilon0", "gamma")
+_INTERVAL = ("low", "high", "levels")
+
 _REGISTERED = [
-    Registration(
+    _oracle(
         "krr",
         "kary.KaryRandomizedResponse",
         "Randomized response over K values.",
-        CATEGORIES,
-        local=("epsilon0", "gamma"),
-        fields=("k", "epsilon0"),
-        survey=_MOST,
+        _MOST,
+        local=_EITHER,
     ),
     Registration(
         "binary",
         "kary.BinaryRandomizedResponse",
         "Randomized response of one bit, analysed exactly.",
-        local=("epsilon0", "gamma"),
+        local=_EITHER,
         fields=("epsilon0",),
     ),
-    Registration(
-        "subset",
-        "subset.SubsetSelection",
-        "A random subset of K values.",
-        CATEGORIES,
-        details=(
-            Parameter(
-                "size",
-                int,
-                help="Values in a reported subset, with --subset.  [default: the best]",
-                least=1,
-            ),
-        ),
-        fields=("k", "epsilon0", "size"),
-        survey=_MOST_SET,
-    ),
-    Registration(
+    _oracle("subset", "subset.SubsetSelection", "A random subset of K values.", _MOST_SET, _SIZE),
+    _oracle(
         "unary",
         "unary.SymmetricUnaryEncoding",
         "One noisy bit per value (basic RAPPOR).",
-        CATEGORIES,
-        fields=("k", "epsilon0"),
-        survey=_MOST_SET,
+        _MOST_SET,
     ),
-    Registration(
+    _oracle(
         "oue",
         "unary.OptimisedUnaryEncoding",
         "One noisy bit per value, optimised (OUE).",
-        CATEGORIES,
-        fields=("k", "epsilon0"),
-        survey=_MOST_SET,
+        _MOST_SET,
     ),
-    Registration(
-        "hadamard",
-        "hadamard.HadamardResponse",
-        "Hadamard response over K values.",
-        CATEGORIES,
-        fields=("k", "epsilon0"),
-        survey=_MOST,
-    ),
-    Registration(
+    _oracle("hadamard", "hadamard.HadamardResponse", "Hadamard response over K values.", _MOST),
+    _oracle(
         "hashing",
         "hashing.OptimisedLocalHashing",
         "Optimised local hashing of K values.",
-        CATEGORIES,
-        details=(
-            Parameter(
-                "symbols",
-                int,
-                help="Prime number of hash values, with --hashing.  [default: the best]",
-                least=1,
-            ),
-        ),
-        fields=("k", "epsilon0", "symbols"),
-        survey=_MOST,
+        _MOST,
+        _SYMBOLS,
     ),
     Registration(
         "laplace",
         "laplace.DiscreteLaplace",
         "Laplace noise on a bounded interval, on a grid.",
-        details=(LEVELS,),
-        fields=("epsilon0", "low", "high", "levels"),
+        details=(_LEVELS,),
+        fields=("epsilon0", *_INTERVAL),
     ),
     Registration(
         "gaussian",
@@ -195,26 +187,17 @@ _REGISTERED = [
         "Gaussian noise on a bounded interval, on a grid; SIGMA in lengths of the interval.",
         Parameter("sigma", float, "SIGMA"),
         local=(),
-        details=(LEVELS,),
-        fields=("sigma", "low", "high", "levels"),
+        details=(_LEVELS,),
+        fields=("sigma", *_INTERVAL),
     ),
     Registration(
-        "privunit",
-        "privunit.PrivUnit",
-        "PrivUnit on the l2 ball of dimension D.",
-        DIMENSION,
+        "privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", DIMENSION
     ),
     Registration(
-        "linf",
-        "signs.LInfinityRandomizer",
-        "One sign of one coordinate out of D.",
-        DIMENSION,
+        "linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D.", DIMENSION
     ),
     Registration(
-        "l1",
-        "signs.L1Randomizer",
-        "One sign of one Hadamard row, dimension D.",
-        DIMENSION,
+        "l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D.", DIMENSION
     ),
     Registration(
         "matrix",
@@ -227,14 +210,7 @@ _REGISTERED = [
         "local",
         "local.LocalRandomizer",
         "Any randomizer, known by --epsilon0 and perhaps --total-variation.",
-        details=(
-            Parameter(
-                "total_variation",
-                float,
-                help="Largest total variation distance between the reports of two inputs, with --local.",
-                most=1,
-            ),
-        ),
+        details=(_APART,),
     ),
 ]
 

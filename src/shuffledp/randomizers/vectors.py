@@ -121,7 +121,7 @@ class VectorRandomizer(ABC):
 
         The default, zero, is the worst case; n reports average to the mean of these over n."""
         length = float(_validate.non_negative("norm", norm).reshape(()))
-        if length > self.longest * (1.0 + ROUNDING):
+        if length - self.longest > ROUNDING * self.longest:
             raise ValueError(f"norm must be in [0, {self.longest!r}], got {norm!r}")
         return self.second_moment - length**2
 
@@ -211,7 +211,7 @@ class VectorRandomizer(ABC):
         norms = np.empty(rows.shape[0])
         for part in self._parts(rows.shape[0]):
             norms[part] = self._finite_norms(rows[part].astype(np.float64), part.start)
-        above = np.flatnonzero(norms > self.radius * (1.0 + ROUNDING))
+        above = np.flatnonzero(norms - self.radius > ROUNDING * self.radius)
         if above.size:
             raise ValueError(
                 f"vectors must have {self.norm} norm in [0, {self.radius!r}], row {above[0]} has "
