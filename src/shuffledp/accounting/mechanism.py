@@ -265,6 +265,8 @@ def _facts_of(randomizer: Any) -> Facts:
     """The facts themselves, or what a randomizer states."""
     if isinstance(randomizer, Facts):
         return randomizer
+    if isinstance(randomizer, type):
+        raise TypeError(f"randomizer must be an object, got the class {randomizer.__name__}")
     try:
         facts = randomizer.facts()
     except AttributeError as error:

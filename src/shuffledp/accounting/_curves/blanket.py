@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from shuffledp._certified.rounding import CALL, up
 from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
@@ -39,7 +40,8 @@ def tv_universal(epsilon0: float, total_variation: float, n: int) -> Amplificati
     if epsilon0 == 0.0:
         return AmplificationProfile(n, own=(1.0,), other=(1.0,), gap=(0.0,), clone=(1.0,))
     # total_variation = (E - 1) p, rounded up: the pair is monotone in p.
-    gap = min(total_variation * (1.0 + 4e-16), math.tanh(0.5 * epsilon0))
+    most = up(math.tanh(0.5 * epsilon0), operations=CALL, tiny=0.0)
+    gap = min(up(total_variation, operations=1, tiny=0.0), most)
     ep = gap / -math.expm1(-epsilon0)
     p = ep * math.exp(-epsilon0)
     rest = max(0.0, 1.0 - p - ep)

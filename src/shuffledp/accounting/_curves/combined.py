@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,5 +122,12 @@ class BestProfile(PrivacyProfile):
         """The name of the analysis with the smallest upper bound at epsilon."""
         at = np.array([epsilon])
         rivals = self.profiles[: self.rivals]
-        values = [float(profile.upper(at, resolution)[0]) for profile in rivals]
+        values = [self._value(profile, at, resolution) for profile in rivals]
         return self.names[int(np.argmin(values))]
+
+    @staticmethod
+    def _value(profile: PrivacyProfile, at: Floats, resolution: float) -> float:
+        try:
+            return float(profile.upper(at, resolution)[0])
+        except NoCertificateError:
+            return math.inf

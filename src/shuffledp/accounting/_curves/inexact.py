@@ -70,8 +70,9 @@ class InexactProfile(PrivacyProfile):
         return InexactProfile(self.base.subsampled(fraction), self.error)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        inner = np.maximum(epsilon - 2.0 * self._shift, 0.0)
-        return up(self.base.upper(inner, resolution) * math.exp(self._shift), operations=CALL + 1)
+        inner = down(np.maximum(epsilon - 2.0 * self._shift, 0.0), operations=1)
+        grown = math.exp(capped(self._shift))
+        return up(self.base.upper(inner, resolution) * grown, operations=CALL + 1)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         # The sum is rounded: a unit more of it is on the safe side.
