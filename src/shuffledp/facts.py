@@ -169,6 +169,7 @@ class Response:
     truth: float
 
     def __post_init__(self) -> None:
+        _validate.count("k", self.k, least=2)
         if not (self.gamma > 0.0 <= self.truth and abs(self.gamma + self.truth - 1.0) <= _SLACK):
             raise ValueError(f"gamma and truth must be probabilities that sum to 1, got {self!r}")
 
@@ -237,8 +238,7 @@ class Facts:
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon0, Bound):
             object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
-        if not self.epsilon0.lower >= 0.0:
-            raise ValueError(f"epsilon0 must be in [0, inf], got {self.epsilon0!r}")
+        self._check_kinds()
         object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))
         for name, value in (("above", self.above), ("concrete", self.concrete)):
             object.__setattr__(self, name, tuple(value))
@@ -302,6 +302,18 @@ class Facts:
         stated = [f"{name}={value}" for name, value in known.items() if value is not None]
         return f"Facts({', '.join([f'epsilon0={self.epsilon0!r}', *stated])})"
 
+    def _check_kinds(self) -> None:
+        for end in (self.epsilon0.lower, self.epsilon0.upper):
+            if end != math.inf:
+                _validate.epsilon0(end)
+        for name, laws in (("above", self.above), ("concrete", self.concrete)):
+            listed = isinstance(laws, (tuple, list))
+            if not listed or not all(isinstance(law, AmplificationLaw) for law in laws):
+                raise TypeError(f"{name} must be a tuple of AmplificationLaw, got {laws!r}")
+        for kind, value in ((Matrix, self.matrix), (Response, self.response)):
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(f"{kind.__name__.lower()} must be a {kind.__name__}, got {value!r}")
+
     def _check_total_variation(self) -> None:
         if self.total_variation is None:
             return
@@ -312,12 +324,17 @@ class Facts:
             raise ValueError(
                 f"total_variation must be in [0, {most!r}] for this epsilon0, got {known!r}"
             )
-        for law in self.concrete:
-            apart = math.fsum(max(gap, 0.0) for gap in law.gap)
-            if apart > known * (1.0 + _SLACK) + _SLACK * law.error:
-                raise ValueError(
-                    f"total_variation must be at least that of the concrete laws, {apart!r}, got {known!r}"
-                )
+        seen = [math.fsum(max(gap, 0.0) for gap in law.gap) for law in self.concrete]
+        if self.response is not None:
+            seen.append(self.response.truth)
+        if self.matrix is not None:
+            first, last = self.matrix.rows[0], self.matrix.rows[-1]
+            seen.append(float(np.maximum(first - last, 0.0).sum()))
+        apart = max(seen, default=0.0)
+        if apart > known * (1.0 + _SLACK) + _SLACK * known:
+            raise ValueError(
+                f"total_variation must be at least that of the concrete laws, {apart!r}, got {known!r}"
+            )
 
     def _check_laws(self) -> None:
         for law in self.above:
@@ -333,6 +350,9 @@ class Facts:
                     "clone must sum to 1 in a law of `concrete` (it is the whole law of a report), got "
                     f"{math.fsum(law.clone)!r}"
                 )
+        for law in self.concrete if self.delta0 > 0.0 else ():
+            self._check_leak(law.own, law.other)
+            self._check_leak(law.other, law.own)
         for law in (*self.above, *self.concrete):
             if self.delta0 == 0.0 and law.loss > self.epsilon0.upper * (1.0 + _SLACK) + _SLACK:
                 raise ValueError(
@@ -340,10 +360,22 @@ class Facts:
                     f"{self.epsilon0.upper!r}"
                 )
 
+    def _check_leak(self, own: Any, other: Any) -> None:
+        """Two real inputs: what one sends beyond e^epsilon0 times the other is at most delta0."""
+        growth = math.exp(capped(float(self.epsilon0.upper)))
+        leak = float(np.maximum(np.asarray(own) - growth * np.asarray(other), 0.0).sum())
+        if leak > self.delta0 * (1.0 + _SLACK) + _SLACK * _SLACK:
+            raise ValueError(
+                f"delta0 must be at least what two inputs leak at this epsilon0, {leak!r}, got "
+                f"{self.delta0!r}"
+            )
+
     def _check_matrix(self) -> None:
         if self.matrix is None:
             return
         tight = self.matrix.epsilon0
+        for x, y in ((0, -1), (-1, 0)) if self.delta0 > 0.0 else ():
+            self._check_leak(self.matrix.rows[x], self.matrix.rows[y])
         if self.delta0 == 0.0 and not tight <= self.epsilon0.upper * (1.0 + _SLACK) + _SLACK:
             raise ValueError(
                 f"epsilon0 must be at least that of the matrix, {tight!r}, got {self.epsilon0.upper!r}"

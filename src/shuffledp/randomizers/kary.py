@@ -5,8 +5,8 @@ a + (k - 1) b = 2^64 and b = ceil(2^64 / (k - 1 + e^epsilon0)), so one random 64
 report. Rounding b up makes the realised ln(a / b) at most epsilon0, less by about
 (k - 1 + e^epsilon0)^2 / (e^epsilon0 2^64): next to nothing below a million values. What is sampled is what
 was asked followed by a little more randomized response, so every upper bound that holds for epsilon0
-holds for it. Lower bounds are those of ``realised``: the accountant's enclosures hold for what is
-sampled, and for the formula that was asked for as well.
+holds for it. Lower bounds are those of ``realised``: the accountant's enclosures hold for the formula that
+was asked for, and for what is sampled up to 2^-48 of its epsilon0.
 """
 
 from __future__ import annotations
