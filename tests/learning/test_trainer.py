@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,15 @@ def test_chunks_change_memory_and_not_the_clients_that_are_asked() -> None:
     assert len(set(asked(7))) == 100
 
 
+@pytest.fixture
+def plain_ctrl_c() -> Iterator[None]:
+    """Python's own handler, whatever ran before in this process (Spark sets one of its own)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("plain_ctrl_c")
 def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
 
@@ -185,6 +195,7 @@ def test_ctrl_c_ends_the_round_and_keeps_a_checkpoint(tmp_path: Path) -> None:
     assert torch.equal(weights(trainer().load(path)), weights(run))
 
 
+@pytest.mark.usefixtures("plain_ctrl_c")
 def test_a_second_ctrl_c_ends_at_once_and_keeps_the_checkpoint_before(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
 
