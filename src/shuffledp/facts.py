@@ -31,6 +31,8 @@ from shuffledp.bound import Bound
 _SLACK = 1e-6
 """Relative, of masses and ratios: what a check lets pass. A check finds mistakes; it proves nothing."""
 
+_LARGEST_EPSILON0 = 1000.0  # what is finite and larger is a mistake
+
 
 @dataclass(frozen=True)
 class AmplificationLaw:
@@ -304,8 +306,10 @@ class Facts:
 
     def _check_kinds(self) -> None:
         for end in (self.epsilon0.lower, self.epsilon0.upper):
-            if end != math.inf:
-                _validate.epsilon0(end)
+            if not (0.0 <= end <= _LARGEST_EPSILON0 or end == math.inf):
+                raise ValueError(
+                    f"epsilon0 must be in [0, {_LARGEST_EPSILON0:g}] or inf, got {end!r}"
+                )
         for name, laws in (("above", self.above), ("concrete", self.concrete)):
             listed = isinstance(laws, (tuple, list))
             if not listed or not all(isinstance(law, AmplificationLaw) for law in laws):

@@ -299,8 +299,8 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
         # convex and below its neighbours, so this stays above it.
         per_unit = 1.0 + sum(1.0 / math.expm1(spacing * s.index[1]) for s in (right, left))
         lower = right.value[0] + centre / per_unit
-        # By one unit at least, or nothing would change; OUTWARD_UNITS has that to spare.
-        lower = min(lower, float(np.nextafter(right.value[0], 0.0)))
+        if lower >= right.value[0]:  # too little to change it: OUTWARD_UNITS has a unit to spare
+            lower = float(np.nextafter(right.value[0], 0.0))
         right, left = (
             _hull(Polygon(s.index, np.append(lower, s.value[1:])), spacing) for s in (right, left)
         )
