@@ -343,9 +343,7 @@ def start_up() -> Iterator[Row]:
 def accuracy() -> Iterator[Check]:
     """The default tolerance is kept: the same question asked more finely gives hardly less."""
     worst = max(
-        looseness(local(n)(0), delta, 1e-5)
-        for n in (10**3, 10**6, 10**12)
-        for delta in (1e-6, 1e-30)
+        looseness(local(n)(0), delta, 1e-5) for n in (10**3, 10**6, 10**12) for delta in (1e-6, 1e-30)
     )
     yield Check("one round: excess over an answer to 0.001%", f"{worst:.1e}", worst <= TOLERANCE)
     worst = max(

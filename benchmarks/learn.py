@@ -75,8 +75,7 @@ def measured_page() -> str:
         versions=f"Python {python_version()}, NumPy {np.__version__}, PyTorch {torch.__version__}",
         rows=table(ROW_HEADER, [row.cells() for _, row in figures]),
         rates="\n".join(
-            f"| {row.what} | {1.0 / row.ours:.3g} | {cohort / row.ours:,.0f} |"
-            for cohort, row in figures
+            f"| {row.what} | {1.0 / row.ours:.3g} | {cohort / row.ours:,.0f} |" for cohort, row in figures
         ),
     )
 

@@ -56,13 +56,9 @@ def randomized(n: int) -> Task:
     """Reports of n values, counted block by block."""
 
     def task(repetition: int) -> int:
-        answer = sdp.KaryRandomizedResponse(
-            k=CATEGORIES, epsilon0=EPSILON0 * (1 + 1e-6 * repetition)
-        )
+        answer = sdp.KaryRandomizedResponse(k=CATEGORIES, epsilon0=EPSILON0 * (1 + 1e-6 * repetition))
         values = np.arange(BLOCK, dtype=np.uint8) % np.uint8(CATEGORIES)
-        return sum(
-            answer.randomize(values[: min(BLOCK, n - start)]).size for start in range(0, n, BLOCK)
-        )
+        return sum(answer.randomize(values[: min(BLOCK, n - start)]).size for start in range(0, n, BLOCK))
 
     return task
 
@@ -72,9 +68,7 @@ def words_alone(n: int) -> Task:
 
     def task(repetition: int) -> int:
         words = source()
-        return sum(
-            words.draw(min(CHUNK_WORDS, n - start)).size for start in range(0, n, CHUNK_WORDS)
-        )
+        return sum(words.draw(min(CHUNK_WORDS, n - start)).size for start in range(0, n, CHUNK_WORDS))
 
     return task
 
@@ -83,9 +77,7 @@ def looped(n: int) -> Task:
     """The same randomizer, one value at a time."""
 
     def task(repetition: int) -> list[int]:
-        answer = sdp.KaryRandomizedResponse(
-            k=CATEGORIES, epsilon0=EPSILON0 * (1 + 1e-6 * repetition)
-        )
+        answer = sdp.KaryRandomizedResponse(k=CATEGORIES, epsilon0=EPSILON0 * (1 + 1e-6 * repetition))
         return [one_report(i % CATEGORIES, CATEGORIES, *answer.weights) for i in range(n)]
 
     return task

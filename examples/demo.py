@@ -55,9 +55,7 @@ def print_analyses(answer: sdp.KaryRandomizedResponse) -> None:
 def print_calibration() -> None:
     """How much local noise a central epsilon of TARGET needs, and the check that it is met."""
     start = perf_counter()
-    found = sdp.calibrate(
-        sdp.KaryRandomizedResponse, k=K, n=N, rounds=ROUNDS, epsilon=TARGET, delta=DELTA
-    )
+    found = sdp.calibrate(sdp.KaryRandomizedResponse, k=K, n=N, rounds=ROUNDS, epsilon=TARGET, delta=DELTA)
     milliseconds = 1e3 * (perf_counter() - start)
     print(
         f"A central epsilon of {TARGET:g} over the {ROUNDS} rounds is met by a local "
@@ -69,9 +67,7 @@ def print_calibration() -> None:
 def print_survey() -> None:
     """A whole collection: plan, randomize, shuffle, analyze, with error bars and a statement."""
     people = ["cat"] * 20_000 + ["dog"] * 17_000 + ["fish"] * 3_000 + ["none"] * 10_000
-    survey = sdp.HistogramProtocol(
-        ["cat", "dog", "fish", "none"], epsilon=TARGET, delta=DELTA, n=len(people)
-    )
+    survey = sdp.HistogramProtocol(["cat", "dog", "fish", "none"], epsilon=TARGET, delta=DELTA, n=len(people))
     reports = sdp.shuffle(survey.randomize(people))
     result = survey.analyze(reports)
     print(f"\nA survey of {len(people):,} people, from plan to result:\n\n{result}")

@@ -23,9 +23,7 @@ def test_a_file_is_refused_or_replaced_as_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_failure_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, error: type[BaseException]
-) -> None:
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: type[BaseException]) -> None:
     file = tmp_path / "a.txt"
     file.write_text("old")
     with suppress(error), atomic_file(file, replace=True) as partial:

@@ -70,9 +70,7 @@ def test_the_drawing_shows_it_below_its_base(name: str) -> None:
 
 
 def test_errors_that_say_more_than_their_text_survive_a_process_border() -> None:
-    budget = errors.BudgetExceededError(
-        "too much", budget=(1.0, 1e-6), epsilon=1.5, population="all"
-    )
+    budget = errors.BudgetExceededError("too much", budget=(1.0, 1e-6), epsilon=1.5, population="all")
     domain = errors.DomainError(10, 1, 2, [(3, None), (5, "cow")])
     for error in (budget, domain):
         again = pickle.loads(pickle.dumps(error))
@@ -81,8 +79,6 @@ def test_errors_that_say_more_than_their_text_survive_a_process_border() -> None
 
 def test_the_tree_imports_nothing_of_the_package() -> None:
     tree = ast.parse(Path(errors.__file__).read_text(encoding="utf-8"))
-    imports = [
-        ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))
-    ]
+    imports = [ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))]
     assert imports
     assert not any("shuffledp" in line for line in imports)

@@ -52,9 +52,7 @@ def test_the_accountant_loads_no_sampler() -> None:
 
 def test_the_accountant_never_asks_what_a_randomizer_is() -> None:
     rooms = [ROOT / "accounting", ROOT / "_certified", ROOT / "facts.py", ROOT / "bound.py"]
-    for path in (
-        path for room in rooms for path in (room.rglob("*.py") if room.is_dir() else [room])
-    ):
+    for path in (path for room in rooms for path in (room.rglob("*.py") if room.is_dir() else [room])):
         text = path.read_text(encoding="utf-8")
         assert "shuffledp.randomizers" not in text, path
         assert "getattr(randomizer" not in text, path
@@ -90,10 +88,7 @@ ROOMS = (
     ("papers",),
     ("cli",),
 )
-CONVENIENT = {
-    "plotting",
-    "interop",
-}  # .plot() and .to_dp_accounting() load them when they are called
+CONVENIENT = {"plotting", "interop"}  # .plot() and .to_dp_accounting() load them when they are called
 
 
 def test_arrows_point_down_only() -> None:
@@ -102,8 +97,6 @@ def test_arrows_point_down_only() -> None:
         room = path.relative_to(ROOT).with_suffix("").parts[0]
         if room in ("__init__", "__main__"):
             continue
-        above = {other for other in imports(path, lazy=True) if level[other] >= level[room]} - {
-            room
-        }
+        above = {other for other in imports(path, lazy=True) if level[other] >= level[room]} - {room}
         assert not above - CONVENIENT, f"{path.relative_to(ROOT)} imports {above}"
         assert not above & imports(path, lazy=False), f"{path.relative_to(ROOT)} imports {above}"

@@ -105,9 +105,7 @@ def test_a_clock_counts_evaluations_and_a_bar_does_not(monkeypatch: pytest.Monke
     assert progress.done == 0
 
 
-def test_nobody_sees_anything_who_wants_quiet_or_cannot_go_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nobody_sees_anything_who_wants_quiet_or_cannot_go_back(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     with quiet(), Progress(1000, stream=terminal) as progress:
         progress.advance(1000)
@@ -127,10 +125,7 @@ def test_the_line_is_no_longer_than_the_terminal_is_wide(monkeypatch: pytest.Mon
 
 def test_inside_another_line_there_is_no_second_one() -> None:
     terminal = Terminal()
-    with (
-        Progress(1, what="surveys", stream=terminal),
-        Progress(1, what="rows", stream=terminal) as p,
-    ):
+    with Progress(1, what="surveys", stream=terminal), Progress(1, what="rows", stream=terminal) as p:
         p.advance()
     assert "rows" not in terminal.getvalue()
     with Progress(1, what="rows", stream=terminal):

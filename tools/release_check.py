@@ -22,14 +22,7 @@ from email.message import Message
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = (
-    "CHANGELOG.md",
-    "LICENSE",
-    "Makefile",
-    "README.md",
-    "examples/demo.py",
-    "tests/conftest.py",
-)
+NEEDED = ("CHANGELOG.md", "LICENSE", "Makefile", "README.md", "examples/demo.py", "tests/conftest.py")
 SMOKE = """
 import sys
 from importlib.metadata import version
@@ -62,13 +55,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     Nothing of the caller's environment may lend a package to what is tried here."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=clean,
-        check=False,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        command, cwd=cwd, env=clean, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}\nrelease check: FAILED")
@@ -83,14 +70,7 @@ def environment(folder: Path) -> Path:
 
 def pip(programs: Path, *arguments: str | Path, cwd: Path) -> None:
     run(
-        programs / "python",
-        "-m",
-        "pip",
-        "install",
-        "-qq",
-        "--disable-pip-version-check",
-        *arguments,
-        cwd=cwd,
+        programs / "python", "-m", "pip", "install", "-qq", "--disable-pip-version-check", *arguments, cwd=cwd
     )
 
 

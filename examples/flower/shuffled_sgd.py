@@ -89,9 +89,7 @@ class ShuffledSGD(FedAvg):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         # Only the reports are kept: ids and everything else end here.
-        reports = [
-            reply.content["report"]["report"].numpy() for reply in replies if reply.has_content()
-        ]
+        reports = [reply.content["report"]["report"].numpy() for reply in replies if reply.has_content()]
         if len(reports) != self.spending.round.n:
             return None, None  # an incomplete crowd hides less: nothing is released
         self.spending = self.spending.spend()

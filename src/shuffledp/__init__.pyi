@@ -1,34 +1,18 @@
 """The public names of shuffledp: the one list. ``__init__.py`` loads them from here on first use."""
 
-from shuffledp.accounting.calibration import (
-    Calibration as Calibration,
-    calibrate as calibrate,
-)
+from shuffledp.accounting.calibration import Calibration as Calibration, calibrate as calibrate
 from shuffledp.accounting.mechanism import (
     Composition as Composition,
     KnownLoss as KnownLoss,
     Mechanism as Mechanism,
     Shuffled as Shuffled,
 )
-from shuffledp.bound import (
-    Bound as Bound,
-)
-from shuffledp.collecting import (
-    protocol_from_dict as protocol_from_dict,
-)
-from shuffledp.collecting.histogram import (
-    HistogramProtocol as HistogramProtocol,
-)
-from shuffledp.collecting.ledger import (
-    Ledger as Ledger,
-)
-from shuffledp.collecting.number import (
-    MeanProtocol as MeanProtocol,
-    SumProtocol as SumProtocol,
-)
-from shuffledp.collecting.statement import (
-    PrivacyStatement as PrivacyStatement,
-)
+from shuffledp.bound import Bound as Bound
+from shuffledp.collecting import protocol_from_dict as protocol_from_dict
+from shuffledp.collecting.histogram import HistogramProtocol as HistogramProtocol
+from shuffledp.collecting.ledger import Ledger as Ledger
+from shuffledp.collecting.number import MeanProtocol as MeanProtocol, SumProtocol as SumProtocol
+from shuffledp.collecting.statement import PrivacyStatement as PrivacyStatement
 from shuffledp.errors import (
     BudgetExceededError as BudgetExceededError,
     DamagedReportsError as DamagedReportsError,
@@ -53,42 +37,23 @@ from shuffledp.facts import (
     Randomizer as Randomizer,
     Response as Response,
 )
-from shuffledp.literature.compare import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from shuffledp.noise import (
-    facts_of_noise as facts_of_noise,
-)
+from shuffledp.literature.compare import Comparison as Comparison, compare as compare
+from shuffledp.noise import facts_of_noise as facts_of_noise
 from shuffledp.randomizers.frequency import (
     FrequencyOracle as FrequencyOracle,
     FrequencyRandomizer as FrequencyRandomizer,
 )
-from shuffledp.randomizers.gaussian import (
-    DiscreteGaussian as DiscreteGaussian,
-)
-from shuffledp.randomizers.hadamard import (
-    HadamardResponse as HadamardResponse,
-)
-from shuffledp.randomizers.hashing import (
-    OptimisedLocalHashing as OptimisedLocalHashing,
-)
+from shuffledp.randomizers.gaussian import DiscreteGaussian as DiscreteGaussian
+from shuffledp.randomizers.hadamard import HadamardResponse as HadamardResponse
+from shuffledp.randomizers.hashing import OptimisedLocalHashing as OptimisedLocalHashing
 from shuffledp.randomizers.kary import (
     BinaryRandomizedResponse as BinaryRandomizedResponse,
     KaryRandomizedResponse as KaryRandomizedResponse,
 )
-from shuffledp.randomizers.laplace import (
-    DiscreteLaplace as DiscreteLaplace,
-)
-from shuffledp.randomizers.local import (
-    LocalRandomizer as LocalRandomizer,
-)
-from shuffledp.randomizers.matrix import (
-    FiniteRandomizer as FiniteRandomizer,
-)
-from shuffledp.randomizers.privunit import (
-    PrivUnit as PrivUnit,
-)
+from shuffledp.randomizers.laplace import DiscreteLaplace as DiscreteLaplace
+from shuffledp.randomizers.local import LocalRandomizer as LocalRandomizer
+from shuffledp.randomizers.matrix import FiniteRandomizer as FiniteRandomizer
+from shuffledp.randomizers.privunit import PrivUnit as PrivUnit
 from shuffledp.randomizers.registry import (
     Parameter as Parameter,
     Registration as Registration,
@@ -98,36 +63,22 @@ from shuffledp.randomizers.signs import (
     L1Randomizer as L1Randomizer,
     LInfinityRandomizer as LInfinityRandomizer,
 )
-from shuffledp.randomizers.subset import (
-    SubsetSelection as SubsetSelection,
-)
+from shuffledp.randomizers.subset import SubsetSelection as SubsetSelection
 from shuffledp.randomizers.unary import (
     OptimisedUnaryEncoding as OptimisedUnaryEncoding,
     SymmetricUnaryEncoding as SymmetricUnaryEncoding,
 )
-from shuffledp.randomizers.vectors import (
-    VectorRandomizer as VectorRandomizer,
-)
-from shuffledp.shuffling.engine import (
-    EmbeddedEngine as EmbeddedEngine,
-    Engine as Engine,
-    collect as collect,
-)
-from shuffledp.shuffling.permutation import (
-    shuffle as shuffle,
-)
-from shuffledp.shuffling.report_files import (
-    open_reports as open_reports,
-)
+from shuffledp.randomizers.vectors import VectorRandomizer as VectorRandomizer
+from shuffledp.shuffling.engine import EmbeddedEngine as EmbeddedEngine, Engine as Engine, collect as collect
+from shuffledp.shuffling.permutation import shuffle as shuffle
+from shuffledp.shuffling.report_files import open_reports as open_reports
 from shuffledp.shuffling.roles import (
     analyze_file as analyze_file,
     randomize_file as randomize_file,
     shuffle_files as shuffle_files,
     write_reports as write_reports,
 )
-from shuffledp.shuffling.spark import (
-    SparkEngine as SparkEngine,
-)
+from shuffledp.shuffling.spark import SparkEngine as SparkEngine
 
 __all__: list[str]
 __version__: str

@@ -16,6 +16,4 @@ def needed(module: str, *, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(
-            f"{package} is needed for this: pip install 'shuffledp[{extra}]'"
-        ) from error
+        raise ImportError(f"{package} is needed for this: pip install 'shuffledp[{extra}]'") from error

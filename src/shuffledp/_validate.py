@@ -101,9 +101,7 @@ def row_stochastic(name: str, value: Any) -> npt.NDArray[np.float64]:
     if bad.size:
         row, column = map(int, bad[0])
         entry = float(matrix[row, column])
-        raise ValueError(
-            f"{name} entries must be in [0, 1], got {name}[{row}][{column}] = {entry!r}"
-        )
+        raise ValueError(f"{name} entries must be in [0, 1], got {name}[{row}][{column}] = {entry!r}")
     total = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(total - 1.0)))
     if abs(total[worst] - 1.0) > 1e-9:
@@ -137,9 +135,7 @@ def below(
     outside = min(bound, 2 ** (8 * width - (array.dtype.kind == "i")))
     if unsigned.size and int(unsigned.max()) >= outside:
         first = int(np.argmax(unsigned >= outside))
-        raise ValueError(
-            f"{name} must be in [0, {bound - 1}], got {name}[{offset + first}] = {array[first]}"
-        )
+        raise ValueError(f"{name} must be in [0, {bound - 1}], got {name}[{offset + first}] = {array[first]}")
     return unsigned
 
 
@@ -167,8 +163,7 @@ def sampled_epsilon0(value: Any) -> float:
     number = _real("epsilon0", value)
     if not 1e-6 <= number <= MAX_SAMPLED_EPSILON0:
         raise ValueError(
-            f"epsilon0 must be in [1e-06, {MAX_SAMPLED_EPSILON0:g}] to be sampled exactly, "
-            f"got {value!r}"
+            f"epsilon0 must be in [1e-06, {MAX_SAMPLED_EPSILON0:g}] to be sampled exactly, got {value!r}"
         )
     return number
 
@@ -188,9 +183,7 @@ def reals(name: str, value: Any, low: float, high: float) -> npt.NDArray[np.floa
     if bad.any():
         first = int(np.argmax(bad))
         where = f"{name}[{first}]" if raw.ndim else name
-        raise ValueError(
-            f"{name} must be in [{low!r}, {high!r}], got {where} = {array.flat[first]}"
-        )
+        raise ValueError(f"{name} must be in [{low!r}, {high!r}], got {where} = {array.flat[first]}")
     return array
 
 

@@ -37,9 +37,7 @@ class Bound:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bound):
             return NotImplemented
-        return bool(
-            np.array_equal(self.lower, other.lower) and np.array_equal(self.upper, other.upper)
-        )
+        return bool(np.array_equal(self.lower, other.lower) and np.array_equal(self.upper, other.upper))
 
     def __hash__(self) -> int:
         return hash((self.lower, self.upper))

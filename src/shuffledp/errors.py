@@ -83,9 +83,7 @@ class DomainError(ShuffledpError, ValueError):
 
     MOST_EXAMPLES: ClassVar[int] = 5
 
-    def __init__(
-        self, total: int, missing: int, outside: int, examples: Sequence[tuple[int, Any]]
-    ) -> None:
+    def __init__(self, total: int, missing: int, outside: int, examples: Sequence[tuple[int, Any]]) -> None:
         self.total, self.missing, self.outside = total, missing, outside
         self.examples = tuple(examples)
         listed = ", ".join(f"[{index}] {short(value)}" for index, value in self.examples)

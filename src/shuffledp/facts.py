@@ -251,12 +251,7 @@ class Facts:
 
     @classmethod
     def of_response(
-        cls,
-        k: int,
-        epsilon0: float,
-        *,
-        gamma: float | None = None,
-        realised: float | None = None,
+        cls, k: int, epsilon0: float, *, gamma: float | None = None, realised: float | None = None
     ) -> Facts:
         """Of k-ary randomized response (Warner 1965 for k = 2). All pairs of inputs have one law.
 
@@ -282,9 +277,7 @@ class Facts:
         is always tried."""
         most = _validate.epsilon0(epsilon0)
         concrete = tuple(law.among(clone) for clone in (*others, law.own))
-        return cls(
-            Bound(min(most, law.loss * (1.0 - _SLACK)), most), above=(law,), concrete=concrete
-        )
+        return cls(Bound(min(most, law.loss * (1.0 - _SLACK)), most), above=(law,), concrete=concrete)
 
     @classmethod
     def of_matrix(cls, matrix: Any) -> Facts:
@@ -307,9 +300,7 @@ class Facts:
     def _check_kinds(self) -> None:
         for end in (self.epsilon0.lower, self.epsilon0.upper):
             if not (0.0 <= end <= _LARGEST_EPSILON0 or end == math.inf):
-                raise ValueError(
-                    f"epsilon0 must be in [0, {_LARGEST_EPSILON0:g}] or inf, got {end!r}"
-                )
+                raise ValueError(f"epsilon0 must be in [0, {_LARGEST_EPSILON0:g}] or inf, got {end!r}")
         for name, laws in (("above", self.above), ("concrete", self.concrete)):
             listed = isinstance(laws, (tuple, list))
             if not listed or not all(isinstance(law, AmplificationLaw) for law in laws):
@@ -325,9 +316,7 @@ class Facts:
         decay = math.exp(-capped(float(self.epsilon0.upper)))
         most = (1.0 - decay + 2.0 * self.delta0 * decay) / (1.0 + decay)
         if known > most * (1.0 + _SLACK):
-            raise ValueError(
-                f"total_variation must be in [0, {most!r}] for this epsilon0, got {known!r}"
-            )
+            raise ValueError(f"total_variation must be in [0, {most!r}] for this epsilon0, got {known!r}")
         seen = [math.fsum(max(gap, 0.0) for gap in law.gap) for law in self.concrete]
         if self.response is not None:
             seen.append(self.response.truth)
@@ -395,9 +384,7 @@ class Facts:
             return
         local = math.log1p(self.response.k * self.response.truth / self.response.gamma)
         if not abs(local - self.epsilon0.upper) <= _SLACK * (1.0 + local):
-            raise ValueError(
-                f"epsilon0 must be that of the response, {local!r}, got {self.epsilon0.upper!r}"
-            )
+            raise ValueError(f"epsilon0 must be that of the response, {local!r}, got {self.epsilon0.upper!r}")
 
 
 class Randomizer(Protocol):

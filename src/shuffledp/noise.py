@@ -36,9 +36,7 @@ from shuffledp.facts import AmplificationLaw, Facts
 Function = Callable[[Floats], Any]
 
 _CELLS = 128  # of a half-line; speed and tightness
-_GRID = (
-    2.0**40
-)  # ends of cells are multiples of its inverse: w, 1 - w and 1/2 - w are exact doubles
+_GRID = 2.0**40  # ends of cells are multiples of its inverse: w, 1 - w and 1/2 - w are exact doubles
 _NARROWEST = 2.0**-14  # of a cell: its mass is then known to many digits
 _FARTHEST = 2.0**11  # in widths of the interval
 _LARGEST_RATIO = 30.0  # log rho of the last cell, where epsilon0 is infinite; tightness
@@ -143,9 +141,7 @@ class _Noise:
         with np.errstate(all="ignore"):
             found = np.asarray(function(t), dtype=np.float64)
         if found.shape != t.shape or np.isnan(found).any():
-            raise ValueError(
-                f"{name} must give one number for every number of an array of distances"
-            )
+            raise ValueError(f"{name} must give one number for every number of an array of distances")
         return found
 
     def _log_rho(self, w: Floats) -> Floats:
@@ -207,9 +203,7 @@ class _Noise:
         if (mass > np.exp(f[:-1]) * np.diff(t) + slack).any() or (
             mass < np.exp(f[1:]) * np.diff(t) - slack
         ).any():
-            raise ValueError(
-                "tail must be the integral of e^log_density from t on: they do not agree"
-            )
+            raise ValueError("tail must be the integral of e^log_density from t on: they do not agree")
 
     def cells(self, ends: Floats) -> Iterator[_Cell]:
         """Between the ends, and what lies beyond the last one."""
@@ -223,8 +217,7 @@ class _Noise:
             s = up(np.exp(log_rho + doubt), operations=CALL + 4, tiny=0.0)
         s = np.where(np.isnan(s), math.inf, s)
         own = self._masses(
-            np.where(ends[:-1] <= 0.0, -ends[:-1], ends[1:]),
-            np.where(ends[:-1] <= 0.0, -ends[1:], ends[:-1]),
+            np.where(ends[:-1] <= 0.0, -ends[:-1], ends[1:]), np.where(ends[:-1] <= 0.0, -ends[1:], ends[:-1])
         )
         other = self._masses(1.0 - ends[:-1], 1.0 - ends[1:])
         middle = self._masses(0.5 - ends[:-1], 0.5 - ends[1:])
@@ -248,9 +241,7 @@ class _Noise:
 
     def _beyond(self, t: float) -> tuple[float, float]:
         tail = float(self._tail(np.array([t]))[0])
-        return down(tail * (1.0 - self.error), operations=3), up(
-            tail * (1.0 + self.error), operations=3
-        )
+        return down(tail * (1.0 - self.error), operations=3), up(tail * (1.0 + self.error), operations=3)
 
 
 def _spread(cells: list[_Cell]) -> AmplificationLaw:

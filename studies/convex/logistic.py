@@ -74,9 +74,7 @@ def constants(epsilon0: float) -> dict[str, float]:
     }
 
 
-def gaps(
-    clients: TensorDataset, bound: float, lowest: float, rounds: list[int], seed: int
-) -> list[float]:
+def gaps(clients: TensorDataset, bound: float, lowest: float, rounds: list[int], seed: int) -> list[float]:
     """F(theta_t) - min F at some rounds."""
     model = nn.Linear(DIMENSION, 1, bias=False)
     nn.init.zeros_(model.weight)
@@ -102,9 +100,7 @@ def gaps(
 def measured(rounds: list[int], seeds: int) -> list[tuple[int, float, float, float]]:
     """(T, mean gap, what Lemma 10 allows, the constant of D G (2 + log T)/sqrt T that was needed)."""
     clients = people()
-    bound = math.sqrt(
-        LIPSCHITZ**2 + PrivUnit(DIMENSION, EPSILON0, LIPSCHITZ).second_moment / COHORT
-    )
+    bound = math.sqrt(LIPSCHITZ**2 + PrivUnit(DIMENSION, EPSILON0, LIPSCHITZ).second_moment / COHORT)
     lowest = least(clients)
     runs = [gaps(clients, bound, lowest, rounds, seed) for seed in range(seeds)]
     rows = []

@@ -91,17 +91,11 @@ def table(rows: list[Row]) -> str:
         paper = ["none (gamma >= 1)", "", ""]
         smaller = ""
         if r.paper is not None:
-            paper = [
-                f"{r.paper_levels}, {r.paper_gamma:.3g}",
-                f"{r.paper:.1f}",
-                f"{r.same_levels:.1f}",
-            ]
+            paper = [f"{r.paper_levels}, {r.paper_gamma:.3g}", f"{r.paper:.1f}", f"{r.same_levels:.1f}"]
             smaller = f"{r.paper / r.ours:.1f}"
         ours = [f"{r.levels}, {r.gamma:.3g}", f"{r.ours:.1f}", smaller]
         others = [f"{r.central:.2f}", f"{r.local:.0f}"]
-        lines.append(
-            "| " + " | ".join([f"{r.epsilon:g}", f"{r.n:,}", *paper, *ours, *others]) + " |"
-        )
+        lines.append("| " + " | ".join([f"{r.epsilon:g}", f"{r.n:,}", *paper, *ours, *others]) + " |")
     return "\n".join(lines)
 
 
@@ -117,8 +111,7 @@ def main() -> None:
             writer = csv.DictWriter(file, list(asdict(rows[0])), lineterminator="\n")
             writer.writeheader()
             writer.writerows(
-                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(r).items()}
-                for r in rows
+                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(r).items()} for r in rows
             )
 
 

@@ -97,9 +97,7 @@ def total_variation(counts: Any, truth: Floats) -> float:
     return float(np.abs(counts - truth).sum() / (2.0 * truth.sum()))
 
 
-def one_run(
-    protocol: HistogramProtocol, values: Any, rng: np.random.Generator
-) -> tuple[float, ...]:
+def one_run(protocol: HistogramProtocol, values: Any, rng: np.random.Generator) -> tuple[float, ...]:
     """(raw, inverted, central, local)."""
     n, k = len(values), protocol.k
     truth = np.bincount(values, minlength=k).astype(np.float64)

@@ -45,9 +45,7 @@ class Scattering:
         self.blur = blur.to(torch.float32).to(device)
         angles = [math.pi * i / orientations for i in range(orientations)]
         self.waves = [
-            torch.stack([_morlet(size, j, a, orientations) for a in angles])
-            .to(torch.complex64)
-            .to(device)
+            torch.stack([_morlet(size, j, a, orientations) for a in angles]).to(torch.complex64).to(device)
             for j in range(scales)
         ]
 
@@ -104,9 +102,7 @@ class Representation:
         self.variance, self.axes = variance.flip(0).clamp_min(1e-12).float(), axes.flip(1).float()
 
     def _raw(self, images: Tensor) -> Tensor:
-        blocks = [
-            normalised(self.scattering(x), self.orientations) for x in torch.split(images, 1000)
-        ]
+        blocks = [normalised(self.scattering(x), self.orientations) for x in torch.split(images, 1000)]
         return torch.nn.functional.normalize(torch.cat(blocks))
 
     def __call__(self, images: Tensor) -> Tensor:

@@ -65,9 +65,7 @@ def accuracy_figure(results: Rows, curves: Rows, folder: Path) -> None:
     curve = paper_curve(curves)[::4]
     heights, bars = [y for _, y, _ in curve], [e for _, _, e in curve]
     published, certified = paper_epsilons([t for t, _, _ in curve])
-    axes.errorbar(
-        published, heights, bars, label="paper's setting, its Theorem 1", color="tab:gray"
-    )
+    axes.errorbar(published, heights, bars, label="paper's setting, its Theorem 1", color="tab:gray")
     axes.errorbar(certified, heights, bars, label="paper's setting, certified", color="tab:blue")
     for run, label, color in (
         ("network", "same network, budget respent (one seed)", "tab:orange"),
@@ -102,14 +100,10 @@ def budget_figure(budget: Rows, folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument(
-        "--folder", type=Path, default=HERE, help="of the CSV files, and to write to"
-    )
+    parser.add_argument("--folder", type=Path, default=HERE, help="of the CSV files, and to write to")
     folder = parser.parse_args(arguments).folder
     matplotlib.rcParams["svg.hashsalt"] = "shuffledp"
-    results, curves, budget = (
-        read(folder / f"{name}.csv") for name in ("results", "curves", "budget")
-    )
+    results, curves, budget = (read(folder / f"{name}.csv") for name in ("results", "curves", "budget"))
     for run in ("paper", "network", "best"):
         for epsilon, (middle, deviation) in by_epsilon(results, run).items():
             print(f"{run:8} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")

@@ -25,13 +25,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from shuffledp import Shuffled
-from shuffledp.learning import (
-    Budget,
-    ShuffledTrainer,
-    load_mnist,
-    parameter_count,
-    rounds_for,
-)
+from shuffledp.learning import Budget, ShuffledTrainer, load_mnist, parameter_count, rounds_for
 from shuffledp.randomizers.privunit import PrivUnit
 
 HERE = Path(__file__).parent
@@ -58,8 +52,7 @@ def chosen(table: Path, epsilon: float) -> Choice:
     best = max(rows, key=lambda row: float(row["validation"]))
     features = (int(best["scales"]), int(best["orientations"]), int(best["kept"]))
     return Choice(
-        (*features, float(best["power"])),
-        *(float(best[name]) for name in ("step", "clip", "decay")),
+        (*features, float(best["power"])), *(float(best[name]) for name in ("step", "clip", "decay"))
     )
 
 
@@ -93,8 +86,7 @@ class Run:
         )
         epsilon = trainer.spending.upper_epsilon(delta=DELTA)
         curve = [
-            [self.name, self.epsilon, self.seed, row["round"], row["accuracy"]]
-            for row in trainer.history
+            [self.name, self.epsilon, self.seed, row["round"], row["accuracy"]] for row in trainer.history
         ]
         randomizer = trainer.randomizer
         assert isinstance(randomizer, PrivUnit)
@@ -134,9 +126,7 @@ def falling(decay: float, rounds: int, last: int) -> Callable[[int], float]:
     return lambda t: 1.0 - decay * min(t, last) / rounds
 
 
-def network_runs(
-    train: TensorDataset, test: TensorDataset, seeds: int, size: Size
-) -> Iterator[Run]:
+def network_runs(train: TensorDataset, test: TensorDataset, seeds: int, size: Size) -> Iterator[Run]:
     """The paper's kind of network with the budget spent as budget.py advises: epsilon = 3 certified.
 
     The step is that of an earlier probe, not searched for."""

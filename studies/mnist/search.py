@@ -63,9 +63,7 @@ def split(images: Tensor, labels: Tensor, features: Representation, held: int) -
     return Data(vectors[:-held], targets[:-held], vectors[-held:], targets[-held:])
 
 
-def validated(
-    data: Data, plan: Plan, rounds: int, seed: int
-) -> list[tuple[float, float, float, float]]:
+def validated(data: Data, plan: Plan, rounds: int, seed: int) -> list[tuple[float, float, float, float]]:
     """(step, clip, decay, validation accuracy) of every setting."""
     grid = list(itertools.product(STEPS, CLIPS, DECAYS))
     device, size = data.train.device, data.train.shape[1]
@@ -85,18 +83,14 @@ def validated(
         weights -= (step * (1.0 - decay * t / rounds))[None, :, None] * mean
     guess = (data.held @ weights.flatten(1)).reshape(len(data.held), -1, 10).argmax(dim=-1)
     accuracy = (guess == data.held_labels[:, None]).float().mean(dim=0)
-    return [
-        (*setting, round(float(value), 6)) for setting, value in zip(grid, accuracy, strict=True)
-    ]
+    return [(*setting, round(float(value), 6)) for setting, value in zip(grid, accuracy, strict=True)]
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--chosen", type=int, default=4, help="index of the FEATURES tried at every epsilon"
-    )
+    parser.add_argument("--chosen", type=int, default=4, help="index of the FEATURES tried at every epsilon")
     parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
     asked = parser.parse_args(arguments)
     size = QUICK if asked.quick else WHOLE

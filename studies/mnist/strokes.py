@@ -60,10 +60,7 @@ def _centred(ink: Tensor) -> Tensor:
     """Moved by whole pixels (around the edge) so that the centre of mass is the centre."""
     axis = torch.arange(_SIZE, device=ink.device)
     mass = ink.sum(dim=(1, 2)).clamp_min(1e-6)
-    moves = [
-        ((0.5 * (_SIZE - 1) - (ink.sum(dim=d) * axis).sum(dim=1) / mass).round().long())
-        for d in (2, 1)
-    ]
+    moves = [((0.5 * (_SIZE - 1) - (ink.sum(dim=d) * axis).sum(dim=1) / mass).round().long()) for d in (2, 1)]
     rows = (axis[None, :] - moves[0][:, None]) % _SIZE
     columns = (axis[None, :] - moves[1][:, None]) % _SIZE
     picked = torch.take_along_dim(ink, rows[:, :, None].expand(-1, -1, _SIZE), dim=1)

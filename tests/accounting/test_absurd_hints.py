@@ -88,9 +88,7 @@ class AbsurdLattices(LatticeHints):
     def jump_cap(self, x: np.ndarray, w: np.ndarray, b: float, n: int, budget: float) -> float:
         return float(self._moved(super().jump_cap(x, w, b, n, budget)))
 
-    def jump_spacing(
-        self, x: np.ndarray, w: np.ndarray, origin: float, n: int, resolution: float
-    ) -> float:
+    def jump_spacing(self, x: np.ndarray, w: np.ndarray, origin: float, n: int, resolution: float) -> float:
         return float(self._moved(super().jump_spacing(x, w, origin, n, resolution)))
 
     def jump_tilt(self, bulk: Any, jumps: Any, many: int, few: int, threshold: int) -> np.ndarray:
@@ -144,24 +142,16 @@ MECHANISMS: dict[str, Callable[[], sdp.Shuffled]] = {
     "k-ary": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600),
     "two k-ary": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=1.0), n=2),
     "binary": lambda: sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.5), n=300),
-    "blanket": lambda: sdp.Shuffled(
-        sdp.BinaryRandomizedResponse(epsilon0=1.5), n=900, analysis="blanket"
-    ),
-    "strong": lambda: sdp.Shuffled(
-        sdp.KaryRandomizedResponse(k=5, epsilon0=2.0), n=100, analysis="strong"
-    ),
+    "blanket": lambda: sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.5), n=900, analysis="blanket"),
+    "strong": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=5, epsilon0=2.0), n=100, analysis="strong"),
     "matrix": lambda: sdp.Shuffled(sdp.FiniteRandomizer(MATRIX), n=500),
     "rare reports": lambda: sdp.Shuffled(sdp.FiniteRandomizer(RARE), n=450),
     "unary": lambda: sdp.Shuffled(sdp.OptimisedUnaryEncoding(k=6, epsilon0=2.0), n=700),
     "Laplace": lambda: sdp.Shuffled(sdp.DiscreteLaplace(epsilon0=2.0, levels=4), n=500),
     "Gaussian": lambda: sdp.Shuffled(sdp.DiscreteGaussian(0.8, levels=3), n=450),
     "local": lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=100),
-    "total variation": lambda: sdp.Shuffled(
-        sdp.LocalRandomizer(epsilon0=2.0, total_variation=0.3), n=800
-    ),
-    "cohort": lambda: sdp.Shuffled(
-        sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600
-    ).sampled_from(5000),
+    "total variation": lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0, total_variation=0.3), n=800),
+    "cohort": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600).sampled_from(5000),
 }
 
 
@@ -197,9 +187,7 @@ def assert_certified(
     """How many answers were certified."""
     usual: Rounds = [(one.round, count)]
     known_delta = delta_of(usual, EPSILONS, KNOWN_TO if count == 1 else tolerance)
-    known = {
-        delta: epsilon_of(usual, delta, KNOWN_TO if count == 1 else tolerance) for delta in deltas
-    }
+    known = {delta: epsilon_of(usual, delta, KNOWN_TO if count == 1 else tolerance) for delta in deltas}
     answered = 0
     for seed in seeds:
         rounds = [(with_absurd_hints(one.round, Far(np.random.default_rng(seed))), count)]

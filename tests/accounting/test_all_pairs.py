@@ -47,9 +47,7 @@ def test_an_envelope_with_rare_values_cut_off_is_above_every_law(seed: int, shar
     profile = FiniteBlanketProfile(_matrix(seed, 5, 5, 3.0 * (seed % 2)).table, 3)
     epsilon = 0.3 * profile.epsilon_max
     truth = max(_enumerated(law, epsilon) for law in profile.laws)
-    assert _envelope(profile.laws, 3, epsilon, share * truth, LatticeHints()) >= truth * (
-        1.0 - 1e-12
-    )
+    assert _envelope(profile.laws, 3, epsilon, share * truth, LatticeHints()) >= truth * (1.0 - 1e-12)
 
 
 def test_laws_exceed_the_leader_by_no_more_than_their_excess() -> None:
@@ -93,13 +91,7 @@ def test_nearly_equal_rows_give_no_value_below_the_truth(seed: int) -> None:
     b = np.random.default_rng(seed).dirichlet(np.ones(44))
     w, n, epsilon = 3e-18, 5, 0.998 * math.log(100)
     own, other = np.r_[100 * w, b * (1 - 100 * w)], np.r_[w, b * (1 - w)]
-    law = AmplificationProfile(
-        n,
-        tuple(own),
-        tuple(other),
-        tuple(own - other),
-        tuple(np.minimum(own, other)),
-    )
+    law = AmplificationProfile(n, tuple(own), tuple(other), tuple(own - other), tuple(np.minimum(own, other)))
     upper = float(law.upper(np.array([epsilon]), 5e-4)[0])
     # Only sums of rare reports and of reports that hide nothing are positive: all n of them.
     rest = float(1 - sum(map(Fraction, np.minimum(own, other))))

@@ -81,9 +81,7 @@ def test_rounds_may_come_as_whole_floats_and_numpy_numbers() -> None:
     assert (DAILY * 3).epsilon(delta=1e-6) == three
 
 
-@pytest.mark.parametrize(
-    ("population", "shown"), [(999, "999"), (0, "0"), (1000.5, "1000.5"), (nan, "nan")]
-)
+@pytest.mark.parametrize(("population", "shown"), [(999, "999"), (0, "0"), (1000.5, "1000.5"), (nan, "nan")])
 def test_a_population_must_hold_the_cohort(population: Any, shown: str) -> None:
     refuses(lambda: DAILY.sampled_from(population), "population", shown)
 
@@ -141,16 +139,8 @@ def test_alpha_must_not_be_negative(alpha: float) -> None:
 @pytest.mark.parametrize("tolerance", [0.0, -1e-3, nan, inf])
 def test_tolerance_must_be_positive(tolerance: float) -> None:
     for mechanism in (DAILY, 3 * DAILY):
-        refuses(
-            partial(mechanism.epsilon, delta=1e-6, tolerance=tolerance),
-            "tolerance",
-            str(tolerance),
-        )
-        refuses(
-            partial(mechanism.delta, epsilon=0.1, tolerance=tolerance),
-            "tolerance",
-            str(tolerance),
-        )
+        refuses(partial(mechanism.epsilon, delta=1e-6, tolerance=tolerance), "tolerance", str(tolerance))
+        refuses(partial(mechanism.delta, epsilon=0.1, tolerance=tolerance), "tolerance", str(tolerance))
 
 
 @pytest.mark.parametrize("total_variation", [-0.1, 1.5, nan])
@@ -167,9 +157,7 @@ def test_total_variation_cannot_exceed_what_epsilon0_allows() -> None:
     most = np.tanh(0.5)
     at_most = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0, total_variation=most), n=50)
     clones = sdp.Shuffled(ANY, n=50)
-    assert at_most.epsilon(delta=1e-4).upper == pytest.approx(
-        clones.epsilon(delta=1e-4).upper, rel=2e-3
-    )
+    assert at_most.epsilon(delta=1e-4).upper == pytest.approx(clones.epsilon(delta=1e-4).upper, rel=2e-3)
     beyond, refusal = result_or_refusal(
         lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0, total_variation=0.9), n=50)
     )
@@ -211,9 +199,7 @@ def test_rows_may_miss_one_by_rounding_only() -> None:
 
 def test_an_output_that_reveals_the_value_is_refused_or_accounted() -> None:
     """A zero next to a positive probability: no finite epsilon0."""
-    randomizer, refusal = result_or_refusal(
-        lambda: sdp.FiniteRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
-    )
+    randomizer, refusal = result_or_refusal(lambda: sdp.FiniteRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]))
     if randomizer is None:
         assert "matrix" in refusal
     else:
@@ -267,9 +253,7 @@ def test_only_mechanisms_can_be_added() -> None:
         ({"epsilon": 1.0, "delta": 1e-6, "n": 100, "solve_for": "colour"}, "solve_for", "colour"),
     ],
 )
-def test_calibrate_names_what_is_wrong(
-    settings: dict[str, Any], parameter: str, shown: str
-) -> None:
+def test_calibrate_names_what_is_wrong(settings: dict[str, Any], parameter: str, shown: str) -> None:
     refuses(lambda: sdp.calibrate(sdp.KaryRandomizedResponse, k=4, **settings), parameter, shown)
 
 
@@ -288,9 +272,7 @@ def test_one_user_has_the_local_guarantee(analysis: str) -> None:
         assert bound.upper == pytest.approx(exact, rel=1e-9)
         assert bound.upper >= exact * (1 - 1e-14)
     delta = 0.01
-    assert mechanism.epsilon(delta=delta).upper == pytest.approx(
-        log(E - delta * (E + k - 1)), rel=1e-9
-    )
+    assert mechanism.epsilon(delta=delta).upper == pytest.approx(log(E - delta * (E + k - 1)), rel=1e-9)
 
 
 def test_the_certificate_of_one_user_is_a_point() -> None:

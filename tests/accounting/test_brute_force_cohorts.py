@@ -34,9 +34,7 @@ from oracles.hockey import (
     upper_envelope,
 )
 
-BINARY = [
-    (E, N, s) for E in (Fraction(3), Fraction(20)) for N in (2, 3, 5) for s in range(1, N + 1)
-]
+BINARY = [(E, N, s) for E in (Fraction(3), Fraction(20)) for N in (2, 3, 5) for s in range(1, N + 1)]
 TERNARY = [
     (Fraction(2), 3, 1),
     (Fraction(2), 3, 2),
@@ -78,9 +76,7 @@ def test_a_cohort_of_k_ary_randomized_response_covers_every_population(
 
 
 @pytest.mark.parametrize(("population", "cohort"), [(2, 1), (3, 1), (4, 2), (4, 3)])
-def test_a_cohort_of_any_finite_randomizer_covers_every_population(
-    population: int, cohort: int
-) -> None:
+def test_a_cohort_of_any_finite_randomizer_covers_every_population(population: int, cohort: int) -> None:
     matrix = [[float(entry) for entry in row] for row in SKEWED]
     base = sdp.Shuffled(sdp.FiniteRandomizer(matrix), n=cohort)
     check_one_round(SKEWED, base.sampled_from(population), population, cohort)

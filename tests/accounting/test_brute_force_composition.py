@@ -103,9 +103,7 @@ def test_the_order_of_a_mix_does_not_matter() -> None:
     first, second = k_ary(2, Fraction(3), 4), k_ary(5, Fraction(5), 3)
     one, other = (2 * first + second), (second + first + first)
     for delta in (0.1, 1e-4):
-        assert one.epsilon(delta=delta).upper == pytest.approx(
-            other.epsilon(delta=delta).upper, rel=2e-3
-        )
+        assert one.epsilon(delta=delta).upper == pytest.approx(other.epsilon(delta=delta).upper, rel=2e-3)
 
 
 # Each analysis against the exact product of its pair
@@ -143,9 +141,7 @@ def rounds_of(analysis: str, k: int, E: Fraction, n: int, rounds: int) -> Any:
     return rounds * sdp.Shuffled(randomizer, n=n, analysis=analysis)
 
 
-@pytest.mark.parametrize(
-    ("analysis", "k", "E", "n", "rounds"), [s for s in SETTINGS if s[0] != "exact"]
-)
+@pytest.mark.parametrize(("analysis", "k", "E", "n", "rounds"), [s for s in SETTINGS if s[0] != "exact"])
 def test_rounds_of_every_analysis_cover_the_product_of_its_pair(
     analysis: str, k: int, E: Fraction, n: int, rounds: int
 ) -> None:

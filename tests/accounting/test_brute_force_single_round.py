@@ -73,9 +73,7 @@ def distance(first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Fract
 
 
 @pytest.mark.parametrize(("k", "E", "n"), K_ARY)
-def test_the_profile_of_k_ary_randomized_response_covers_every_dataset(
-    k: int, E: Fraction, n: int
-) -> None:
+def test_the_profile_of_k_ary_randomized_response_covers_every_dataset(k: int, E: Fraction, n: int) -> None:
     truth = brute.shuffled_pairs(brute.k_ary(k, E), n)
     mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=log(E)), n=n)
     alphas = some_alphas(ratios(truth))
@@ -109,9 +107,7 @@ def test_the_epsilon_of_k_ary_randomized_response_holds_the_true_one(
 
 
 @pytest.mark.parametrize(("k", "E", "n"), K_ARY[::2])
-def test_the_delta_of_k_ary_randomized_response_holds_the_true_one(
-    k: int, E: Fraction, n: int
-) -> None:
+def test_the_delta_of_k_ary_randomized_response_holds_the_true_one(k: int, E: Fraction, n: int) -> None:
     truth = truth_curve(brute.shuffled_pairs(brute.k_ary(k, E), n))
     mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=log(E)), n=n)
     epsilons = log(E) * np.array([0.0, 0.13, 0.37, 0.61, 0.89, 0.997])
@@ -182,9 +178,7 @@ def test_the_profile_below_one_is_that_of_the_pair(analysis: str) -> None:
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize(("E", "n"), BINARY)
-def test_exact_binary_randomized_response_is_the_worst_dataset(
-    E: Fraction, n: int, tolerance: float
-) -> None:
+def test_exact_binary_randomized_response_is_the_worst_dataset(E: Fraction, n: int, tolerance: float) -> None:
     truth = truth_curve(brute.shuffled_pairs(brute.k_ary(2, E), n))
     randomizer = sdp.BinaryRandomizedResponse(epsilon0=log(E))
     for analysis in ("exact", "best"):

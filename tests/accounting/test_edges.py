@@ -30,9 +30,7 @@ def test_one_user_near_epsilon0_has_the_local_delta(epsilon0: float, share: floa
 
 @pytest.mark.parametrize("epsilon0", [15.0, 30.0, 36.5])
 def test_large_local_epsilons_are_not_rounded_away(epsilon0: float) -> None:
-    bound = sdp.Shuffled(sdp.KaryRandomizedResponse(k=2, epsilon0=epsilon0), n=1).epsilon(
-        delta=1e-3
-    )
+    bound = sdp.Shuffled(sdp.KaryRandomizedResponse(k=2, epsilon0=epsilon0), n=1).epsilon(delta=1e-3)
     exact = epsilon0 + math.log1p(-1e-3 * (1.0 + math.exp(-epsilon0)))
     assert bound.lower * (1.0 - 1e-9) <= exact <= bound.upper
 

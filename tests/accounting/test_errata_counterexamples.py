@@ -66,11 +66,7 @@ def test_three_users_of_ternary_response_exceed_the_k_ary_clones() -> None:
 
 @pytest.mark.parametrize(
     ("n", "k", "epsilon0", "epsilon", "published"),
-    [
-        (1000, 16, 4.0, 1.4, 7.304e-7),
-        (1000, 4, log(13), 1.0, 4.363e-14),
-        (100, 4, 2.0, 1.5, 5.90e-10),
-    ],
+    [(1000, 16, 4.0, 1.4, 7.304e-7), (1000, 4, log(13), 1.0, 4.363e-14), (100, 4, 2.0, 1.5, 5.90e-10)],
 )
 def test_a_crowd_that_holds_a_third_value_exceeds_the_k_ary_clones(
     n: int, k: int, epsilon0: float, epsilon: float, published: float
@@ -193,9 +189,7 @@ def test_the_whole_histogram_of_one_hundred_reports_is_covered() -> None:
 
 
 @pytest.mark.parametrize(("k", "n", "ratio"), [(3, 6, 2.02), (4, 5, 2.14), (5, 5, 2.12)])
-def test_one_bin_in_one_direction_is_half_of_what_the_histogram_loses(
-    k: int, n: int, ratio: float
-) -> None:
+def test_one_bin_in_one_direction_is_half_of_what_the_histogram_loses(k: int, n: int, ratio: float) -> None:
     alpha = Fraction(exp(0.4))
     matrix = brute.k_ary(k, Fraction(3))
     truth = brute.worst(brute.shuffled_pairs(matrix, n), alpha)
@@ -222,8 +216,7 @@ def test_the_worst_binary_dataset_and_direction_are_searched() -> None:
     """For odd lattices it is not the one where all others agree."""
     n, epsilon0, epsilon = 8, 1.0, 0.1
     matrix_value = {
-        m: max(value(d) for d in balls.binary_exact(n, m, epsilon0, balls.exp(epsilon)))
-        for m in range(n)
+        m: max(value(d) for d in balls.binary_exact(n, m, epsilon0, balls.exp(epsilon))) for m in range(n)
     }
     assert max(matrix_value, key=matrix_value.__getitem__) != n - 1
     binary = sdp.BinaryRandomizedResponse(epsilon0=epsilon0)
@@ -259,9 +252,7 @@ def test_clones_cover_randomizers_below_the_average_of_the_two_rows() -> None:
     """Others need not send (R0 + R1) / (E + 1) as a whole for the clones of 2022 to hold."""
     matrix = brute.stochastic([[32, 24, 8], [32, 8, 24], [8, 28, 28]])
     E = max(max(column) / min(column) for column in zip(*matrix, strict=True))
-    assert any(
-        third < (first + second) / (E + 1) for first, second, third in zip(*matrix, strict=True)
-    )
+    assert any(third < (first + second) / (E + 1) for first, second, third in zip(*matrix, strict=True))
     for n in (2, 3, 4):
         everything = brute.shuffled_pairs(matrix, n)
         for randomizer in (
@@ -301,9 +292,9 @@ def test_rounds_of_cohorts_compose_both_sides_of_the_profile() -> None:
     )
     low = Fraction(9, 10)
     assert brute.worst(truth, low) > hockey_stick(mixture, low)
-    mechanism = 2 * sdp.Shuffled(
-        sdp.BinaryRandomizedResponse(epsilon0=log(3)), n=cohort
-    ).sampled_from(population)
+    mechanism = 2 * sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=log(3)), n=cohort).sampled_from(
+        population
+    )
     for alpha in (0.5, 0.8, 0.9, 1.0, 1.2, 1.7, 2.5):
         exact = brute.worst_adaptive([truth] * 2, Fraction(alpha))
         assert_encloses(mechanism.profile(alpha), exact)

@@ -85,16 +85,13 @@ def noises() -> dict[str, tuple[Facts, object]]:
         ),
         "gaussian": (
             facts_of_noise(
-                lambda t: -0.5 * t * t - 0.5 * log(2.0 * math.pi),
-                lambda t: 0.5 * erfc(t / math.sqrt(2.0)),
+                lambda t: -0.5 * t * t - 0.5 * log(2.0 * math.pi), lambda t: 0.5 * erfc(t / math.sqrt(2.0))
             ),
             lambda t: np.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi),
         ),
         "logistic": (
             facts_of_noise(
-                lambda t: -t - 2.0 * np.log1p(np.exp(-t)),
-                lambda t: 1.0 / (1.0 + np.exp(t)),
-                epsilon0=1.0,
+                lambda t: -t - 2.0 * np.log1p(np.exp(-t)), lambda t: 1.0 / (1.0 + np.exp(t)), epsilon0=1.0
             ),
             lambda t: 0.25 / np.cosh(0.5 * t) ** 2,
         ),
@@ -141,9 +138,7 @@ def test_losses_beyond_the_last_cell_are_counted() -> None:
         lambda t: 0.5 * erfc(mu * t / math.sqrt(2.0)),
     )
     epsilons = np.array([20.0, 29.0, 30.0, 31.0, 35.0, 40.0])
-    own, other = (
-        0.5 * erfc((epsilons / mu + side * mu / 2) / math.sqrt(2.0)) for side in (-1.0, 1.0)
-    )
+    own, other = (0.5 * erfc((epsilons / mu + side * mu / 2) / math.sqrt(2.0)) for side in (-1.0, 1.0))
     truth = own - np.exp(epsilons) * other
     assert np.all(truth <= sdp.Shuffled(facts, n=1).upper_delta(epsilon=epsilons))
 
@@ -183,9 +178,7 @@ def test_masses_known_to_a_factor_give_a_lower_end_that_holds_for_all_of_them() 
             moved = base * (1.0 + error * rng.uniform(-1.0, 1.0, base.shape))
             own, other, clone = moved / moved.sum(axis=1, keepdims=True)
             gap = own - other
-            true = AmplificationProfile(
-                n, *(tuple(map(float, p)) for p in (own, other, gap, clone))
-            )
+            true = AmplificationProfile(n, *(tuple(map(float, p)) for p in (own, other, gap, clone)))
             for epsilon in (0.05, 0.3, 0.8):
                 at = np.array([epsilon])
                 assert low.support(at, 1e-4).value[0] <= true.upper(at, 1e-4)[0]
@@ -235,14 +228,8 @@ LAW = AmplificationLaw((0.6, 0.4), (0.4, 0.6), (0.4, 0.4))
         (lambda: Facts(1.0, above=(LAW.among((0.5, 0.4)),)), "must not exceed own or other"),
         (lambda: Facts(1.0, concrete=(LAW,)), "clone must sum to 1"),
         (lambda: Facts(1.0, total_variation=0.9), "total_variation must be in"),
-        (
-            lambda: Facts(1.0, 0.0, 0.1, concrete=(LAW.among(LAW.own),)),
-            "at least that of the concr",
-        ),
-        (
-            lambda: Facts(1.0, matrix=Matrix(np.array([[0.9, 0.1], [0.1, 0.9]]))),
-            "that of the matrix",
-        ),
+        (lambda: Facts(1.0, 0.0, 0.1, concrete=(LAW.among(LAW.own),)), "at least that of the concr"),
+        (lambda: Facts(1.0, matrix=Matrix(np.array([[0.9, 0.1], [0.1, 0.9]]))), "that of the matrix"),
         (
             lambda: Facts(sdp.Bound(1.0, 2.0), matrix=Matrix(np.array([[0.6, 0.4], [0.4, 0.6]]))),
             "attained by the matrix",
@@ -265,9 +252,7 @@ LAW = AmplificationLaw((0.6, 0.4), (0.4, 0.6), (0.4, 0.4))
             "they do not agree",
         ),
         (
-            lambda: facts_of_noise(
-                lambda t: -2.0 * np.log1p(t) - log(2.0), lambda t: 0.5 / (1.0 + t)
-            ),
+            lambda: facts_of_noise(lambda t: -2.0 * np.log1p(t) - log(2.0), lambda t: 0.5 / (1.0 + t)),
             "must be concave",
         ),
         (lambda: sdp.Shuffled(object(), n=10), "must be Facts, or have"),

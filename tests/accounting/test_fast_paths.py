@@ -94,9 +94,7 @@ def round_cases() -> Iterator[tuple[sdp.Shuffled, object, float]]:
             one = sdp.Shuffled(local, n=n, analysis=name)
             tolerance = 10.0 ** rng.choice([-1, -2, -3, -3, -4])
 
-            def exact(
-                alpha: arb, curve: Any = curve, n: int = n, epsilon0: float = epsilon0
-            ) -> arb:
+            def exact(alpha: arb, curve: Any = curve, n: int = n, epsilon0: float = epsilon0) -> arb:
                 return curve(n, epsilon0, alpha)
 
             yield one, exact, tolerance
@@ -131,16 +129,12 @@ def test_random_rounds_are_covered_and_as_tight_as_asked() -> None:
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon0"), [(3, 3, 1.0), (3, 2, 3.0), (12, 4, 2.0)])
-def test_two_rounds_before_the_strong_adversary_are_covered(
-    n: int, k: int, epsilon0: float
-) -> None:
+def test_two_rounds_before_the_strong_adversary_are_covered(n: int, k: int, epsilon0: float) -> None:
     E = balls.exp(epsilon0)
     p = 1 / (E + k - 1)
     one = [((1 - k * p) * u, (1 - k * p) * v) for u, v in two_reports(n, 2 * p)] + [(k * p, k * p)]
     two = [(a * c, b * d) for a, b in one for c, d in one]
-    twice = 2 * sdp.Shuffled(
-        sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0), n=n, analysis="strong"
-    )
+    twice = 2 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0), n=n, analysis="strong")
     hidden = sum((u for u, v in two if v == 0), arb(0))
 
     def curve(epsilon: float) -> arb:

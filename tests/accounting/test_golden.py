@@ -95,12 +95,7 @@ def test_clones_of_2021(golden: Golden, tolerance: float) -> None:
 def test_strong_adversary(golden: Golden, tolerance: float) -> None:
     n, k = golden.params["n"], golden.params["k"]
     mechanism = sdp.Shuffled(k_ary(golden), n=n, analysis="strong")
-    check(
-        mechanism,
-        golden,
-        at_epsilon(partial(balls.strong, n, k, golden.number("gamma"))),
-        tolerance,
-    )
+    check(mechanism, golden, at_epsilon(partial(balls.strong, n, k, golden.number("gamma"))), tolerance)
 
 
 @pytest.mark.quick

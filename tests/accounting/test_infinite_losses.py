@@ -23,9 +23,7 @@ def reports(matrix: Any, data: Any) -> Any:
     """The law of the shuffled reports: how often each output was sent."""
     law: Counter = Counter()
     for outputs in product(range(len(matrix[0])), repeat=len(data)):
-        law[tuple(sorted(outputs))] += math.prod(
-            matrix[x][y] for x, y in zip(data, outputs, strict=True)
-        )
+        law[tuple(sorted(outputs))] += math.prod(matrix[x][y] for x, y in zip(data, outputs, strict=True))
     return law
 
 
@@ -36,8 +34,7 @@ def twice(matrix: Any, epsilon: float) -> Any:
     for (x, y), z in product(permutations(inputs, 2), inputs):
         p, q = (reports(matrix, data) for data in ((x, z), (y, z)))
         total = sum(
-            max(p[a] * p[b] - math.exp(epsilon) * q[a] * q[b], 0.0)
-            for a, b in product(p | q, repeat=2)
+            max(p[a] * p[b] - math.exp(epsilon) * q[a] * q[b], 0.0) for a, b in product(p | q, repeat=2)
         )
         worst = max(worst, total)
     return worst
@@ -94,9 +91,7 @@ def test_deltas_next_to_one_are_answered() -> None:
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), [(3, 0.4544409778, 4), (4, 2.0, 6), (2, 1.0, 3)])
-def test_the_pair_from_below_is_below_the_curve_with_infinite_losses(
-    k: int, epsilon0: float, n: int
-) -> None:
+def test_the_pair_from_below_is_below_the_curve_with_infinite_losses(k: int, epsilon0: float, n: int) -> None:
     randomizer = sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)
     curve = strong_adversary(k, randomizer.gamma, randomizer.total_variation, n)
     assert curve.infinite_loss > 0.0

@@ -124,8 +124,7 @@ def test_estimates_of_heavy_laws_are_within_a_factor_of_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "n", "delta"),
-    [(0.5, 10**5, 1e-6), (0.35, 10**4, 1e-10), (0.25, 10**6, 1e-6)],
+    ("sigma", "n", "delta"), [(0.5, 10**5, 1e-6), (0.35, 10**4, 1e-10), (0.25, 10**6, 1e-6)]
 )
 def test_small_noise_has_two_ends_that_nearly_meet(sigma: float, n: int, delta: float) -> None:
     randomizer = DiscreteGaussian(sigma)
@@ -149,9 +148,7 @@ def test_blankets_of_twenty_users_with_rare_reports_are_enclosed() -> None:
                 for c in range(21 - a - b):
                     value = a * x[0] + b * x[1] + c * x[2]
                     if value > 0:
-                        ways = math.factorial(20) // math.prod(
-                            map(math.factorial, (a, b, c, 20 - a - b - c))
-                        )
+                        ways = math.factorial(20) // math.prod(map(math.factorial, (a, b, c, 20 - a - b - c)))
                         mass = clone[0] ** a * clone[1] ** b * clone[2] ** c
                         total += ways * mass * rest ** (20 - a - b - c) * value / 20
         upper = float(profile.upper(np.array([epsilon]), 1e-4)[0])

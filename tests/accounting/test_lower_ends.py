@@ -36,9 +36,7 @@ def witnessed(k: int, n: int, rounds: int, alpha: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize(("k", "n"), [(2, 6), (3, 4), (4, 4), (5, 3)])
-def test_one_round_is_below_every_dataset_and_close_to_its_own(
-    k: int, n: int, tolerance: float
-) -> None:
+def test_one_round_is_below_every_dataset_and_close_to_its_own(k: int, n: int, tolerance: float) -> None:
     pairs = shuffled_pairs(k_ary(k, E), n)
     for alpha in ALPHAS:
         low = survey(k, n).lower_delta(epsilon=math.log(alpha), tolerance=tolerance)
@@ -49,9 +47,7 @@ def test_one_round_is_below_every_dataset_and_close_to_its_own(
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize(("k", "n", "rounds"), [(2, 3, 3), (3, 3, 2), (4, 2, 2)])
-def test_rounds_are_below_the_adaptive_adversary(
-    k: int, n: int, rounds: int, tolerance: float
-) -> None:
+def test_rounds_are_below_the_adaptive_adversary(k: int, n: int, rounds: int, tolerance: float) -> None:
     pairs = shuffled_pairs(k_ary(k, E), n)
     for alpha in ALPHAS:
         low = (rounds * survey(k, n)).lower_delta(epsilon=math.log(alpha), tolerance=tolerance)
@@ -60,9 +56,7 @@ def test_rounds_are_below_the_adaptive_adversary(
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 @pytest.mark.parametrize(("k", "n"), [(2, 6), (3, 4), (4, 4)])
-def test_an_epsilon_is_one_where_some_dataset_still_exceeds_delta(
-    k: int, n: int, tolerance: float
-) -> None:
+def test_an_epsilon_is_one_where_some_dataset_still_exceeds_delta(k: int, n: int, tolerance: float) -> None:
     pairs = shuffled_pairs(k_ary(k, E), n)
     for delta in (0.1, 1e-2, 1e-3):
         low = survey(k, n).lower_epsilon(delta=delta, tolerance=tolerance)

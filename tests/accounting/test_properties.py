@@ -48,9 +48,7 @@ def randomizers(draw: st.DrawFn) -> Any:
         return sdp.LocalRandomizer(epsilon0=epsilon0)
     if kind == "known variation":
         share = draw(st.floats(0.05, 1.0))
-        return sdp.LocalRandomizer(
-            epsilon0=epsilon0, total_variation=share * float(np.tanh(epsilon0 / 2))
-        )
+        return sdp.LocalRandomizer(epsilon0=epsilon0, total_variation=share * float(np.tanh(epsilon0 / 2)))
     if kind == "k-ary":
         return sdp.KaryRandomizedResponse(k=draw(ks), epsilon0=epsilon0)
     if kind == "binary":
@@ -71,9 +69,7 @@ def same(first: sdp.Bound, second: sdp.Bound) -> bool:
 
 @wide
 @given(randomizers(), sizes, deltas)
-def test_an_epsilon_is_ordered_and_never_above_the_local_one(
-    randomizer: Any, n: int, delta: float
-) -> None:
+def test_an_epsilon_is_ordered_and_never_above_the_local_one(randomizer: Any, n: int, delta: float) -> None:
     bound = sdp.Shuffled(randomizer, n=n).epsilon(delta=delta)
     assert 0 <= bound.lower <= bound.upper <= randomizer.epsilon0 * (1 + 1e-12)
     assert float(bound) == bound.upper
@@ -112,9 +108,7 @@ def test_epsilon_and_delta_invert_each_other(randomizer: Any, n: int, delta: flo
 
 @wide
 @given(randomizers(), sizes, deltas, factors)
-def test_a_smaller_delta_needs_a_larger_epsilon(
-    randomizer: Any, n: int, delta: float, factor: float
-) -> None:
+def test_a_smaller_delta_needs_a_larger_epsilon(randomizer: Any, n: int, delta: float, factor: float) -> None:
     mechanism = sdp.Shuffled(randomizer, n=n)
     smaller, larger = mechanism.epsilon(delta=delta / factor), mechanism.epsilon(delta=delta)
     assert larger.upper <= smaller.upper * SLACK
@@ -202,9 +196,7 @@ def test_less_local_privacy_is_less_central_privacy(
 
 @few
 @given(randomizers(), medium_sizes, rounds_, st.floats(1.1, 10.0), deltas)
-def test_more_rounds_lose_more(
-    randomizer: Any, n: int, rounds: int, factor: float, delta: float
-) -> None:
+def test_more_rounds_lose_more(randomizer: Any, n: int, rounds: int, factor: float, delta: float) -> None:
     daily = sdp.Shuffled(randomizer, n=n)
     fewer = (rounds * daily).epsilon(delta=delta)
     more = ((int(rounds * factor) + 1) * daily).epsilon(delta=delta)
@@ -223,9 +215,7 @@ def test_rounds_lose_at_most_the_sum(randomizer: Any, n: int, rounds: int, delta
 
 @wide
 @given(randomizers(), sizes, factors, deltas)
-def test_a_larger_population_hides_better(
-    randomizer: Any, cohort: int, factor: float, delta: float
-) -> None:
+def test_a_larger_population_hides_better(randomizer: Any, cohort: int, factor: float, delta: float) -> None:
     base = sdp.Shuffled(randomizer, n=cohort)
     whole = base.epsilon(delta=delta)
     sampled = base.sampled_from(int(cohort * factor) + 1).epsilon(delta=delta)
@@ -294,9 +284,7 @@ def test_a_tighter_tolerance_never_loosens(randomizer: Any, n: int, delta: float
 
 @few
 @given(randomizers(), medium_sizes, logarithmic(2, 1e4).map(round), deltas)
-def test_a_tighter_tolerance_never_loosens_rounds(
-    randomizer: Any, n: int, rounds: int, delta: float
-) -> None:
+def test_a_tighter_tolerance_never_loosens_rounds(randomizer: Any, n: int, rounds: int, delta: float) -> None:
     mechanism = rounds * sdp.Shuffled(randomizer, n=n)
     previous = np.inf
     for tolerance in (1e-1, 1e-2, 1e-3):
@@ -350,9 +338,7 @@ def test_exact_binary_response_is_below_its_blanket(epsilon0: float, n: int, del
 
 @wide
 @given(epsilon0s, sizes, deltas, st.floats(0.05, 0.95))
-def test_a_known_total_variation_never_hurts(
-    epsilon0: float, n: int, delta: float, share: float
-) -> None:
+def test_a_known_total_variation_never_hurts(epsilon0: float, n: int, delta: float, share: float) -> None:
     most = float(np.tanh(epsilon0 / 2))
     plain = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=epsilon0), n=n).epsilon(delta=delta)
     known = sdp.LocalRandomizer(epsilon0=epsilon0, total_variation=share * most)
@@ -372,9 +358,7 @@ def test_the_winning_analysis_is_named(randomizer: Any, n: int, epsilon: float) 
 
 @few
 @given(ks, medium_sizes, st.integers(1, 100), st.floats(0.05, 2.0), logarithmic(1e-12, 1e-3))
-def test_calibrate_finds_the_local_epsilon(
-    k: int, n: int, rounds: int, epsilon: float, delta: float
-) -> None:
+def test_calibrate_finds_the_local_epsilon(k: int, n: int, rounds: int, epsilon: float, delta: float) -> None:
     try:
         found = sdp.calibrate(
             sdp.KaryRandomizedResponse, k=k, n=n, rounds=rounds, epsilon=epsilon, delta=delta
@@ -437,12 +421,7 @@ def test_calibrate_finds_the_cohort() -> None:
     randomizer = sdp.KaryRandomizedResponse(k=16, epsilon0=4.0)
     population, rounds, target, delta = 10**6, 1000, 0.5, 1e-8
     found = sdp.calibrate(
-        randomizer,
-        solve_for="cohort",
-        population=population,
-        rounds=rounds,
-        epsilon=target,
-        delta=delta,
+        randomizer, solve_for="cohort", population=population, rounds=rounds, epsilon=target, delta=delta
     )
     assert found.parameter == "cohort"
     assert 1 <= found.value <= population
@@ -454,9 +433,5 @@ def test_calibrate_finds_the_cohort() -> None:
 def test_calibrate_says_when_nothing_meets_the_target() -> None:
     with pytest.raises(ValueError, match="epsilon"):
         sdp.calibrate(
-            sdp.KaryRandomizedResponse(k=4, epsilon0=4.0),
-            solve_for="rounds",
-            n=10,
-            epsilon=0.001,
-            delta=1e-9,
+            sdp.KaryRandomizedResponse(k=4, epsilon0=4.0), solve_for="rounds", n=10, epsilon=0.001, delta=1e-9
         )

@@ -136,9 +136,7 @@ def test_two_rounds_of_the_blanket(delta: float) -> None:
 
 def test_a_mix_of_two_mechanisms() -> None:
     first, second = products.clones(300, 1.0), products.clones_2021(200, 0.5)
-    mechanism: sdp.Mechanism = sdp.Shuffled(
-        sdp.LocalRandomizer(epsilon0=1.0), n=300, analysis="clones"
-    )
+    mechanism: sdp.Mechanism = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=300, analysis="clones")
     mechanism += sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.5), n=200, analysis="clones-2021")
     for delta in (1e-12, 1e-30):
         check(

@@ -31,9 +31,7 @@ def atoms(law: AmplificationProfile, alpha: Fraction) -> list[tuple[Fraction, Fr
     return [*found, (Fraction(0), 1 - sum((clone for _, clone in found), Fraction(0)))]
 
 
-def exact_excess(
-    leader: AmplificationProfile, before: float, law: AmplificationProfile, e: float
-) -> Any:
+def exact_excess(leader: AmplificationProfile, before: float, law: AmplificationProfile, e: float) -> Any:
     """max over the leader's values of the difference of the curves, and far left of them."""
     top, mine = atoms(leader, Fraction(math.exp(before))), atoms(law, Fraction(math.exp(e)))
     points = [value for value, _ in top] + [min(v for v, _ in top + mine) - 1]
@@ -80,9 +78,7 @@ def test_outputs_that_nobody_hides_are_never_put_in_order() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_one_leader_bounds_every_law_of_random_matrices(seed: int) -> None:
     """Upper ends are above the lower ends of all laws, and near those of all laws one by one."""
-    profile = FiniteBlanketProfile(
-        matrix(seed, 4, 6, 6.0 * (seed % 2)).table, 30 * 10 ** (seed % 3)
-    )
+    profile = FiniteBlanketProfile(matrix(seed, 4, 6, 6.0 * (seed % 2)).table, 30 * 10 ** (seed % 3))
     at = np.array([0.1, 0.4]) * profile.epsilon_max
     upper = profile.upper(at, 1e-3)
     for law in profile.laws:
@@ -92,9 +88,7 @@ def test_one_leader_bounds_every_law_of_random_matrices(seed: int) -> None:
     assert np.all(upper <= apart * 1.01)
 
 
-@pytest.mark.parametrize(
-    "randomizer", [DiscreteGaussian(0.3, levels=2), DiscreteLaplace(4.0, levels=2)]
-)
+@pytest.mark.parametrize("randomizer", [DiscreteGaussian(0.3, levels=2), DiscreteLaplace(4.0, levels=2)])
 def test_all_datasets_of_three_users_of_a_grid_are_covered(randomizer: Any) -> None:
     """Outputs beyond the ends are put together: that can only tell less."""
     weights, pad = randomizer.weights.tolist(), randomizer.pad

@@ -75,9 +75,7 @@ def test_who_takes_part_at_times_is_one_of_the_others_else(fraction: Fraction) -
         assert truth <= high[place] * (1 + 1e-12) + 1e-17
 
 
-@pytest.mark.parametrize(
-    ("k", "epsilon0", "n"), [(3, 4.0, 10**4), (3, 1.0, 10**6), (40, 2.0, 24_000)]
-)
+@pytest.mark.parametrize(("k", "epsilon0", "n"), [(3, 4.0, 10**4), (3, 1.0, 10**6), (40, 2.0, 24_000)])
 def test_buckets_of_large_crowds_bracket_the_lattice_sum_of_the_same_datasets(
     k: int, epsilon0: float, n: int
 ) -> None:

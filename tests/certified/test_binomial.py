@@ -46,8 +46,7 @@ def test_interval_probabilities_enclose_and_sum_to_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "p"),
-    [(50, 0.3), (999, 0.036), (10**6, 0.036), (10**6, 0.5), (10**7, 1e-4), (10**9, 1e-7)],
+    ("n", "p"), [(50, 0.3), (999, 0.036), (10**6, 0.036), (10**6, 0.5), (10**7, 1e-4), (10**9, 1e-7)]
 )
 def test_windows_of_binomial_probabilities_enclose_the_truth(n: int, p: float) -> None:
     spread = math.sqrt(n * p * (1 - p))

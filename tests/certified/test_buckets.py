@@ -16,9 +16,7 @@ pytestmark = pytest.mark.quick
 
 
 @pytest.mark.parametrize("resolution", [1.2e-3, 1e-4, 1e-5, 0.5])
-@pytest.mark.parametrize(
-    ("trials", "rate"), [(0, 0.3), (1, 0.3), (30, 0.5), (300, 0.1), (350, 0.9)]
-)
+@pytest.mark.parametrize(("trials", "rate"), [(0, 0.3), (1, 0.3), (30, 0.5), (300, 0.1), (350, 0.9)])
 def test_every_bucket_encloses_the_sum_of_its_probabilities(
     trials: int, rate: float, resolution: float
 ) -> None:

@@ -99,13 +99,7 @@ def test_a_moved_threshold_changes_the_probability_by_no_more_than_stated(
     dimension: int, height: float
 ) -> None:
     known, ratios = 0, []
-    for t in [
-        *thresholds(dimension),
-        0.5 * height,
-        height,
-        1.0 - 10.0 * height,
-        1.0 - 5.0 * height,
-    ]:
+    for t in [*thresholds(dimension), 0.5 * height, height, 1.0 - 10.0 * height, 1.0 - 5.0 * height]:
         cap = cap_at(dimension, t)
         if cap.small == 0.0 or (bound := cap.change(height)) == math.inf:
             continue

@@ -25,9 +25,7 @@ def one(x: float) -> np.ndarray:
     return np.array([float(x)])
 
 
-@pytest.mark.parametrize(
-    ("k", "mean"), [(110.0, 100.0), (250.0, 100.0), (40.0, 100.0), (3.0, 100.0)]
-)
+@pytest.mark.parametrize(("k", "mean"), [(110.0, 100.0), (250.0, 100.0), (40.0, 100.0), (3.0, 100.0)])
 def test_deviances(k: float, mean: float) -> None:
     value, error = binomial.deviance(one(k), one(mean))
     far = abs(k / mean - 1.0) >= 0.3
@@ -114,20 +112,14 @@ def test_fair_signs() -> None:
         near = a < n and (2 * a - n) / n < 0.3
         assert error[0] >= U * ((14.0 if near or a == n else 72.0) + C) * abs(value[0]) + 32 * U
     # Next to the top outcome a tie costs what the outcome before it counts; elsewhere not.
-    for short, tied in (
-        (2.0 / 60.0, 1.0),
-        (math.nextafter(2.0 / 60.0, 0.0), 1.0),
-        (1.0 / 60.0, 0.0),
-    ):
+    for short, tied in ((2.0 / 60.0, 1.0), (math.nextafter(2.0 / 60.0, 0.0), 1.0), (1.0 / 60.0, 0.0)):
         at = one(60.0), np.array([[1.0 - short]]), np.array([[short]])
         value, error, tail, _ = signs.mean_of_signs_excess(*at)
         assert value[0, 0] == tail[0, 0] * short
         relative = float(signs._log_half_pmf(one(60.0), one(60.0))[1][0]) + 800 * U
         known = relative * value[0, 0] + tied * 8.0 * 60.0 * U * tail[0, 0]
         assert known <= error[0, 0] <= 1.001 * known
-    _, error, tail, jump = signs.signs_excess_table(
-        one(2001.0), np.array([[0.01]]), np.array([[0.99]])
-    )
+    _, error, tail, jump = signs.signs_excess_table(one(2001.0), np.array([[0.01]]), np.array([[0.99]]))
     assert error[0, 0] >= (8.0 * 1001.0 * U + 800 * U) * (jump[0, 0] + 0.01 * tail[0, 0])
     _, error, _, _ = signs.signs_excess_table(one(3000.0), np.array([[0.999]]), np.array([[0.001]]))
     assert error[0, 0] >= 1e-300
@@ -218,9 +210,7 @@ def test_two_binomials() -> None:
 
 
 def composed(infinity: float, rounds: int) -> ComposedLoss:
-    law = LossDistribution(
-        0.1, np.array([-3.0, 0.0, 3.0]), np.array([0.3, 0.3, 0.4 - infinity]), infinity
-    )
+    law = LossDistribution(0.1, np.array([-3.0, 0.0, 3.0]), np.array([0.3, 0.3, 0.4 - infinity]), infinity)
     return ComposedLoss(((law, rounds),), Tilts)
 
 
@@ -272,12 +262,7 @@ def test_polygons_above_and_below() -> None:
     fall = 0.01 - found.least * (1.0 - (units + 4) * U)
     steep = fall / (math.exp(0.05 * 24.0) * math.expm1(0.05 * 4.0))
     edge = Samples(
-        found.index,
-        found.upper,
-        found.value,
-        found.slope_low,
-        np.append(found.slope_high[:3], steep),
-        1e-3,
+        found.index, found.upper, found.value, found.slope_low, np.append(found.slope_high[:3], steep), 1e-3
     )
     assert loss._below(edge, 0.05).index[-1] <= 27.0
     points, heights = loss._along_the_lines(found, 0.05)

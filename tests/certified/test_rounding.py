@@ -72,9 +72,7 @@ def test_arrays_are_stepped_like_their_elements() -> None:
     y = np.array(numbers(50))
     counts = np.arange(y.size, dtype=np.float64)
     for step in (up, down):
-        assert list(step(y, counts)) == [
-            step(a, k) for a, k in zip(y.tolist(), counts, strict=True)
-        ]
+        assert list(step(y, counts)) == [step(a, k) for a, k in zip(y.tolist(), counts, strict=True)]
         assert isinstance(step(0.5, 3), float)
 
 
@@ -136,9 +134,7 @@ def test_sums_in_blocks_cost_what_they_say(size: int) -> None:
     for row in range(2):
         exact = [Fraction(v) for v in x[row]]
         found, whole = float(total(x)[row]), sum(exact)
-        assert (
-            Fraction(down(found, additions(size))) <= whole <= Fraction(up(found, additions(size)))
-        )
+        assert Fraction(down(found, additions(size))) <= whole <= Fraction(up(found, additions(size)))
         for i, start in enumerate(starts):
             inside = sum(exact[start : starts[i + 1] if i + 1 < starts.size else size])
             part = float(parts[i, row])
@@ -208,9 +204,7 @@ def test_library_functions_keep_to_what_is_assumed_of_them(name: str) -> None:
     random.Random(1).shuffle(others := list(ARGUMENTS[name]))
     exact = [exactly(name, a, b) for a, b in zip(x.tolist(), others, strict=True)]
     for function in library_functions(name):
-        found = np.asarray(
-            function(x, np.array(others)) if name in ("arctan2", "hypot") else function(x)
-        )
+        found = np.asarray(function(x, np.array(others)) if name in ("arctan2", "hypot") else function(x))
         for value, true in zip(found.tolist(), exact, strict=True):
             if abs(true) > arb(2.0**-1022):
                 assert abs(arb(value) / true - 1) <= arb(CALL * UNIT)

@@ -123,9 +123,7 @@ def test_an_infinite_epsilon_is_an_answer_and_valid_json(shuffledp: Run, tmp_pat
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".npy"])
-def test_a_matrix_is_read_from_every_kind_of_file(
-    shuffledp: Run, tmp_path: Path, suffix: str
-) -> None:
+def test_a_matrix_is_read_from_every_kind_of_file(shuffledp: Run, tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"noise{suffix}"
     if suffix == ".npy":
         np.save(file, np.array(NOISE))
@@ -178,9 +176,7 @@ def test_calibrate_finds_every_parameter_that_the_library_finds(
 
 
 @pytest.mark.parametrize("question", ["--delta 1e-6", "--epsilon 0.3"])
-def test_compare_lists_what_the_library_compares(
-    shuffledp: Run, tmp_path: Path, question: str
-) -> None:
+def test_compare_lists_what_the_library_compares(shuffledp: Run, tmp_path: Path, question: str) -> None:
     line = f"compare --krr 4 --epsilon0 2 --n 300 {question}"
     name, level = question.removeprefix("--").split()
     four = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=300)

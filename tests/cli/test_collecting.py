@@ -190,9 +190,7 @@ def test_a_simulation_shows_the_truth_and_says_so(shuffledp: Run) -> None:
     assert answer(shuffledp(COUNT + " --simulation --json"))["simulation"] is True
 
 
-@pytest.mark.parametrize(
-    "command", ["histogram --categories cat,dog,fish", "mean --low 0 --high 99"]
-)
+@pytest.mark.parametrize("command", ["histogram --categories cat,dog,fish", "mean --low 0 --high 99"])
 def test_the_picture_is_drawn(shuffledp: Run, folder: Path, command: str) -> None:
     column = "pet" if command.startswith("histogram") else "age"
     result = shuffledp(f"{command} pets.csv --column {column} {TARGET} --plot picture.png")
@@ -293,9 +291,7 @@ def test_a_reservation_is_committed_by_the_analysis(
 ) -> None:
     line = "ledger reserve readers.jsonl --protocol survey.json --population readers --note May"
     ticket = shuffledp(line).stdout.strip()
-    assert [(each.id, each.status, each.note) for each in ledger.collections] == [
-        (ticket, "reserved", "May")
-    ]
+    assert [(each.id, each.status, each.note) for each in ledger.collections] == [(ticket, "reserved", "May")]
     shuffledp("randomize pets.csv --column pet --protocol survey.json -o a.parquet")
     shuffledp("shuffle a.parquet -o s.parquet")
     analyze = f"analyze s.parquet --ledger readers.jsonl --reservation {ticket}"
@@ -421,10 +417,7 @@ def test_wrong_usage_has_status_two_and_leaves_nothing_behind(
         (COUNT + " --csv none/c.csv", ["none/c.csv", "cannot be written"]),
         (COUNT + " --plan none/c.json", ["none/c.json", "cannot be written"]),
         (f"mean pets.csv --column pet --low 0 --high 9 --levels 2 {TARGET}", ["real numbers"]),
-        (
-            COUNT.replace("--epsilon 1", "--epsilon 1e-9 --round 1").replace("1e-6", "1e-12"),
-            ["epsilon0"],
-        ),
+        (COUNT.replace("--epsilon 1", "--epsilon 1e-9 --round 1").replace("1e-6", "1e-12"), ["epsilon0"]),
     ],
 )
 def test_what_cannot_be_answered_has_status_one_and_leaves_nothing_behind(
@@ -446,9 +439,7 @@ def test_no_rows_give_no_answer(shuffledp: Run, folder: Path) -> None:
     refused(shuffledp(COUNT), 1, "at least 1 reports", "got 0")
 
 
-def test_spark_is_an_engine_that_can_be_asked_for(
-    shuffledp: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_is_an_engine_that_can_be_asked_for(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     asked = []
 
@@ -532,9 +523,7 @@ def test_a_picture_that_fails_leaves_no_file_but_the_answer(
     assert names(folder) == set()
 
 
-def test_a_report_of_another_protocol_is_not_analyzed(
-    shuffledp: Run, survey: HistogramProtocol
-) -> None:
+def test_a_report_of_another_protocol_is_not_analyzed(shuffledp: Run, survey: HistogramProtocol) -> None:
     other = HistogramProtocol(
         survey.categories,
         epsilon=8.0,

@@ -21,9 +21,7 @@ LINE = "curve --krr 4 --epsilon0 1 --n 1000 --from 0 --to 0.2 --points 5"
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-def test_the_csv_file_holds_the_numbers_of_the_library_in_full(
-    shuffledp: Run, tmp_path: Path
-) -> None:
+def test_the_csv_file_holds_the_numbers_of_the_library_in_full(shuffledp: Run, tmp_path: Path) -> None:
     file = tmp_path / "curve.csv"
     result = shuffledp(f"{LINE} --csv {file}")
     assert result.exit_code == 0, result.output
@@ -106,9 +104,7 @@ def test_without_matplotlib_the_error_names_the_extra(
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     result = shuffledp(f"{LINE} --plot {tmp_path / 'curve.png'}")
     assert result.exit_code == 1
-    assert result.stderr == (
-        "shuffledp: error: plots need matplotlib: pip install 'shuffledp[plot]'\n"
-    )
+    assert result.stderr == ("shuffledp: error: plots need matplotlib: pip install 'shuffledp[plot]'\n")
 
 
 def test_grids_keep_both_ends_and_repeat_nothing() -> None:

@@ -38,10 +38,7 @@ def refused(result: Result, status: int, *words: str) -> None:
         ("epsilon --krr 4 --epsilon0 1 --gamma 0.5 --n 9 --delta 0.1", ["not both"]),
         ("epsilon --krr 4 --binary --epsilon0 1 --n 9 --delta 0.1", ["--krr and --binary"]),
         ("epsilon --krr 4 --total-variation 0.1 --epsilon0 1 --n 9 --delta 0.1", ["--krr"]),
-        (
-            "epsilon --epsilon0 1 --total-variation 0.9 --n 9 --delta 0.1",
-            ["total_variation", "0.9"],
-        ),
+        ("epsilon --epsilon0 1 --total-variation 0.9 --n 9 --delta 0.1", ["total_variation", "0.9"]),
         (GOOD + " --population 10", ["population", "10"]),
         (GOOD.replace("krr 4", "local") + " --analysis strong", ["analysis", "'strong'"]),
         (GOOD + " --analysis magic", ["--analysis", "magic", "blanket"]),
@@ -63,22 +60,10 @@ def refused(result: Result, status: int, *words: str) -> None:
         ("calibrate --krr 4 --epsilon 0 --n 9 --delta 0.1", ["--epsilon", "(0, inf)"]),
         ("calibrate --krr 4 --epsilon0 1 --n 9 --epsilon 1 --delta 0.1", ["leave out --epsilon0"]),
         ("calibrate --solve-for gamma --epsilon 1 --n 9 --delta 0.1", ["gamma", "--local"]),
-        (
-            "calibrate --krr 4 --epsilon 1 --n 9 --population 5 --delta 0.1",
-            ["--population", "--n 9"],
-        ),
-        (
-            "calibrate --solve-for n --krr 4 --epsilon0 1 --n 9 --epsilon 1 --delta 0.1",
-            ["n is to be found"],
-        ),
-        (
-            "calibrate --solve-for cohort --krr 4 --epsilon0 1 --epsilon 1 --delta 0.1",
-            ["--population"],
-        ),
-        (
-            "calibrate --epsilon 1 --n 9 --delta 0.1 --analysis strong",
-            ["analysis", "'strong'"],
-        ),
+        ("calibrate --krr 4 --epsilon 1 --n 9 --population 5 --delta 0.1", ["--population", "--n 9"]),
+        ("calibrate --solve-for n --krr 4 --epsilon0 1 --n 9 --epsilon 1 --delta 0.1", ["n is to be found"]),
+        ("calibrate --solve-for cohort --krr 4 --epsilon0 1 --epsilon 1 --delta 0.1", ["--population"]),
+        ("calibrate --epsilon 1 --n 9 --delta 0.1 --analysis strong", ["analysis", "'strong'"]),
         ("curve --krr 4 --epsilon0 1 --n 9 --delta 0.1", ["--delta"]),
         ("curve --against n --krr 4 --epsilon0 1", ["--delta"]),
         ("curve --against n --krr 4 --epsilon0 1 --n 9 --delta 0.1", ["--n"]),
@@ -94,9 +79,7 @@ def refused(result: Result, status: int, *words: str) -> None:
         ("completion tcsh", ["tcsh", "bash"]),
     ],
 )
-def test_wrong_usage_has_status_two_and_names_the_option(
-    shuffledp: Run, line: str, words: list[str]
-) -> None:
+def test_wrong_usage_has_status_two_and_names_the_option(shuffledp: Run, line: str, words: list[str]) -> None:
     refused(shuffledp(line), 2, *words)
 
 

@@ -35,9 +35,7 @@ def same_text_and_nearly_the_same_numbers(printed: str, promised: str) -> bool:
     """Numbers may differ by 1%, which is more than any analysis may move without a new example, and by
     one of their last decimal."""
     texts = [NUMBER.sub("#", line).split() for line in (printed, promised)]
-    numbers = [
-        [number.replace(",", "") for number in NUMBER.findall(line)] for line in (printed, promised)
-    ]
+    numbers = [[number.replace(",", "") for number in NUMBER.findall(line)] for line in (printed, promised)]
     return texts[0] == texts[1] and all(
         math.isclose(float(a), float(b), rel_tol=0.01, abs_tol=last_decimal(b))
         for a, b in zip(*numbers, strict=True)
@@ -110,9 +108,7 @@ def test_the_version_is_that_of_the_library(shuffledp: Run) -> None:
     assert (result.exit_code, result.stdout) == (0, f"shuffledp {sdp.__version__}\n")
 
 
-def test_colour_is_for_terminals_that_want_it(
-    shuffledp: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colour_is_for_terminals_that_want_it(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     line = "epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6"
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

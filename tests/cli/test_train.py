@@ -154,9 +154,7 @@ def test_missing_features_are_counted(shuffledp: Run, folder: Path) -> None:
     refused(shuffledp(LINE), 1, "1 of 1001 values", "1 missing")
 
 
-def test_without_torch_the_error_names_the_extra(
-    shuffledp: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_torch_the_error_names_the_extra(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("shuffledp.learning")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)

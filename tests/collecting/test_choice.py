@@ -11,12 +11,7 @@ from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.collecting import _choice as choice
-from shuffledp.collecting._choice import (
-    best_calibrated,
-    calibrated_response,
-    first_better,
-    largest_certified,
-)
+from shuffledp.collecting._choice import best_calibrated, calibrated_response, first_better, largest_certified
 from shuffledp.collecting._protocol import certified_epsilon, tolerance_for
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
@@ -40,9 +35,7 @@ def test_two_categories_meet_their_target_and_nearly_reach_it(plan: dict[str, An
     certified = (plan["rounds"] * one).upper_epsilon(delta=plan["delta"], tolerance=5e-3)
     assert certified <= plan["epsilon"]
     more = KaryRandomizedResponse(k=2, epsilon0=1.01 * response.epsilon0)
-    beyond = (plan["rounds"] * Shuffled(more, n=plan["n"])).upper_epsilon(
-        delta=plan["delta"], tolerance=5e-3
-    )
+    beyond = (plan["rounds"] * Shuffled(more, n=plan["n"])).upper_epsilon(delta=plan["delta"], tolerance=5e-3)
     assert beyond > 0.995 * plan["epsilon"]
 
 

@@ -77,9 +77,7 @@ def test_the_estimated_variance_is_above_the_true_one_in_the_mean() -> None:
     decoder, rng = FixedPointDecoder.of(response), np.random.default_rng(5)
     held = np.repeat([0, 1, 5], [500, 300, 200])
     true = float(decoder.spread[held].sum())
-    found = [
-        decoder.variance(response.support(response.randomize(held, rng=rng))) for _ in range(400)
-    ]
+    found = [decoder.variance(response.support(response.randomize(held, rng=rng))) for _ in range(400)]
     # On grid points the true variance lacks the rounding's n/4.
     error = np.std(found) / 20
     assert np.mean(found) == pytest.approx(true + 250, abs=5 * error)

@@ -13,13 +13,7 @@ from shuffledp import KaryRandomizedResponse, LocalRandomizer
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting import protocol_from_dict
-from shuffledp.collecting._choice import (
-    best_calibrated,
-    best_local,
-    candidates,
-    first_better,
-    mean_variance,
-)
+from shuffledp.collecting._choice import best_calibrated, best_local, candidates, first_better, mean_variance
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding
@@ -38,9 +32,7 @@ def survey(kind: Any = None) -> HistogramProtocol:
 def test_counts_are_unbiased_with_the_stated_variance(kind: Any) -> None:
     protocol, rng, runs = survey(kind), np.random.default_rng(11), 600
     truth = np.array([300, 150, 45, 5, 0])
-    found = np.array(
-        [protocol.analyze(protocol.randomize(HELD, rng=rng)).counts for _ in range(runs)]
-    )
+    found = np.array([protocol.analyze(protocol.randomize(HELD, rng=rng)).counts for _ in range(runs)])
     variance = protocol.randomizer.variance(truth, 500)
     # 5 categories and 7 kinds: 5.5 deviations either way, 3e-6 in all.
     assert np.all(np.abs(found.mean(axis=0) - truth) < 5.5 * np.sqrt(variance / runs))
@@ -262,6 +254,4 @@ def test_a_single_report_is_analysed_as_well() -> None:
     with pytest.warns(UserWarning, match="1 honest reports instead of 500"):
         result = survey().analyze(survey().randomize(["cat"]))
     assert result.n == 1
-    assert result.privacy.epsilon == pytest.approx(
-        survey().randomizer.facts().epsilon0.upper, rel=1e-4
-    )
+    assert result.privacy.epsilon == pytest.approx(survey().randomizer.facts().epsilon0.upper, rel=1e-4)

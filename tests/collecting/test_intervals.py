@@ -48,9 +48,7 @@ def test_rare_noise_among_many_users_is_covered_at_least_as_promised(c: int) -> 
 
 @pytest.mark.parametrize(("p", "q"), [(0.8, 0.1), (0.5, 0.2), (0.95, 0.05)])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
-def test_large_crowds_are_covered_as_promised_up_to_half_a_percent(
-    p: float, q: float, share: float
-) -> None:
+def test_large_crowds_are_covered_as_promised_up_to_half_a_percent(p: float, q: float, share: float) -> None:
     n = 4_000
     for confidence in (0.9, 0.95, 0.99):
         inside = coverage(n, round(share * n), p, q, confidence)

@@ -119,9 +119,7 @@ def test_a_commitment_counts_the_reports_that_came(tmp_path: Path) -> None:
         survey().analyze(reports, ledger=ledger, reservation=ticket)
 
 
-def test_every_use_of_a_ledger_checks_its_file_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_use_of_a_ledger_checks_its_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[int] = []
 
     def counting(path: Path, file: Any, read: Any = _log._read) -> Any:

@@ -73,18 +73,9 @@ def test_a_sum_is_n_times_the_mean() -> None:
 
 
 def test_rounding_keeps_the_mean_and_takes_neighbours_only() -> None:
-    protocol = SumProtocol(
-        0, 1, 5.0, 1e-3, 10, randomizer=KaryRandomizedResponse(k=5, epsilon0=2.0)
-    )
+    protocol = SumProtocol(0, 1, 5.0, 1e-3, 10, randomizer=KaryRandomizedResponse(k=5, epsilon0=2.0))
     rng = np.random.default_rng(4)
-    for number, share in [
-        (0.0, 0.0),
-        (0.25, 0.0),
-        (0.3, 0.2),
-        (0.99, 0.96),
-        (1.0, 0.0),
-        (1e-30, 0.0),
-    ]:
+    for number, share in [(0.0, 0.0), (0.25, 0.0), (0.3, 0.2), (0.99, 0.96), (1.0, 0.0), (1e-30, 0.0)]:
         levels = protocol.encode(np.full(20_000, number), rng=rng)
         below = np.floor(number * 4)
         assert set(levels.tolist()) <= {below, below + 1} & set(range(5))

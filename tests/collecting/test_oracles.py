@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp import (
-    FiniteRandomizer,
-    KaryRandomizedResponse,
-    Ledger,
-    Shuffled,
-    collect,
-    randomize_file,
-)
+from shuffledp import FiniteRandomizer, KaryRandomizedResponse, Ledger, Shuffled, collect, randomize_file
 from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import whole_histogram
@@ -127,9 +120,7 @@ def test_a_tally_of_reports_that_count_once_must_sum_to_their_number() -> None:
 
 
 @pytest.mark.parametrize("randomizer", [FiniteRandomizer(MATRIX), Wheel(3, 2.0)], ids=repr)
-def test_what_cannot_be_written_as_json_is_refused_where_it_would_be(
-    randomizer: Any, tmp_path: Path
-) -> None:
+def test_what_cannot_be_written_as_json_is_refused_where_it_would_be(randomizer: Any, tmp_path: Path) -> None:
     protocol = survey(randomizer)
     told = "to be written as JSON"
     with pytest.raises(TypeError, match=told):

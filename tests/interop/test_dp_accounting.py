@@ -25,9 +25,7 @@ GENERIC = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=20_000)
 MECHANISMS = {
     "kary": SURVEY,
     "generic": GENERIC,
-    "strong": sdp.Shuffled(
-        sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=5_000, analysis="strong"
-    ),
+    "strong": sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=5_000, analysis="strong"),
     "few users": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=5),
     "one user": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1),
     "cohort": 100 * GENERIC.sampled_from(1_000_000),
@@ -120,9 +118,7 @@ def test_the_accountant_answers_like_the_mechanism() -> None:
     accountant = ShuffleAccountant()
     assert accountant.get_epsilon(1e-8) == 0.0
     accountant.compose(event).compose(dp_accounting.SelfComposedDpEvent(event, 9))
-    accountant.compose(
-        dp_accounting.ComposedDpEvent([event, dp_accounting.NoOpDpEvent(), event]), 10
-    )
+    accountant.compose(dp_accounting.ComposedDpEvent([event, dp_accounting.NoOpDpEvent(), event]), 10)
     assert accountant.mechanism == 30 * SURVEY
     assert accountant.get_epsilon(1e-8) == (30 * SURVEY).epsilon(delta=1e-8).upper
     assert accountant.get_delta(0.5) == (30 * SURVEY).delta(epsilon=0.5).upper

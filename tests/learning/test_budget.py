@@ -26,9 +26,7 @@ def test_rounds_for_is_zero_when_one_round_is_too_much() -> None:
 def test_rounds_for_covers_a_whole_population_too() -> None:
     everybody = Shuffled(KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
     sampled = everybody.sampled_from(1000)
-    assert rounds_for(everybody, epsilon=1.0, delta=1e-5) == rounds_for(
-        sampled, epsilon=1.0, delta=1e-5
-    )
+    assert rounds_for(everybody, epsilon=1.0, delta=1e-5) == rounds_for(sampled, epsilon=1.0, delta=1e-5)
 
 
 def test_epsilon0_for_meets_the_target_and_a_larger_one_does_not() -> None:
@@ -64,9 +62,7 @@ def test_the_budget_is_spent_to_the_last_round_and_no_further() -> None:
         spent.spend()
 
 
-def test_the_budget_is_calibrated_once_and_asking_computes_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_budget_is_calibrated_once_and_asking_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     spending = Spending(ONE, budget=Budget(epsilon=0.3, delta=1e-5))
     allowed = rounds_for(ONE, epsilon=0.3, delta=1e-5)
     monkeypatch.setattr("shuffledp.learning._budget.rounds_for", None)

@@ -58,9 +58,7 @@ def test_all_orders_of_a_cohort_are_equally_likely_also_when_it_is_everybody(
 
 
 @pytest.mark.parametrize("tied", [[5, 5, 9, 11], [9, 5, 5, 11], [9, 5, 11, 5]])
-def test_a_tie_that_matters_is_drawn_again(
-    monkeypatch: pytest.MonkeyPatch, tied: list[int]
-) -> None:
+def test_a_tie_that_matters_is_drawn_again(monkeypatch: pytest.MonkeyPatch, tied: list[int]) -> None:
     class Tied:
         draws = iter([np.array(tied, np.uint64), np.array([7, 2, 9, 9], np.uint64)])
 

@@ -42,8 +42,7 @@ def test_the_measured_second_moment_is_the_exact_one_and_below_the_lemma(
     rows = torch.from_numpy(rng.uniform(-1.0, 1.0, (cohort, 8)) / 8.0)
     generator = torch.Generator().manual_seed(2)
     squares = [
-        float((simulated_sum(randomizer, rows, generator) / cohort).square().sum())
-        for _ in range(400)
+        float((simulated_sum(randomizer, rows, generator) / cohort).square().sum()) for _ in range(400)
     ]
     truth = rows.mean(dim=0)
     errors = [randomizer.variance(float(row.norm())) for row in rows]

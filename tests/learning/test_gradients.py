@@ -7,12 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from shuffledp.learning._clients import (
-    PerExampleGradients,
-    flattened,
-    shaped_like,
-    trainable,
-)
+from shuffledp.learning._clients import PerExampleGradients, flattened, shaped_like, trainable
 
 pytestmark = pytest.mark.quick
 
@@ -31,12 +26,7 @@ def one_by_one(
 def test_every_row_is_the_gradient_of_that_client_alone() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(1, 2, 3),
-        nn.Tanh(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.GroupNorm(2, 18),
-        nn.Linear(18, 4),
+        nn.Conv2d(1, 2, 3), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(), nn.GroupNorm(2, 18), nn.Linear(18, 4)
     ).double()
     inputs, targets = torch.randn(5, 1, 8, 8).double(), torch.tensor([0, 1, 2, 3, 1])
     loss = nn.functional.cross_entropy

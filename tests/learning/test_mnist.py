@@ -129,9 +129,7 @@ def test_a_corrupt_download_is_not_kept(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_download_names_every_mirror(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_download_names_every_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(url: str, timeout: int) -> None:
         raise urllib.error.URLError("no network")
 

@@ -65,9 +65,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize("randomizer", TABLES)
-def test_the_mean_of_simulated_reports_is_the_length_that_the_server_divides_by(
-    randomizer: PrivUnit,
-) -> None:
+def test_the_mean_of_simulated_reports_is_the_length_that_the_server_divides_by(randomizer: PrivUnit) -> None:
     """The tables are straight between nodes: their means over the exponential law, by fine sums."""
     nodes = np.linspace(0.0, DEEPEST, height_tables(randomizer)[0].size)
     edges = np.linspace(0.0, DEEPEST, 4 * nodes.size - 3)
@@ -89,18 +87,14 @@ def clipped(randomizer: Any, vector: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("length", [0.0, 0.7, 50.0])
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
-def test_the_simulated_mean_is_unbiased_with_the_stated_variance(
-    randomizer: Any, length: float
-) -> None:
+def test_the_simulated_mean_is_unbiased_with_the_stated_variance(randomizer: Any, length: float) -> None:
     """Squared error over its expectation, of 200 means: outside [0.5, 2] less than once in 10^6."""
     vector = torch.linspace(-1.0, 1.5, randomizer.dimension)
     vector = vector / vector.norm() * length
     generator = torch.Generator().manual_seed(7)
     n, repeats = 50, 200
     rows = vector.expand(n, -1)
-    means = torch.stack(
-        [simulated_sum(randomizer, rows, generator) / n for _ in range(repeats)]
-    ).double()
+    means = torch.stack([simulated_sum(randomizer, rows, generator) / n for _ in range(repeats)]).double()
     truth = clipped(randomizer, vector)
     expected = randomizer.variance(float(truth.norm())) / n
     assert 0.5 < float(((means - truth) ** 2).sum(dim=1).mean()) / expected < 2.0
@@ -111,9 +105,7 @@ def test_the_grand_mean_of_simulated_reports_is_the_clipped_vector(randomizer: A
     """Mahalanobis distance, chi-square: above the limit about once in 10^6."""
     vector = torch.tensor([1.0, -2.0, 3.0, 0.0, 0.5, 4.0])[: randomizer.dimension]
     generator = torch.Generator().manual_seed(8)
-    sums = torch.stack(
-        [simulated_sum(randomizer, vector.expand(100, -1), generator) for _ in range(400)]
-    )
+    sums = torch.stack([simulated_sum(randomizer, vector.expand(100, -1), generator) for _ in range(400)])
     means = (sums / 100).double().numpy()
     error = means.mean(axis=0) - clipped(randomizer, vector).numpy()
     distance = 400 * error @ np.linalg.solve(np.cov(means.T), error)
@@ -139,9 +131,7 @@ def test_secure_and_repeatable_reports_of_one_randomizer_agree_in_law() -> None:
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
 def test_a_generator_makes_reports_repeatable(randomizer: Any) -> None:
     rows = torch.ones(3, randomizer.dimension)
-    first, again = (
-        simulated_sum(randomizer, rows, torch.Generator().manual_seed(3)) for _ in range(2)
-    )
+    first, again = (simulated_sum(randomizer, rows, torch.Generator().manual_seed(3)) for _ in range(2))
     assert torch.equal(first, again)
 
 

@@ -59,9 +59,7 @@ def rows(path: Any) -> Any:
         return list(csv.DictReader(file))
 
 
-def test_the_mnist_study_runs_from_idx_files_to_results(
-    study: Any, digits: Any, tmp_path: Path
-) -> None:
+def test_the_mnist_study_runs_from_idx_files_to_results(study: Any, digits: Any, tmp_path: Path) -> None:
     where = ["--data", str(digits), "--quick"]
     study("mnist", "search").main([*where, "--out", str(tmp_path / "search.csv")])
     tried = rows(tmp_path / "search.csv")
@@ -74,23 +72,17 @@ def test_the_mnist_study_runs_from_idx_files_to_results(
     assert [results[0][name] for name in ("step", "clip", "decay")] == [
         best[name] for name in ("step", "clip", "decay")
     ]
-    ends = {
-        (row["run"], row["seed"]): row["test_accuracy"] for row in rows(tmp_path / "curves.csv")
-    }
+    ends = {(row["run"], row["seed"]): row["test_accuracy"] for row in rows(tmp_path / "curves.csv")}
     assert ends == {(row["run"], row["seed"]): row["test_accuracy"] for row in results}
 
 
-def test_a_glance_never_overwrites_the_results(
-    study: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_glance_never_overwrites_the_results(study: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         study("mnist", "run").main(["--data", "nowhere", "--quick"])
     assert "--quick needs --out" in capsys.readouterr().err
 
 
-def test_the_committed_results_are_of_the_settings_that_the_committed_search_chose(
-    study: Any,
-) -> None:
+def test_the_committed_results_are_of_the_settings_that_the_committed_search_chose(study: Any) -> None:
     run = study("mnist", "run")
     folder = STUDIES / "mnist"
     found = [row for row in rows(folder / "results.csv") if row["run"] == "best"]

@@ -304,9 +304,7 @@ def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [{"projection": 3.0}, {"chunk": 7}])
-def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(
-    tmp_path: Path, other: Any
-) -> None:
+def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(tmp_path: Path, other: Any) -> None:
     """Going on would not be exact, and would use the same random numbers for other sums."""
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
     run = trainer(**other)
@@ -367,9 +365,7 @@ class Recorder(PrivUnit):
 NOTED: list = []
 
 
-def test_a_secure_round_sends_one_report_of_each_clipped_gradient_and_the_model_sees_no_more() -> (
-    None
-):
+def test_a_secure_round_sends_one_report_of_each_clipped_gradient_and_the_model_sees_no_more() -> None:
     """The new model is recomputed from the reports, their order lost: to single precision it agrees."""
     NOTED.clear()
     run = trainer(kind=Recorder, seed=None, cohort=100, chunk=30, radius=0.2, lr=1.0)

@@ -11,10 +11,7 @@ import pytest
 from oracles.brute import Matrix, shuffled_pairs, stochastic, worst
 from oracles.hockey import Atoms, hockey_stick
 from shuffledp.accounting._curves.clones import clones_2021, strong_clones
-from shuffledp.literature.approximate_local import (
-    approximate_local_delta,
-    approximate_local_epsilon,
-)
+from shuffledp.literature.approximate_local import approximate_local_delta, approximate_local_epsilon
 
 ALPHAS = (Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(3), Fraction(12))
 
@@ -93,9 +90,7 @@ def test_other_users_lack_at_most_the_mass_that_is_charged() -> None:
             for p, q in permutations(matrix, 2):
                 for other in matrix:
                     clone = [(x + y) / (2 * E) for x, y in zip(p, q, strict=True)]
-                    lacking = sum(
-                        max(w - r, Fraction(0)) for w, r in zip(clone, other, strict=True)
-                    )
+                    lacking = sum(max(w - r, Fraction(0)) for w, r in zip(clone, other, strict=True))
                     assert lacking <= delta0 / E
 
 
@@ -104,8 +99,7 @@ def test_without_leak_it_is_the_smaller_clones_bound() -> None:
         for epsilon in (0.05, 0.5):
             at = np.array([epsilon])
             expected = min(
-                float(clones(epsilon0, n).upper(at, 1e-4)[0])
-                for clones in (strong_clones, clones_2021)
+                float(clones(epsilon0, n).upper(at, 1e-4)[0]) for clones in (strong_clones, clones_2021)
             )
             found = approximate_local_delta(epsilon0, 0.0, n, epsilon)
             assert found == pytest.approx(expected, rel=1e-9)

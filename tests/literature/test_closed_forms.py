@@ -38,17 +38,13 @@ def lower(profile: PrivacyProfile, epsilon: float) -> float:
 
 @pytest.mark.parametrize("golden", entries(*EPSILON_FORMS), ids=str)
 def test_epsilon_is_the_printed_formula_rounded_up(golden: Golden) -> None:
-    found = EPSILON_FORMS[golden.name](
-        golden.number("eps0"), golden.params["n"], golden.number("delta")
-    )
+    found = EPSILON_FORMS[golden.name](golden.number("eps0"), golden.params["n"], golden.number("delta"))
     assert golden.delta <= found <= golden.delta * (1 + 1e-11)
 
 
 @pytest.mark.parametrize("golden", entries(*DELTA_FORMS), ids=str)
 def test_delta_is_the_printed_formula_rounded_up(golden: Golden) -> None:
-    found = DELTA_FORMS[golden.name](
-        golden.number("eps0"), golden.params["n"], golden.number("eps")
-    )
+    found = DELTA_FORMS[golden.name](golden.number("eps0"), golden.params["n"], golden.number("eps"))
     assert golden.delta <= found <= golden.delta * (1 + 1e-9)
 
 
@@ -147,11 +143,7 @@ def test_closed_forms_lie_above_the_numerical_clones() -> None:
 
 
 def test_theorem_31_lies_above_the_strong_adversary_it_is_proved_for() -> None:
-    for k, n, epsilon, delta in [
-        (4, 10_000, 0.5, 1e-6),
-        (2, 1000, 1.0, 1e-3),
-        (16, 10**5, 0.3, 1e-4),
-    ]:
+    for k, n, epsilon, delta in [(4, 10_000, 0.5, 1e-6), (2, 1000, 1.0, 1e-3), (16, 10**5, 0.3, 1e-4)]:
         gamma = forms.balle_2019_krr_gamma(k, n, epsilon, delta)
         assert lower(strong_adversary(k, gamma, 1 - gamma, n), epsilon) <= delta
         epsilon0 = math.log(k * (1 - gamma) / gamma + 1)
@@ -218,11 +210,7 @@ def test_ranges_end_where_the_papers_say() -> None:
 def test_nothing_happens_at_epsilon0_zero() -> None:
     for bound in (forms.erlingsson_2019_epsilon, forms.feldman_2021_epsilon):
         assert bound(0.0, 10**5, 1e-6) == 0.0
-    for leak in (
-        forms.feldman_2021_delta,
-        forms.feldman_2022_delta,
-        forms.balle_2019_generic_delta,
-    ):
+    for leak in (forms.feldman_2021_delta, forms.feldman_2022_delta, forms.balle_2019_generic_delta):
         assert leak(0.0, 10**5, 0.1) == 0.0
 
 

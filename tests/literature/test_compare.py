@@ -33,10 +33,7 @@ MECHANISMS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_sound_bound_is_above_the_truth_and_the_best_is_ours(name: str) -> None:
     mechanism = MECHANISMS[name]
-    for found in (
-        sdp.compare(mechanism, delta=1e-6),
-        sdp.compare(mechanism, epsilon=0.1),
-    ):
+    for found in (sdp.compare(mechanism, delta=1e-6), sdp.compare(mechanism, epsilon=0.1)):
         assert all(row.value >= found.lower for row in found if row.soundness != "unsound")
         assert all(row.note for row in found if row.soundness != "sound")
         assert all(row.seconds >= 0.0 and row.theorem for row in found)
@@ -124,10 +121,7 @@ def test_a_stranger_s_facts_are_compared_like_our_own() -> None:
     stated = sdp.Shuffled(Facts.of_law(law, 1.0), n=1000)
     found, ours = sdp.compare(stated, delta=1e-6), sdp.compare(SURVEY, delta=1e-6)
     assert found["blanket"].value == ours["blanket"].value
-    assert (
-        found["Feldman et al. 2022, closed form"].value
-        == ours["Feldman et al. 2022, closed form"].value
-    )
+    assert found["Feldman et al. 2022, closed form"].value == ours["Feldman et al. 2022, closed form"].value
     assert "Bennett as printed" not in {row.bound for row in found}  # it is not known to be k-RR
     response = sdp.compare(sdp.Shuffled(Facts.of_response(4, 1.0), n=1000), delta=1e-6)
     assert {row.bound: row.value for row in response} == {row.bound: row.value for row in ours}

@@ -20,11 +20,7 @@ from shuffledp.literature.composition import (
 
 pytestmark = pytest.mark.quick
 
-EPSILONS = (
-    kairouz_oh_viswanath_epsilon,
-    kairouz_oh_viswanath_closed_epsilon,
-    dwork_rothblum_vadhan_epsilon,
-)
+EPSILONS = (kairouz_oh_viswanath_epsilon, kairouz_oh_viswanath_closed_epsilon, dwork_rothblum_vadhan_epsilon)
 
 
 def worst_round(E: Fraction, delta: Fraction) -> Atoms:
@@ -60,9 +56,7 @@ def ball_delta(epsilon: float, rounds: int, total: float) -> arb:
     return result
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "total"), [(0.01, 0.3), (0.01, 1.9), (0.1, 30.0), (1.0, 700.0)]
-)
+@pytest.mark.parametrize(("epsilon", "total"), [(0.01, 0.3), (0.01, 1.9), (0.1, 30.0), (1.0, 700.0)])
 def test_optimal_composition_of_many_rounds_is_the_sum_in_ball_arithmetic(
     epsilon: float, total: float
 ) -> None:
@@ -87,9 +81,7 @@ def test_the_claim_of_a_factor_seventeen() -> None:
     """Pure rounds of log(1 + 0.001 (e^3 - 1)), 10^5 of them, delta = 10^-8."""
     each = math.log1p(0.001 * math.expm1(3.0))
     assert dwork_rothblum_vadhan_epsilon(each, 0.0, 10**5, 1e-8) == pytest.approx(72.37, abs=5e-3)
-    assert kairouz_oh_viswanath_closed_epsilon(each, 0.0, 10**5, 1e-8) == pytest.approx(
-        54.16, abs=5e-3
-    )
+    assert kairouz_oh_viswanath_closed_epsilon(each, 0.0, 10**5, 1e-8) == pytest.approx(54.16, abs=5e-3)
     assert kairouz_oh_viswanath_epsilon(each, 0.0, 10**5, 1e-8) == pytest.approx(50.714, abs=5e-3)
 
 
@@ -112,9 +104,7 @@ def test_the_epsilon_found_has_the_delta_asked_for() -> None:
             below = kairouz_oh_viswanath_delta(epsilon, delta, rounds, found * (1 - 1e-6))
             assert below > total
         found = dwork_rothblum_vadhan_epsilon(epsilon, delta, rounds, total)
-        assert dwork_rothblum_vadhan_delta(epsilon, delta, rounds, found) == pytest.approx(
-            total, rel=1e-6
-        )
+        assert dwork_rothblum_vadhan_delta(epsilon, delta, rounds, found) == pytest.approx(total, rel=1e-6)
 
 
 def test_no_epsilon_has_a_total_delta_below_that_of_the_rounds() -> None:

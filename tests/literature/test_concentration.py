@@ -56,18 +56,14 @@ GRID = list(product((2, 3, 16, 1000), (0.1, 1.0, 3.0, 6.0), (1, 10, 300, 10_000,
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), GRID)
-def test_bounds_lie_above_the_blanket_of_k_ary_randomized_response(
-    k: int, epsilon0: float, n: int
-) -> None:
+def test_bounds_lie_above_the_blanket_of_k_ary_randomized_response(k: int, epsilon0: float, n: int) -> None:
     profile, blanket = krr_blanket(k, epsilon0, n), KaryBlanket(k, epsilon0)
     for share in (0.001, 0.02, 0.2, 0.7, 0.999):
         epsilon = share * epsilon0
         truth = lower(profile, epsilon)
         for bound in DELTAS:
             assert bound(blanket, n, epsilon) >= truth
-            assert bound(AnyBlanket(epsilon0), n, epsilon) >= bound(blanket, n, epsilon) * (
-                1 - 1e-9
-            )
+            assert bound(AnyBlanket(epsilon0), n, epsilon) >= bound(blanket, n, epsilon) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("epsilon0", [0.1, 1.0, 3.0, 6.0])
@@ -91,9 +87,7 @@ def laplace_cells(epsilon0: float, centre: float) -> np.ndarray:
 
 @pytest.mark.parametrize("epsilon0", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("n", [5, 200, 10_000, 10**6])
-def test_laplace_bounds_lie_above_the_blanket_seen_through_six_cells(
-    epsilon0: float, n: int
-) -> None:
+def test_laplace_bounds_lie_above_the_blanket_seen_through_six_cells(epsilon0: float, n: int) -> None:
     """Binning all reports, blanket included, is a post-processing of the pair that is bounded. The
     blanket of Laplace noise on [0, 1] is e^{-epsilon0/2} times Laplace noise around 1/2."""
     own, other = laplace_cells(epsilon0, 0.0), laplace_cells(epsilon0, 1.0)
@@ -131,10 +125,7 @@ def moments(
     """(gamma, values of L, E[L^2]) from the definition."""
     common = [min(column) for column in zip(*matrix, strict=True)]
     gamma = sum(common)
-    values = [
-        gamma * (p - alpha * q) / w
-        for p, q, w in zip(matrix[x], matrix[other], common, strict=True)
-    ]
+    values = [gamma * (p - alpha * q) / w for p, q, w in zip(matrix[x], matrix[other], common, strict=True)]
     square = sum(w / gamma * v * v for w, v in zip(common, values, strict=True))
     return gamma, values, square
 
@@ -191,9 +182,7 @@ def test_the_supremum_over_gamma_covers_every_single_gamma() -> None:
             (concentration._hoeffding, hoeffding_delta),
             (concentration._bennett, bennett_delta),
         ):
-            single = concentration._cells(
-                blanket, n, epsilon, inequality, gamma, gamma, 1.0 - gamma
-            )
+            single = concentration._cells(blanket, n, epsilon, inequality, gamma, gamma, 1.0 - gamma)
             assert bound(blanket, n, epsilon) >= min(1.0, float(single.max())) * (1 - 1e-12)
 
 
@@ -205,9 +194,7 @@ def ball_bennett(k: int, epsilon0: float, n: int, epsilon: float) -> arb:
     c = gamma * (2 * a * (E - 1) * (1 - gamma) + A * A * (1 + E * (1 - gamma)))
     u = A * t / c
     s = c / t**2 * ((1 + u) * (1 + u).log() - u)
-    return (
-        t / (1 + u).log() * ((1 - gamma + gamma * (-s).exp()) ** n - (1 - gamma) ** n) / (gamma * n)
-    )
+    return t / (1 + u).log() * ((1 - gamma + gamma * (-s).exp()) ** n - (1 - gamma) ** n) / (gamma * n)
 
 
 @pytest.mark.parametrize("k", [2, 100, 10**6, 2**40])
@@ -226,10 +213,7 @@ def test_bennett_is_its_formula_in_ball_arithmetic_also_where_gamma_is_next_to_o
 @pytest.mark.parametrize("blanket", [KaryBlanket(4, 2.0), LaplaceBlanket(2.0), AnyBlanket(2.0)])
 def test_epsilon_is_where_delta_comes_down_to_the_level(blanket: Any) -> None:
     for n, delta in ((1000, 1e-2), (10**5, 1e-6), (10**7, 1e-12)):
-        for solve, bound in (
-            (hoeffding_epsilon, hoeffding_delta),
-            (bennett_epsilon, bennett_delta),
-        ):
+        for solve, bound in ((hoeffding_epsilon, hoeffding_delta), (bennett_epsilon, bennett_delta)):
             epsilon = solve(blanket, n, delta)
             assert bound(blanket, n, epsilon) <= delta < bound(blanket, n, epsilon * (1 - 1e-6))
 
@@ -249,11 +233,7 @@ def test_bounds_are_ordered_hoeffding_above_bennett_above_the_numerical_blanket(
 
 def test_delta_is_zero_from_epsilon0_on_and_no_number_breaks_it() -> None:
     for epsilon0, n in product((1e-9, 0.5, 40.0, 300.0), (1, 10**6, 10**15)):
-        for blanket in (
-            AnyBlanket(epsilon0),
-            KaryBlanket(10**6, epsilon0),
-            LaplaceBlanket(epsilon0),
-        ):
+        for blanket in (AnyBlanket(epsilon0), KaryBlanket(10**6, epsilon0), LaplaceBlanket(epsilon0)):
             for bound in DELTAS:
                 assert bound(blanket, n, epsilon0) == 0.0
                 for epsilon in (1e-200, 1e-9, 0.1, epsilon0 * (1 - 1e-15)):

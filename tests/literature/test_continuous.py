@@ -59,9 +59,7 @@ def two_users(density: Any, alpha: float, reach: float) -> Any:
         (lambda n: gaussian_pair(2.0, n), gaussian(2.0), 10.0),
     ],
 )
-def test_two_users_agree_with_quadrature(
-    pair: Any, density: Any, reach: float, epsilon: float
-) -> None:
+def test_two_users_agree_with_quadrature(pair: Any, density: Any, reach: float, epsilon: float) -> None:
     exact = two_users(density, math.exp(epsilon), reach)
     upper = float(pair(2).upper(np.array([epsilon]), 1e-4)[0])
     lower = float(pair(2).support(np.array([epsilon]), 1e-4).value[0])
@@ -163,11 +161,7 @@ def excess_of_other_pairs(f: Any, m: int, alpha: Fraction) -> Any:
 
     corners = {(q * u - p * v, c) for u, v, c in zip(rows[0], rows[m], least, strict=True) if c}
     corners |= {(0, 1), (10**9, 1), (-(10**9), 1)}
-    return max(
-        curve(x, y, *t) - curve(0, m, *t)
-        for t in corners
-        for x, y in product(range(m + 1), repeat=2)
-    )
+    return max(curve(x, y, *t) - curve(0, m, *t) for t in corners for x, y in product(range(m + 1), repeat=2))
 
 
 SHAPES = [

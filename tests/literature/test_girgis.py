@@ -14,11 +14,7 @@ from oracles.hockey import Atoms, atoms
 from shuffledp.accounting._curves.clones import clones_2021, strong_clones
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.literature.composition import kairouz_oh_viswanath_closed_epsilon
-from shuffledp.literature.girgis import (
-    girgis_2021_epsilon,
-    girgis_2021_lower,
-    girgis_2021_upper,
-)
+from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_lower, girgis_2021_upper
 from shuffledp.literature.renyi import epsilon_from_renyi, renyi_divergence
 
 pytestmark = pytest.mark.quick
@@ -80,9 +76,7 @@ def test_binary_randomized_response_of_eight_users_has_the_value_of_the_errata()
 
 @pytest.mark.parametrize(("E", "population", "cohort"), [(2, 6, 3), (7, 5, 2), (3, 4, 4)])
 @pytest.mark.parametrize("order", [2, 5])
-def test_theorem_2_is_the_divergence_of_its_dataset(
-    E: int, population: int, cohort: int, order: int
-) -> None:
+def test_theorem_2_is_the_divergence_of_its_dataset(E: int, population: int, cohort: int, order: int) -> None:
     """All others hold 0; the differing user holds 1 (P) or 0 (Q)."""
     matrix = k_ary(2, Fraction(E))
     zeros = (0,) * (population - 1)

@@ -10,12 +10,7 @@ import pytest
 from oracles.brute import k_ary, shuffled_pairs, worst
 from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.blanket import krr_blanket
-from shuffledp.accounting._curves.clones import (
-    CloneProfile,
-    clones_2021,
-    strong_adversary,
-    strong_clones,
-)
+from shuffledp.accounting._curves.clones import CloneProfile, clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.errors import OutsideRangeError
@@ -26,12 +21,7 @@ from shuffledp.literature.closed_forms import (
     feldman_2021_delta,
     feldman_2022_delta,
 )
-from shuffledp.literature.concentration import (
-    AnyBlanket,
-    KaryBlanket,
-    bennett_delta,
-    hoeffding_delta,
-)
+from shuffledp.literature.concentration import AnyBlanket, KaryBlanket, bennett_delta, hoeffding_delta
 
 pytestmark = pytest.mark.quick
 
@@ -43,16 +33,12 @@ SHARES = np.array([0.0, 0.05, 0.2, 0.5, 0.8, 0.99])
 def test_the_chain_holds_over_all_datasets_of_a_few_users(k: int, E: int, n: int) -> None:
     epsilon0 = math.log(E)
     epsilon = SHARES * epsilon0
-    exact = [
-        worst(shuffled_pairs(k_ary(k, Fraction(E)), n), Fraction(math.exp(e))) for e in epsilon
-    ]
+    exact = [worst(shuffled_pairs(k_ary(k, Fraction(E)), n), Fraction(math.exp(e))) for e in epsilon]
     truth = np.array([float(value) for value in exact])
     assert np.all(truth <= krr_blanket(k, epsilon0, n).upper(epsilon, 1e-6) * (1 + 1e-12) + 1e-14)
 
 
-CHAINS = [
-    (k, epsilon0, n) for k in (2, 4, 100) for epsilon0 in (0.2, 1.0, 4.0) for n in (3, 300, 10**6)
-]
+CHAINS = [(k, epsilon0, n) for k in (2, 4, 100) for epsilon0 in (0.2, 1.0, 4.0) for n in (3, 300, 10**6)]
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), CHAINS)
@@ -78,9 +64,7 @@ def test_lower_ends_of_the_tighter_lie_below_upper_ends_of_the_looser(
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n"), CHAINS)
-def test_the_blanket_lies_below_every_bound_of_the_literature(
-    k: int, epsilon0: float, n: int
-) -> None:
+def test_the_blanket_lies_below_every_bound_of_the_literature(k: int, epsilon0: float, n: int) -> None:
     for epsilon in (0.02 * epsilon0, 0.3 * epsilon0, 0.9 * epsilon0):
         truth = float(krr_blanket(k, epsilon0, n).support(np.array([epsilon]), 1e-2).value[0])
         for bound in (hoeffding_delta, bennett_delta):
@@ -101,9 +85,7 @@ def test_the_blanket_lies_below_every_bound_of_the_literature(
 
 
 @pytest.mark.parametrize("golden", entries("fmt22_krr_flag_delta"), ids=str)
-def test_clones_of_k_ary_reports_with_the_flag_revealed_have_the_golden_value(
-    golden: Golden,
-) -> None:
+def test_clones_of_k_ary_reports_with_the_flag_revealed_have_the_golden_value(golden: Golden) -> None:
     """Sound, looser than the blanket: with probability (E + 1) p a clone pair of rate 2 p."""
     n, k, epsilon0 = golden.params["n"], golden.params["k"], golden.number("eps0")
     E = math.exp(epsilon0)

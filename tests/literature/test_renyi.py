@@ -10,14 +10,7 @@ import pytest
 from oracles import pairs
 from oracles.brute import k_ary, random_matrices, shuffled_pairs
 from oracles.golden import Golden, entries
-from oracles.hockey import (
-    Atoms,
-    hockey_stick,
-    pair_of_curve,
-    subsampled_curve,
-    swapped,
-    upper_envelope,
-)
+from oracles.hockey import Atoms, hockey_stick, pair_of_curve, subsampled_curve, swapped, upper_envelope
 from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket
@@ -26,11 +19,7 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._witnesses import finite_pair
 from shuffledp.literature import renyi
-from shuffledp.literature.renyi import (
-    delta_from_renyi,
-    epsilon_from_renyi,
-    renyi_divergence,
-)
+from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
 
 pytestmark = pytest.mark.quick
 

@@ -144,10 +144,7 @@ def main() -> int:
     with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
         for mutation, test in zip(found, pool.imap(noticed_by, found, chunksize=1), strict=True):
             rows.append((mutation, test))
-            print(
-                f"{len(rows)}/{len(found)} {mutation.site} ({mutation.kind}): {test or '-'}",
-                flush=True,
-            )
+            print(f"{len(rows)}/{len(found)} {mutation.site} ({mutation.kind}): {test or '-'}", flush=True)
     open_ = [f"{m.site} ({m.kind})" for m, test in rows if not (test or m.site in slack)]
     if not chosen.no_table:
         TABLE.write_text(table(rows, slack), encoding="utf-8")

@@ -59,9 +59,7 @@ def blanket(n: int, k: int, epsilon0: Number, alpha: Number, tiny: Number = TINY
     )
 
 
-def universal(
-    n: int, epsilon0: Number, total_variation: Number, alpha: Number, tiny: Number = TINY
-) -> arb:
+def universal(n: int, epsilon0: Number, total_variation: Number, alpha: Number, tiny: Number = TINY) -> arb:
     """The pair for any randomizer of known total variation."""
     E, a = exp(epsilon0), ball(alpha)
     p = ball(total_variation) / (E - 1)
@@ -71,9 +69,7 @@ def universal(
     )
 
 
-def all_hold_a_third_value(
-    n: int, k: int, epsilon0: Number, alpha: Number, tiny: Number = TINY
-) -> arb:
+def all_hold_a_third_value(n: int, k: int, epsilon0: Number, alpha: Number, tiny: Number = TINY) -> arb:
     """k-ary randomized response itself (k >= 3) when all others hold one third value."""
     E, a = exp(epsilon0), ball(alpha)
     p = 1 / (E + k - 1)

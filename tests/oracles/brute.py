@@ -126,8 +126,7 @@ def worst_adaptive(rounds: Sequence[Pairs], alpha: Fraction | int) -> Fraction:
         if done == len(rounds):
             return max(ONE - threshold, ZERO)
         return max(
-            sum((p * value(done + 1, threshold * q / p) for p, q in pair if p), ZERO)
-            for pair in rounds[done]
+            sum((p * value(done + 1, threshold * q / p) for p, q in pair if p), ZERO) for pair in rounds[done]
         )
 
     return value(0, Fraction(alpha))

@@ -94,9 +94,7 @@ def assert_epsilon_below(lower: float, curve: Curve, delta: float) -> None:
     """Just below the lower end the curve is still above delta."""
     if lower > 0:
         still = _high(curve(lower * (1 - 1e-9)))
-        assert still >= delta * (1 - 1e-9), (
-            f"UNSOUND: lower end, delta({lower!r}) = {still!r} < {delta!r}"
-        )
+        assert still >= delta * (1 - 1e-9), f"UNSOUND: lower end, delta({lower!r}) = {still!r} < {delta!r}"
 
 
 def assert_epsilon_tight(upper: float, curve: Curve, delta: float, tolerance: float) -> None:

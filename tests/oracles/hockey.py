@@ -87,9 +87,7 @@ def upper_envelope(pairs: Iterable[Atoms]) -> list[tuple[Fraction, Fraction]]:
         height, slope = max(lines)
         corners.append((left, height))
         while flatter := [
-            ((height - other) / (rise - slope), -rise, other)
-            for other, rise in lines
-            if rise > slope
+            ((height - other) / (rise - slope), -rise, other) for other, rise in lines if rise > slope
         ]:
             distance, fall, height_there = min(flatter)
             if left + distance >= right:
@@ -112,9 +110,7 @@ def pair_of_curve(corners: Sequence[tuple[Fraction, Fraction]]) -> Atoms:
     Every pair below the polygon is a post-processing of this one (Blackwell), so that its
     products bound all adaptive compositions. Q has the change of slope at alpha, P alpha times it.
     """
-    slopes = [
-        (after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(corners)
-    ]
+    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(corners)]
     masses = [
         (alpha * (right - left), right - left)
         for (alpha, _), left, right in zip(corners, [-ONE, *slopes], [*slopes, ZERO], strict=True)

@@ -56,9 +56,7 @@ def _two_reports(n: int, clone: Fraction, own: Fraction) -> Atoms:
     return atoms(p, q)
 
 
-def counting(
-    n: int, own: Sequence[Fraction], other: Sequence[Fraction], clone: Sequence[Fraction]
-) -> Atoms:
+def counting(n: int, own: Sequence[Fraction], other: Sequence[Fraction], clone: Sequence[Fraction]) -> Atoms:
     """The general pair: the victim reports t with probability own[t] under P, other[t] under Q.
 
     Each other user sends a clone of type t with probability clone[t], or nothing that matters.

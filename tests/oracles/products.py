@@ -67,9 +67,9 @@ def blanket(n: int, k: int, epsilon0: float) -> Pair:
         rest = n - 1 - n1 - n2 - n3
         possible = np.minimum(np.minimum(n1, n2), np.minimum(n3, rest)) >= 0
         a, b, c, d = (np.where(possible, m, 0) for m in (n1, n2, n3, rest))
-        log_mass = (
-            gammaln(n) - gammaln(a + 1) - gammaln(b + 1) - gammaln(c + 1) - gammaln(d + 1)
-        ) + ((a + b) * np.log(p) + c * np.log(max(k - 2, 1) * p) + d * np.log1p(-k * p))
+        log_mass = (gammaln(n) - gammaln(a + 1) - gammaln(b + 1) - gammaln(c + 1) - gammaln(d + 1)) + (
+            (a + b) * np.log(p) + c * np.log(max(k - 2, 1) * p) + d * np.log1p(-k * p)
+        )
         return np.where(possible & ((k > 2) | (n3 == 0)), np.exp(log_mass), 0.0)
 
     n1, n2, n3 = counts

@@ -66,10 +66,7 @@ def unary(k: int, own: int, other: int) -> Reports:
         return Fraction(one if bit else WORD - one, WORD)
 
     rows = [
-        [
-            prod(chance(bit, own if v == x else other) for v, bit in enumerate(bits))
-            for bits in words
-        ]
+        [prod(chance(bit, own if v == x else other) for v, bit in enumerate(bits)) for bits in words]
         for x in range(k)
     ]
     sets = [{v for v, bit in enumerate(bits) if bit} for bits in words]
@@ -90,9 +87,7 @@ def hadamard(k: int, weight: int) -> Reports:
     K, p = next(2**i for i in range(64) if 2**i > k), Fraction(weight, WORD)
     plus = [[(r & y).bit_count() % 2 == 0 for y in range(K)] for r in range(1, k + 1)]
     rows = [[(p if entry else 1 - p) / (K // 2) for entry in row] for row in plus]
-    return _gather(
-        np.arange(K), rows, [{x for x, row in enumerate(plus) if row[y]} for y in range(K)]
-    )
+    return _gather(np.arange(K), rows, [{x for x, row in enumerate(plus) if row[y]} for y in range(K)])
 
 
 def local_hashing(k: int, g: int, truth: int, other: int) -> Reports:
@@ -107,9 +102,7 @@ def local_hashing(k: int, g: int, truth: int, other: int) -> Reports:
 
     pairs = [(function, symbol) for function in range(g**m) for symbol in range(g)]
     total = (truth + (g - 1) * other) * g**m
-    rows = [
-        [Fraction(truth if hashed(f, x) == s else other, total) for f, s in pairs] for x in range(k)
-    ]
+    rows = [[Fraction(truth if hashed(f, x) == s else other, total) for f, s in pairs] for x in range(k)]
     sets = [{x for x in range(k) if hashed(f, x) == s} for f, s in pairs]
     return _gather(np.array([f * g + s for f, s in pairs]), rows, sets)
 
@@ -117,8 +110,7 @@ def local_hashing(k: int, g: int, truth: int, other: int) -> Reports:
 def _packed(sets: Iterable[set[int]], k: int) -> np.ndarray:
     """Category v is bit v % 8 of byte v // 8."""
     rows = [
-        [sum(1 << (v % 8) for v in chosen if v // 8 == byte) for byte in range(-(-k // 8))]
-        for chosen in sets
+        [sum(1 << (v % 8) for v in chosen if v // 8 == byte) for byte in range(-(-k // 8))] for chosen in sets
     ]
     return np.array(rows, dtype=np.uint8)
 

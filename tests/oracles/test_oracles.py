@@ -32,9 +32,7 @@ THIRTY_DIGITS = 1e-27
 DIGITS_60 = arb(10) ** -60
 
 
-def close(
-    computed: arb | Fraction | float, golden: Golden, relative: float = THIRTY_DIGITS
-) -> bool:
+def close(computed: arb | Fraction | float, golden: Golden, relative: float = THIRTY_DIGITS) -> bool:
     if isinstance(computed, Fraction):
         computed = arb(computed.numerator) / computed.denominator
     expected = arb(golden.value)
@@ -118,9 +116,7 @@ def test_the_enumerated_2021_clones_have_the_golden_value(golden: Golden) -> Non
     assert close(hockey_stick(rounds, golden.rational_exp("eps")), golden)
 
 
-@pytest.mark.parametrize(
-    "golden", small("strong_hs_delta", 10) + small("comp_strong_delta", 4), ids=str
-)
+@pytest.mark.parametrize("golden", small("strong_hs_delta", 10) + small("comp_strong_delta", 4), ids=str)
 def test_the_enumerated_strong_adversary_has_the_golden_value(golden: Golden) -> None:
     n, k = golden.params["n"], golden.params["k"]
     pair = direction(pairs.strong(n, k, Fraction(golden.params["gamma"])), golden)
@@ -137,9 +133,7 @@ def test_the_enumerated_blanket_has_the_golden_value(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("golden", entries("comp_brr_exact_delta"), ids=str)
-def test_the_enumerated_rounds_of_binary_randomized_response_have_the_golden_value(
-    golden: Golden,
-) -> None:
+def test_the_enumerated_rounds_of_binary_randomized_response_have_the_golden_value(golden: Golden) -> None:
     matrix = brute.k_ary(2, golden.rational_exp("eps0"))
     zeros, n = golden.params["n_x0"], golden.params["n"]
     others = [0] * zeros + [1] * (n - 1 - zeros)
@@ -170,9 +164,7 @@ def test_the_ball_of_a_cohort_of_clones_is_the_golden_value(golden: Golden) -> N
     assert close(computed, golden)
 
 
-@pytest.mark.parametrize(
-    "golden", [g for g in entries("subsampled_h") if g.params["subset"] == 10], ids=str
-)
+@pytest.mark.parametrize("golden", [g for g in entries("subsampled_h") if g.params["subset"] == 10], ids=str)
 def test_the_subsampled_curve_has_the_golden_value(golden: Golden) -> None:
     cohort, share = golden.params["subset"], Fraction(golden.params["gamma"])
     alpha = golden.rational_exp("log_alpha")
@@ -184,9 +176,7 @@ def test_the_subsampled_curve_has_the_golden_value(golden: Golden) -> None:
 # Double precision against golden values and balls
 
 
-@pytest.mark.parametrize(
-    "golden", [g for g in entries("comp_fmt22_delta") if g.params["fold"] == 2], ids=str
-)
+@pytest.mark.parametrize("golden", [g for g in entries("comp_fmt22_delta") if g.params["fold"] == 2], ids=str)
 def test_two_rounds_of_clones_in_double_precision_have_the_golden_value(golden: Golden) -> None:
     pair = products.clones(golden.params["n"], golden.number("eps0"))
     alpha = float(golden.ball("eps").exp().mid())
@@ -230,9 +220,7 @@ def test_all_descriptions_of_the_clones_agree(n: int, E: Fraction) -> None:
     for alpha in between(ratios([pair])):
         law = [(E - alpha, p), (1 - alpha * E, p)]
         assert hockey_stick(pair, alpha) == pairs.mean_positive_part(n, law)
-        assert inside(
-            hockey_stick(pair, alpha), balls.two_reports(n, 2 * one(p), one(q), one(alpha))
-        )
+        assert inside(hockey_stick(pair, alpha), balls.two_reports(n, 2 * one(p), one(q), one(alpha)))
 
 
 @pytest.mark.parametrize(("n", "k", "E"), every([1, 2, 4], [2, 3, 5], [Fraction(2), Fraction(5)]))
@@ -250,9 +238,7 @@ def test_all_descriptions_of_the_blanket_agree(n: int, k: int, E: Fraction) -> N
         assert inside(exact, balls.blanket(n, k, one(E).log(), one(alpha)))
 
 
-@pytest.mark.parametrize(
-    ("n", "tv"), every([1, 2, 5], [Fraction(1, 10), Fraction(1, 3), Fraction(1, 2)])
-)
+@pytest.mark.parametrize(("n", "tv"), every([1, 2, 5], [Fraction(1, 10), Fraction(1, 3), Fraction(1, 2)]))
 def test_all_descriptions_of_the_universal_pair_agree(n: int, tv: Fraction) -> None:
     E = Fraction(3)
     pair = pairs.universal(n, E, tv)
@@ -272,9 +258,7 @@ def test_the_balls_of_two_datasets_are_what_enumeration_gives(n: int, k: int) ->
     matrix = brute.k_ary(k, E)
     for held, ball in ((2, balls.all_hold_a_third_value), (0, balls.all_hold_the_value)):
         others = [held] * (n - 1)
-        pair = atoms(
-            brute.shuffled_law(matrix, [0, *others]), brute.shuffled_law(matrix, [1, *others])
-        )
+        pair = atoms(brute.shuffled_law(matrix, [0, *others]), brute.shuffled_law(matrix, [1, *others]))
         assert inside(hockey_stick(pair, alpha), ball(n, k, log3(), one(alpha)))
 
 

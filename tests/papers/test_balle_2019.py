@@ -22,9 +22,7 @@ def truth(k: int, epsilon0: float, n: int, epsilon: float) -> float:
 @pytest.mark.parametrize("golden", entries("p2_bennett_rr_as_printed"), ids=str)
 def test_the_printed_bound_has_its_golden_values(golden: Golden) -> None:
     at = golden.params
-    found = bennett_krr_delta_as_published(
-        at["k"], golden.number("eps0"), at["n"], golden.number("eps")
-    )
+    found = bennett_krr_delta_as_published(at["k"], golden.number("eps0"), at["n"], golden.number("eps"))
     assert found == pytest.approx(golden.delta, rel=1e-9)
 
 
@@ -46,9 +44,7 @@ def test_the_lemma_itself_fails_for_signs() -> None:
     """400 fair signs less 0.05: E[sum_+] is 1.66, the printed bound 0.63, the corrected one 12.6."""
     m, a = 400, 0.05
     heads = np.arange(m + 1)
-    log_mass = np.array(
-        [math.lgamma(m + 1) - math.lgamma(h + 1) - math.lgamma(m - h + 1) for h in heads]
-    )
+    log_mass = np.array([math.lgamma(m + 1) - math.lgamma(h + 1) - math.lgamma(m - h + 1) for h in heads])
     mass = np.exp(log_mass - m * math.log(2))
     exact = float((mass * np.maximum(2 * heads - m - a * m, 0)).sum())
     top, c = 1 - a, 1 + a * a

@@ -70,9 +70,7 @@ def test_table_4_is_reproduced_by_the_wrong_loss_and_far_below_the_right_one(
 
 def test_the_right_numbers_of_the_first_entry_of_table_4() -> None:
     """Table 2.49e-15; one bin 6.15e-3; largest over the others' data 2.78e-2; whole histogram 5.02e-2."""
-    bins = [
-        one_bin_deltas_with_the_right_loss_as_published(2.0, 100, m, 10, 0.1) for m in range(100)
-    ]
+    bins = [one_bin_deltas_with_the_right_loss_as_published(2.0, 100, m, 10, 0.1) for m in range(100)]
     assert bins[80][0] == pytest.approx(6.15e-3, rel=1e-3)
     # The largest is over the data in the direction of the table; the other one reaches 2.91e-2.
     assert max(forward for forward, _ in bins) == pytest.approx(2.78e-2, rel=5e-3)
@@ -100,10 +98,7 @@ def test_one_bin_is_less_than_the_histogram_for_more_than_two_symbols(k: int, ra
     number of others and either direction."""
     n, epsilon = 6, 0.4
     truth = float(worst(shuffled_pairs(k_ary(k, Fraction(3)), n), Fraction(math.exp(epsilon))))
-    bins = [
-        one_bin_deltas_with_the_right_loss_as_published(math.log(3), n, m, k, epsilon)
-        for m in range(n)
-    ]
+    bins = [one_bin_deltas_with_the_right_loss_as_published(math.log(3), n, m, k, epsilon) for m in range(n)]
     assert truth / max(max(pair) for pair in bins) == pytest.approx(ratio, abs=1e-4)
     if k == 3:  # in the direction of the paper alone
         assert truth / max(forward for forward, _ in bins) == pytest.approx(2.02, abs=6e-3)
@@ -112,9 +107,7 @@ def test_one_bin_is_less_than_the_histogram_for_more_than_two_symbols(k: int, ra
 def test_the_worst_number_of_others_is_needed_even_for_two_symbols() -> None:
     """For k = 2 one n_x0 is exact for that dataset, and below the worst one."""
     truth = float(worst(shuffled_pairs(k_ary(2, Fraction(3)), 6), Fraction(math.exp(0.4))))
-    assert (
-        one_bin_deltas_with_the_right_loss_as_published(math.log(3), 6, 0, 2, 0.4)[0] < 0.99 * truth
-    )
+    assert one_bin_deltas_with_the_right_loss_as_published(math.log(3), 6, 0, 2, 0.4)[0] < 0.99 * truth
 
 
 def test_bad_input_is_named() -> None:

@@ -7,10 +7,7 @@ import pytest
 
 from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary
-from shuffledp.literature.as_published.koskela_2021 import (
-    clones_as_published,
-    marginals_as_published,
-)
+from shuffledp.literature.as_published.koskela_2021 import clones_as_published, marginals_as_published
 
 pytestmark = pytest.mark.quick
 

@@ -61,19 +61,13 @@ def test_the_weak_tail_has_its_golden_value(golden: Golden) -> None:
 @pytest.mark.parametrize("golden", entries("fmt22_krr2d_delta"), ids=str)
 def test_specific_clones_have_their_golden_values(golden: Golden) -> None:
     at = golden.params
-    found = specific_clones_as_published(
-        at["k"], golden.number("eps0"), at["n"], golden.number("eps")
-    )
+    found = specific_clones_as_published(at["k"], golden.number("eps0"), at["n"], golden.number("eps"))
     assert found == pytest.approx(golden.delta, rel=CLOSE)
 
 
 @pytest.mark.parametrize(
     ("k", "gamma", "epsilon", "truth", "printed"),
-    [
-        (2, 0.9, 0.3, 6.19e-9, 1.47e-9),
-        (2, 0.9, 0.5, 9.2e-17, 1.9e-22),
-        (3, 0.9, 0.5, 1.57e-12, 9.1e-13),
-    ],
+    [(2, 0.9, 0.3, 6.19e-9, 1.47e-9), (2, 0.9, 0.5, 9.2e-17, 1.9e-22), (3, 0.9, 0.5, 1.57e-12, 9.1e-13)],
 )
 def test_independent_counts_fall_below_the_strong_adversary(
     k: int, gamma: float, epsilon: float, truth: float, printed: float
@@ -123,9 +117,7 @@ def test_figure_4_shows_the_hockey_stick_given_a_truthful_answer_not_the_theorem
         certified = strong_adversary(4, 0.25, 0.75, 1000)
         assert lower(certified, epsilon) * 0.999 <= truth <= upper(certified, epsilon) * 1.001
     for delta, epsilon in ((1e-4, 0.7066), (1e-7, 1.0296)):
-        theorem = smallest_below(
-            lambda e: strong_tail_joint_as_published(*setting, e), delta, 3.0, 1e-3
-        )
+        theorem = smallest_below(lambda e: strong_tail_joint_as_published(*setting, e), delta, 3.0, 1e-3)
         alone = smallest_below(lambda e: strong_tail_as_published(*setting, e), delta, 3.0, 1e-3)
         assert min(abs(theorem - epsilon), abs(alone - epsilon)) < 2e-3
 
@@ -173,8 +165,7 @@ def test_specific_clones_of_three_users_miss_by_a_twentieth() -> None:
     """k = 3, e^epsilon0 = 5: some alpha has an exact value larger by 0.055."""
     truth = shuffled_pairs(k_ary(3, Fraction(5)), 3)
     gaps = [
-        float(worst(truth, Fraction(math.exp(e))))
-        - specific_clones_as_published(3, math.log(5), 3, e)
+        float(worst(truth, Fraction(math.exp(e)))) - specific_clones_as_published(3, math.log(5), 3, e)
         for e in np.linspace(0.0, 1.6, 81)
     ]
     assert max(gaps) == pytest.approx(0.055, abs=2e-3)

@@ -87,9 +87,7 @@ def test_every_figure_and_table_that_was_asked_for_is_listed() -> None:
     assert names == {item.name for item in ITEMS} == ASKED
 
 
-@pytest.mark.parametrize(
-    "name", ["koskela-2023-figure-4", "biswas-2022-table-4", "biswas-2022-figure-4"]
-)
+@pytest.mark.parametrize("name", ["koskela-2023-figure-4", "biswas-2022-table-4", "biswas-2022-figure-4"])
 def test_an_item_gets_a_picture_its_numbers_and_a_page(tmp_path: Path, name: str) -> None:
     found = run(name, "--quick", "--output", str(tmp_path))
     assert found.exit_code == 0, found.output
@@ -200,9 +198,7 @@ def test_an_interruption_while_a_file_is_written_leaves_the_item_unfinished(
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_ctrl_c_ends_the_command_with_status_130(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_ends_the_command_with_status_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: Any, **settings: Any) -> None:
         raise KeyboardInterrupt
 
@@ -375,9 +371,7 @@ def test_places_are_counted_in_the_paper_s_cells_or_in_a_box_of_their_own(tmp_pa
         ("latitude,longitude\nnorth,2\n", "could not convert"),
     ],
 )
-def test_a_file_that_is_no_list_of_places_is_refused(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_a_file_that_is_no_list_of_places_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "bad.csv"
     file.write_text(text)
     with pytest.raises(ValueError, match=message):

@@ -20,9 +20,7 @@ from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 pytestmark = pytest.mark.quick
 
-ROWS = [
-    {"round": r, "epsilon": 0.1 * r**0.5, "accuracy": 1 - 0.9**r, "loss": 0.9**r} for r in (1, 4, 9)
-]
+ROWS = [{"round": r, "epsilon": 0.1 * r**0.5, "accuracy": 1 - 0.9**r, "loss": 0.9**r} for r in (1, 4, 9)]
 
 
 def counted(k: int, n: int = 600) -> tuple[HistogramResult, Any]:

@@ -84,9 +84,7 @@ def test_everything_written_lies_inside_the_picture(picture: Callable[[], Axes])
 
 @pytest.mark.parametrize("picture", PICTURES)
 @pytest.mark.parametrize("kind", style.FORMATS)
-def test_the_same_picture_is_the_same_file(
-    picture: Callable[[], Axes], kind: str, tmp_path: Path
-) -> None:
+def test_the_same_picture_is_the_same_file(picture: Callable[[], Axes], kind: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.{kind}" for name in ("one", "two")]
     for file in files:
         plotting.save(picture(), file)

@@ -110,9 +110,7 @@ def test_the_first_impossible_report_is_named(randomizer: Any) -> None:
 
 
 @pytest.mark.parametrize("randomizer", SETS, ids=kind)
-def test_packed_reports_of_wrong_type_or_shape_or_with_foreign_bits_are_named(
-    randomizer: Any,
-) -> None:
+def test_packed_reports_of_wrong_type_or_shape_or_with_foreign_bits_are_named(randomizer: Any) -> None:
     with pytest.raises(TypeError, match=r"packed bits of dtype uint8, got dtype int64"):
         randomizer.support([[0]])
     with pytest.raises(ValueError, match=r"shape \(n, 1\) for k = 5, got \(2, 2\)"):
@@ -197,9 +195,7 @@ def test_parameters_outside_their_range_are_refused(make: Callable[..., Any], me
 @pytest.mark.parametrize("randomizer", INTERVAL, ids=kind)
 def test_the_first_value_outside_the_interval_is_named(randomizer: Any) -> None:
     for wrong in (2.5, -1.0001, float("nan"), float("inf")):
-        with pytest.raises(
-            ValueError, match=r"values must be in \[-1\.0, 2\.0\], got values\[2\] = "
-        ):
+        with pytest.raises(ValueError, match=r"values must be in \[-1\.0, 2\.0\], got values\[2\] = "):
             randomizer.randomize([0.0, 2.0, wrong, 9.0])
     with pytest.raises(ValueError, match=r"got values = 3\.0"):
         randomizer.randomize(3.0)
@@ -212,13 +208,9 @@ def test_the_first_value_outside_the_interval_is_named(randomizer: Any) -> None:
 
 
 @pytest.mark.parametrize("randomizer", INTERVAL, ids=kind)
-def test_impossible_reports_of_an_interval_are_named_and_nobody_has_no_mean(
-    randomizer: Any,
-) -> None:
+def test_impossible_reports_of_an_interval_are_named_and_nobody_has_no_mean(randomizer: Any) -> None:
     for method in (randomizer.decode, randomizer.estimate, randomizer.mean):
-        with pytest.raises(
-            ValueError, match=r"reports must be in \[0, \d+\], got reports\[1\] = -1"
-        ):
+        with pytest.raises(ValueError, match=r"reports must be in \[0, \d+\], got reports\[1\] = -1"):
             method([0, -1])
     with pytest.raises(ValueError, match="there is no mean of nothing"):
         randomizer.mean([])

@@ -58,9 +58,7 @@ def test_the_truth_over_all_datasets_is_inside(randomizer: Any, known: Callable[
 
 @pytest.mark.parametrize("randomizer", GRID, ids=repr)
 def test_the_truth_over_all_datasets_of_grid_points_is_inside(randomizer: Any) -> None:
-    matrix = tuple(
-        tuple(Fraction(int(weight), 2**64) for weight in row) for row in randomizer.weights
-    )
+    matrix = tuple(tuple(Fraction(int(weight), 2**64) for weight in row) for row in randomizer.weights)
     enclosed(randomizer, matrix, 2)
 
 
@@ -73,9 +71,7 @@ def test_the_third_law_is_that_of_three_inputs(randomizer: Any, known: Callable[
 
     def seen(x: int, other: int, third: int) -> list[tuple[float, ...]]:
         total: dict[Any, Any] = {}
-        for column, held in zip(
-            zip(*all_reports.matrix, strict=True), all_reports.sets, strict=True
-        ):
+        for column, held in zip(zip(*all_reports.matrix, strict=True), all_reports.sets, strict=True):
             ratios = tuple(v in held for v in (x, other, third))
             masses = [column[v] for v in (x, other, third)]
             before = total.get(ratios, [0, 0, 0])
@@ -124,9 +120,7 @@ def test_rounds_cohorts_and_calibration_take_every_randomizer(randomizer: Any) -
     found = (20 * daily).epsilon(delta=1e-6)
     assert 0.0 < found.lower <= found.upper < 20 * 2.0
     shape = {
-        name: getattr(randomizer, name)
-        for name in ("k", "dimension", "levels")
-        if hasattr(randomizer, name)
+        name: getattr(randomizer, name) for name in ("k", "dimension", "levels") if hasattr(randomizer, name)
     }
     best = sdp.calibrate(type(randomizer), n=10_000, epsilon=0.2, delta=1e-6, **shape)
     assert float(best.epsilon) <= 0.2

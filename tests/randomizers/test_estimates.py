@@ -61,8 +61,7 @@ def test_the_own_category_is_supported_with_probability_p_and_every_other_with_q
     for x, row in enumerate(exact.matrix):
         for v in range(randomizer.k):
             chance = sum(
-                (mass for mass, chosen in zip(row, exact.sets, strict=True) if v in chosen),
-                Fraction(0),
+                (mass for mass, chosen in zip(row, exact.sets, strict=True) if v in chosen), Fraction(0)
             )
             assert float(chance) == (p if v == x else q)
 
@@ -87,9 +86,7 @@ def test_estimates_from_expected_supports_are_the_true_counts(
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_the_variance_is_that_of_independent_users(
-    randomizer: Any, known: Callable[..., Any]
-) -> None:
+def test_the_variance_is_that_of_independent_users(randomizer: Any, known: Callable[..., Any]) -> None:
     exact, k = known(randomizer), randomizer.k
     counts = [(5 * v + 2) % 17 for v in range(k)]
     n = sum(counts)
@@ -101,8 +98,7 @@ def test_the_variance_is_that_of_independent_users(
         variance = Fraction(0)
         for c, row in zip(counts, exact.matrix, strict=True):
             chance = sum(
-                (mass for mass, chosen in zip(row, exact.sets, strict=True) if v in chosen),
-                Fraction(0),
+                (mass for mass, chosen in zip(row, exact.sets, strict=True) if v in chosen), Fraction(0)
             )
             variance += c * chance * (1 - chance)
         assert stated[v] == pytest.approx(float(variance) * per_report**2, rel=1e-9)
@@ -125,9 +121,7 @@ def test_estimates_by_least_squares_are_unbiased_and_have_the_stated_variance(
     # The estimate is linear in the histogram: what one report of each kind adds.
     adds = np.array([randomizer.estimate(np.eye(outputs)[y], n=1) for y in range(outputs)])
     counts = [3, 5, 2][: len(rows)]
-    expected = [
-        float(sum(c * row[y] for c, row in zip(counts, rows, strict=True))) for y in range(outputs)
-    ]
+    expected = [float(sum(c * row[y] for c, row in zip(counts, rows, strict=True))) for y in range(outputs)]
     assert sum(expected) == 10.0 or len(rows) == 2
     assert np.array(expected) @ adds == pytest.approx(counts, abs=1e-12)
     stated = randomizer.variance(counts, n=sum(counts))
@@ -189,6 +183,4 @@ def test_secure_reports_of_many_users_give_their_counts_back() -> None:
     values = np.repeat(np.arange(6), [0, 1000, 20_000, 50_000, 100_000, 29_000])
     counts = np.bincount(values, minlength=6)
     estimates = randomizer.estimate(randomizer.support(randomizer.randomize(values)), values.size)
-    assert (
-        np.abs(estimates - counts) < 7 * np.sqrt(randomizer.variance(counts, values.size))
-    ).all()
+    assert (np.abs(estimates - counts) < 7 * np.sqrt(randomizer.variance(counts, values.size))).all()

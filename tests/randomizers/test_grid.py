@@ -97,26 +97,21 @@ def test_gaussian_noise_is_a_discrete_gaussian() -> None:
     d = np.arange(-200, 201)
     mass = np.exp(-(d**2) / 18.0)
     ideal = (mass / mass.sum())[200 : 200 + len(randomizer.noise)]
-    assert np.array(randomizer.noise, dtype=float) / WORD == pytest.approx(
-        ideal, rel=1e-14, abs=1e-18
-    )
+    assert np.array(randomizer.noise, dtype=float) / WORD == pytest.approx(ideal, rel=1e-14, abs=1e-18)
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
 def test_the_two_ends_have_the_largest_total_variation(randomizer: Any) -> None:
     rows = by_definition(randomizer)
     exact = max(
-        sum(max(u - v, 0) for u, v in zip(row, other, strict=True))
-        for row, other in permutations(rows, 2)
+        sum(max(u - v, 0) for u, v in zip(row, other, strict=True)) for row, other in permutations(rows, 2)
     )
     assert Fraction(exact, WORD) <= Fraction(randomizer.total_variation)
     assert randomizer.total_variation == pytest.approx(exact / WORD, rel=1e-14)
 
 
 @pytest.mark.parametrize("randomizer", SMALL, ids=name)
-def test_decoded_reports_of_grid_points_have_the_value_as_mean_within_the_bias(
-    randomizer: Any,
-) -> None:
+def test_decoded_reports_of_grid_points_have_the_value_as_mean_within_the_bias(randomizer: Any) -> None:
     values = [Fraction(float(v)) for v in randomizer.decode(np.arange(randomizer.outputs))]
     low, high = Fraction(randomizer.low), Fraction(randomizer.high)
     for x, row in enumerate(by_definition(randomizer)):
@@ -130,11 +125,7 @@ def test_decoded_reports_of_grid_points_have_the_value_as_mean_within_the_bias(
 def test_the_variance_of_a_decoded_report_is_exact_between_grid_points_too(randomizer: Any) -> None:
     values = [Fraction(float(v)) for v in randomizer.decode(np.arange(randomizer.outputs))]
     rows = by_definition(randomizer)
-    for x, share in [
-        (0, Fraction(0)),
-        (0, Fraction(1, 4)),
-        (randomizer.levels - 1, Fraction(1, 2)),
-    ]:
+    for x, share in [(0, Fraction(0)), (0, Fraction(1, 4)), (randomizer.levels - 1, Fraction(1, 2))]:
         step = (Fraction(randomizer.high) - Fraction(randomizer.low)) / randomizer.levels
         value = float(Fraction(randomizer.low) + (x + share) * step)
         mixed = [(1 - share) * u + share * v for u, v in zip(rows[x], rows[x + 1], strict=True)]
@@ -168,16 +159,11 @@ def stop_loss(
     """sum (own - alpha other - t clone)_+ over reports, for t = at[0] / at[1], times at[1], exactly."""
     p, q = alpha.numerator, alpha.denominator
     top, bottom = at
-    return sum(
-        max(0, (q * u - p * v) * bottom - top * c)
-        for u, v, c in zip(own, other, clone, strict=True)
-    )
+    return sum(max(0, (q * u - p * v) * bottom - top * c) for u, v, c in zip(own, other, clone, strict=True))
 
 
 @pytest.mark.parametrize("randomizer", [r for r in SMALL if r.levels <= 8], ids=name)
-def test_the_law_of_the_ends_is_the_largest_of_all_pairs_in_the_convex_order(
-    randomizer: Any,
-) -> None:
+def test_the_law_of_the_ends_is_the_largest_of_all_pairs_in_the_convex_order(randomizer: Any) -> None:
     """All laws have the same mean, and between the values of the ends' law its curve is a line."""
     rows = by_definition(randomizer)
     clone = [min(column) for column in zip(*rows, strict=True)]

@@ -68,9 +68,4 @@ def test_an_epsilon0_that_weights_cannot_hold_is_described_but_not_sampled() -> 
 
 
 def test_large_epsilon0_up_to_36_is_sampled() -> None:
-    assert KaryRandomizedResponse(k=4, epsilon0=36.0).randomize([0, 1, 2, 3]).tolist() == [
-        0,
-        1,
-        2,
-        3,
-    ]
+    assert KaryRandomizedResponse(k=4, epsilon0=36.0).randomize([0, 1, 2, 3]).tolist() == [0, 1, 2, 3]

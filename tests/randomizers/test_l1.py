@@ -62,9 +62,7 @@ def test_decoded_reports_have_the_vector_as_their_mean_and_the_stated_variance(
 def test_a_million_reports_follow_the_exact_probabilities() -> None:
     randomizer = L1Randomizer(dimension=5, epsilon0=1.0, radius=4.0)
     vector = np.array([1.0, -1.0, 0.5, 0.0, -1.5])
-    reports = randomizer.randomize(
-        np.broadcast_to(vector, (10**6, 5)), rng=np.random.default_rng(2)
-    )
+    reports = randomizer.randomize(np.broadcast_to(vector, (10**6, 5)), rng=np.random.default_rng(2))
     seen = np.bincount(reports, minlength=16)
     expected = 1e6 * np.array([float(p) for p in probabilities(randomizer, vector)])
     assert special.chdtrc(15, ((seen - expected) ** 2 / expected).sum()) > FALSE_ALARM
@@ -81,13 +79,7 @@ def test_the_mean_is_the_mean_of_the_decoded_reports() -> None:
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_law_covers_every_dataset_of_signed_unit_vectors_and_mixtures(n: int) -> None:
     """Reports of a dimension of 3 (4 rows) by definition, e^epsilon0 = 3."""
-    inputs: list[Any] = [
-        (1, 0, 0),
-        (-1, 0, 0),
-        (0, -1, 0),
-        (0, 0, 0),
-        (Fraction(1, 2), Fraction(1, 2), 0),
-    ]
+    inputs: list[Any] = [(1, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, 0), (Fraction(1, 2), Fraction(1, 2), 0)]
     noise = Fraction(1, 2)  # (E - 1)/(E + 1)
     matrix = tuple(
         tuple(

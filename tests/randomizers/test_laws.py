@@ -69,9 +69,7 @@ def ball(fraction: Fraction | float) -> arb:
 
 
 @pytest.mark.parametrize("randomizer", SMALL + LARGER, ids=name)
-def test_every_ordered_pair_of_inputs_has_the_stated_law(
-    randomizer: Any, known: Callable[..., Any]
-) -> None:
+def test_every_ordered_pair_of_inputs_has_the_stated_law(randomizer: Any, known: Callable[..., Any]) -> None:
     all_reports, law = known(randomizer), randomizer.law()
     stated = sorted(zip(law.own, law.other, law.clone, law.gap, strict=True))
     for x, other in permutations(range(randomizer.k), 2):
@@ -101,10 +99,7 @@ def test_the_law_is_at_least_as_tight_as_the_clones_of_equal_epsilon0(
     all_reports = known(randomizer)
     types = all_reports.types(0, 1)
     for n in (2, 3):
-        stated, generic = (
-            pairs.counting(n, *zip(*types, strict=True)),
-            pairs.clones(n, all_reports.ratio),
-        )
+        stated, generic = (pairs.counting(n, *zip(*types, strict=True)), pairs.clones(n, all_reports.ratio))
         for alpha in ALPHAS:
             assert hockey_stick(stated, alpha) <= hockey_stick(generic, alpha)
 
@@ -136,9 +131,7 @@ def test_the_realised_epsilon0_is_tight_and_at_most_what_was_asked(
 
 
 @pytest.mark.parametrize("randomizer", SMALL + LARGER, ids=name)
-def test_the_total_variation_is_that_of_the_reports(
-    randomizer: Any, known: Callable[..., Any]
-) -> None:
+def test_the_total_variation_is_that_of_the_reports(randomizer: Any, known: Callable[..., Any]) -> None:
     matrix = known(randomizer).matrix
     exact = max(
         sum(max(u - v, Fraction(0)) for u, v in zip(row, other, strict=True))
@@ -172,9 +165,7 @@ def test_laws_of_many_categories_are_probabilities(randomizer: Any) -> None:
     law = randomizer.law()
     assert sum(law.own) == pytest.approx(1.0, abs=1e-12)
     assert sum(law.other) == pytest.approx(1.0, abs=1e-12)
-    assert all(
-        c <= min(u, v) * (1 + 1e-15) for u, v, c in zip(law.own, law.other, law.clone, strict=True)
-    )
+    assert all(c <= min(u, v) * (1 + 1e-15) for u, v, c in zip(law.own, law.other, law.clone, strict=True))
     assert 0.0 < law.gamma <= 1.0
 
 
@@ -188,7 +179,5 @@ def test_laws_need_one_entry_per_type() -> None:
 def test_the_gap_of_a_law_is_the_difference_unless_it_is_known_better() -> None:
     assert AmplificationLaw((0.75, 0.25), (0.25, 0.75), (0.25, 0.25)).gap == (0.5, -0.5)
     tiny = Fraction(1, 2**60)
-    exact = AmplificationLaw.merged(
-        [(1 - tiny, 1 - 2 * tiny, 0 * tiny), (tiny, 2 * tiny, 0 * tiny)]
-    )
+    exact = AmplificationLaw.merged([(1 - tiny, 1 - 2 * tiny, 0 * tiny), (tiny, 2 * tiny, 0 * tiny)])
     assert exact.gap == (2.0**-60, -(2.0**-60))

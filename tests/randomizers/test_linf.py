@@ -35,9 +35,7 @@ def probabilities(randomizer: LInfinityRandomizer, vector: np.ndarray) -> list[F
 
 
 @pytest.mark.parametrize("epsilon0", [1e-4, 0.5, 2.0, 8.0, 32.0])
-def test_decoded_reports_have_the_vector_as_their_mean_and_the_stated_variance(
-    epsilon0: float,
-) -> None:
+def test_decoded_reports_have_the_vector_as_their_mean_and_the_stated_variance(epsilon0: float) -> None:
     randomizer = LInfinityRandomizer(dimension=5, epsilon0=epsilon0, radius=1.0)
     decoded = randomizer.decode(np.arange(10))
     p = np.array([float(x) for x in probabilities(randomizer, VECTOR)])
@@ -103,8 +101,7 @@ def corner_matrix(E: Fraction, dimension: int, inputs: list[tuple[Fraction, ...]
     """The randomizer of some inputs of the cube, by definition."""
     noise = (E - 1) / (E + 1)
     return tuple(
-        tuple((1 + s * y * noise) / (2 * dimension) for y in entries for s in (-1, 1))
-        for entries in inputs
+        tuple((1 + s * y * noise) / (2 * dimension) for y in entries for s in (-1, 1)) for entries in inputs
     )
 
 

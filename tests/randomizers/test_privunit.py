@@ -38,8 +38,7 @@ def subsets(size: int, first: set[int], second: set[int], E: Fraction) -> Matrix
     """Two inputs with any caps of equal size."""
     c = 1 / (1 + (E - 1) * Fraction(len(first), size))
     return tuple(
-        tuple(E * c / size if y in cap else c / size for y in range(size))
-        for cap in (first, second)
+        tuple(E * c / size if y in cap else c / size for y in range(size)) for cap in (first, second)
     )
 
 
@@ -111,8 +110,7 @@ def caps_of_several_sizes(size: int, p: Fraction) -> Matrix:
     """Inputs whose caps have two and three outputs, and a mixture of two of them; the same p."""
     caps = [{0, 1}, {2, 3}, {3, 4, 5}, {1, 2, 3}]
     rows = [
-        tuple(p / len(cap) if y in cap else (1 - p) / (size - len(cap)) for y in range(size))
-        for cap in caps
+        tuple(p / len(cap) if y in cap else (1 - p) / (size - len(cap)) for y in range(size)) for cap in caps
     ]
     return (*rows, tuple((u + 2 * v) / 3 for u, v in zip(rows[0], rows[2], strict=True)))
 
@@ -136,9 +134,7 @@ def test_caps_of_several_sizes_are_covered_by_the_law_of_the_smallest(n: int, p:
 
 @pytest.mark.parametrize("n", [100, 1000, 10_000])
 @pytest.mark.parametrize(("q", "epsilon0"), [(0.2, 2.0), (0.05, 4.0), (0.5, 1.0), (0.7, 2.0)])
-def test_the_certified_profile_grows_as_the_overlap_shrinks(
-    n: int, q: float, epsilon0: float
-) -> None:
+def test_the_certified_profile_grows_as_the_overlap_shrinks(n: int, q: float, epsilon0: float) -> None:
     E = math.exp(epsilon0)
     c = 1.0 / (1.0 + (E - 1.0) * q)
     least = max(0.0, 2.0 * q - 1.0)
@@ -173,9 +169,7 @@ def convex_mean(E: float, q: float, alpha: float, kink: float) -> float:
 
 @pytest.mark.parametrize("E", [1.1, 3.0, 50.0])
 @pytest.mark.parametrize("place", [0.05, 0.5, 0.95])
-def test_the_law_grows_in_the_convex_order_as_the_cap_nears_one_half(
-    E: float, place: float
-) -> None:
+def test_the_law_grows_in_the_convex_order_as_the_cap_nears_one_half(E: float, place: float) -> None:
     alpha = E ** (2.0 * place - 1.0)
     for kink in np.linspace(1.0 - alpha * E, E - alpha, 23):
         below = [convex_mean(E, q, alpha, kink) for q in np.linspace(0.01, 0.5, 30)]
@@ -322,9 +316,7 @@ def test_reports_are_uniform_in_the_cap_and_outside_and_unbiased(
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-200, 0.5, 1.0])
-def test_vectors_inside_the_ball_are_estimated_without_bias_and_with_the_stated_error(
-    length: float,
-) -> None:
+def test_vectors_inside_the_ball_are_estimated_without_bias_and_with_the_stated_error(length: float) -> None:
     randomizer = PrivUnit(6, 1.0)
     n = 200_000
     vector = np.full(6, length / math.sqrt(6.0))

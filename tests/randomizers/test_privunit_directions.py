@@ -158,8 +158,7 @@ def test_a_direction_and_its_opposite_give_the_same_report_inside() -> None:
     # Words: a length, then an angle near 0 whose low bits are the signs.
     length, angle = 2**63 + 8, 2**60 + 8
     first, second = (
-        rejected(axis, inside, cap, Replay(np.array([[length], [angle + low]], np.uint64)))
-        for low in (0, 3)
+        rejected(axis, inside, cap, Replay(np.array([[length], [angle + low]], np.uint64))) for low in (0, 3)
     )
     np.testing.assert_array_equal(first, second)
     assert first[0, 0] > 0.5

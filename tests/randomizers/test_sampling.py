@@ -43,15 +43,11 @@ def name(randomizer: Any) -> str:
     return repr(randomizer)
 
 
-def numbered(
-    reports: npt.NDArray[np.uint8], all_reports: npt.NDArray[Any]
-) -> npt.NDArray[np.int64]:
+def numbered(reports: npt.NDArray[np.uint8], all_reports: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """The position of each report in the list of all reports, which are of at most two bytes."""
 
     def number(rows: npt.NDArray[Any]) -> Any:
-        return sum(
-            column.astype(int) << (8 * i) for i, column in enumerate(rows.reshape(len(rows), -1).T)
-        )
+        return sum(column.astype(int) << (8 * i) for i, column in enumerate(rows.reshape(len(rows), -1).T))
 
     position = np.full(2**16, -1)
     position[number(all_reports)] = np.arange(len(all_reports))
@@ -70,9 +66,7 @@ def chi_square(
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS, ids=name)
-def test_a_million_reports_follow_the_definition(
-    randomizer: Any, known: Callable[..., Any]
-) -> None:
+def test_a_million_reports_follow_the_definition(randomizer: Any, known: Callable[..., Any]) -> None:
     exact = known(randomizer)
     values = np.arange(MILLION) % randomizer.k
     reports = randomizer.randomize(values, rng=np.random.default_rng(2023))
@@ -179,9 +173,7 @@ def test_a_seed_repeats_the_reports_and_the_secure_source_does_not(randomizer: A
     assert not np.array_equal(randomizer.randomize(values), randomizer.randomize(values))
 
 
-@pytest.mark.parametrize(
-    "dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, ">i4"]
-)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, ">i4"])
 def test_values_of_every_integer_type_give_the_same_reports(dtype: Any) -> None:
     values = np.arange(100) % 5
     for randomizer in (KaryRandomizedResponse(k=5, epsilon0=3.0), OptimisedUnaryEncoding(5, 3.0)):

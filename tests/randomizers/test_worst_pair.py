@@ -14,9 +14,7 @@ from shuffledp.randomizers.laplace import DiscreteLaplace
 ALPHAS = [Fraction(1), Fraction(7, 6), Fraction(2), Fraction(5), Fraction(40), Fraction(3000)]
 
 
-def stop_losses(
-    rows: list[list[int]], x: int, y: int, alpha: Fraction, corners: list[Fraction]
-) -> list[Any]:
+def stop_losses(rows: list[list[int]], x: int, y: int, alpha: Fraction, corners: list[Fraction]) -> list[Any]:
     """sum (row_x - alpha row_y - t least)_+ at every t."""
     least = [min(column) for column in zip(*rows, strict=True)]
     own = [u - alpha * v for u, v in zip(rows[x], rows[y], strict=True)]

@@ -16,8 +16,7 @@ def ball(number: Fraction | float) -> arb:
 
 
 @pytest.mark.parametrize(
-    "exponent",
-    [0.0, 1e-17, 1e-6, 0.1, 1.0, 36.0, 300.0, -0.3, -300.0, Fraction(1, 3), Fraction(-7, 11)],
+    "exponent", [0.0, 1e-17, 1e-6, 0.1, 1.0, 36.0, 300.0, -0.3, -300.0, Fraction(1, 3), Fraction(-7, 11)]
 )
 def test_the_two_ends_enclose_the_exponential_closely(exponent: Fraction | float) -> None:
     low, high = exponential(exponent)

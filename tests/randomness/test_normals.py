@@ -70,9 +70,7 @@ def continued(first: int, rng: np.random.Generator) -> list[int]:
 def extreme_words() -> list[int]:
     """Single bits, their complements, and both ends of every run of ones; some of the eight low bits."""
     tops = [1 << i for i in range(3, 64)]
-    edges = (
-        [FULL ^ (top - 1) for top in tops] + [top - 1 for top in tops] + [FULL - t for t in tops]
-    )
+    edges = [FULL ^ (top - 1) for top in tops] + [top - 1 for top in tops] + [FULL - t for t in tops]
     return [word ^ low for word in (0, FULL, *tops, *edges) for low in (0, 1, 5, 6)]
 
 
@@ -83,9 +81,7 @@ def word_pairs() -> list[tuple[list[int], list[int]]]:
     some += [int(w) >> int(s) for w, s in zip(some[:2000], rng.integers(0, 61, 2000), strict=True)]
     first = some + extreme_words()
     second = [first[i] for i in rng.permutation(len(first))]
-    return [
-        (continued(a, rng), continued(b, rng)) for a, b in zip(first, second, strict=True) if a >> 3
-    ]
+    return [(continued(a, rng), continued(b, rng)) for a, b in zip(first, second, strict=True) if a >> 3]
 
 
 def interleaved(a: list[int], b: list[int]) -> list[int]:
@@ -138,9 +134,7 @@ def test_the_exponential_is_as_accurate_as_the_proof_says() -> None:
     rng = np.random.default_rng(2)
     near = np.array([1.0, 1.0 - UNIT, 1.0 - 2.0 * UNIT, 1.0 + 2.0 * UNIT])
     nodes = np.concatenate([j / 32 * near for j in range(1, 17)])
-    half = np.concatenate(
-        [nodes[nodes <= 0.5], rng.random(2000) / 2, 2.0 ** -rng.uniform(1, 250, 500)]
-    )
+    half = np.concatenate([nodes[nodes <= 0.5], rng.random(2000) / 2, 2.0 ** -rng.uniform(1, 250, 500)])
     worst = 0.0
     for bit in (0, 1):
         computed = module._exponentials(half, np.full(half.size, bit, np.uint64))
@@ -151,9 +145,7 @@ def test_the_exponential_is_as_accurate_as_the_proof_says() -> None:
 
 def test_sine_and_cosine_are_as_accurate_as_the_proof_says() -> None:
     rng = np.random.default_rng(3)
-    half = np.concatenate(
-        [rng.random(3000) / 2, 2.0 ** -rng.uniform(1, 250, 300), [0.5, 0.5 - UNIT]]
-    )
+    half = np.concatenate([rng.random(3000) / 2, 2.0 ** -rng.uniform(1, 250, 300), [0.5, 0.5 - UNIT]])
     sines, cosines = module._sine_and_cosine(half)
     worst = [0.0, 0.0]
     for v, s, c in zip(half, sines, cosines, strict=True):

@@ -214,9 +214,7 @@ def test_a_handful_of_rows_is_read(n: int, tmp_path: Path) -> None:
         assert values(data) == [7, 8][:n]
 
 
-def test_arrays_and_lists_work_without_pyarrow(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_arrays_and_lists_work_without_pyarrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
         monkeypatch.setitem(sys.modules, name, None)
     assert values([1, None]) == [1, None]

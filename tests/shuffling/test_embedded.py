@@ -42,15 +42,11 @@ def test_a_collection_estimates_the_counts(pets: HistogramProtocol) -> None:
     assert (np.abs(result.counts - truth) < 7 * spread).all()  # false alarm below 1e-9
 
 
-def test_the_tallies_of_many_collections_have_the_exact_mean_and_variance(
-    pets: HistogramProtocol,
-) -> None:
+def test_the_tallies_of_many_collections_have_the_exact_mean_and_variance(pets: HistogramProtocol) -> None:
     # "cat" is supported by n p c + n q (1 - c) reports on average, with the binomial variances.
     runs, n, cats = 400, 3000, 90
     engine = EmbeddedEngine(rows=1000)
-    seen = np.array(
-        [tallied(pets, THREE_PERCENT_CATS, engine=engine).tally[0] for _ in range(runs)]
-    )
+    seen = np.array([tallied(pets, THREE_PERCENT_CATS, engine=engine).tally[0] for _ in range(runs)])
     p, q = two_probabilities(pets.randomizer) or (0.0, 0.0)
     mean = cats * p + (n - cats) * q
     variance = cats * p * (1 - p) + (n - cats) * q * (1 - q)

@@ -11,15 +11,7 @@ from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol
 from shuffledp.errors import DomainError, TooFewReportsError
 from shuffledp.shuffling.columns import open_column
-from shuffledp.shuffling.engine import (
-    EmbeddedEngine,
-    Engine,
-    Partial,
-    Step,
-    collect,
-    counted,
-    tallied,
-)
+from shuffledp.shuffling.engine import EmbeddedEngine, Engine, Partial, Step, collect, counted, tallied
 
 pytestmark = pytest.mark.quick
 

@@ -37,9 +37,7 @@ def test_all_orders_of_four_reports_in_two_buckets_are_equally_likely(tmp_path: 
 
 @pytest.mark.parametrize("rows", [7, 1000, 10_000])
 @pytest.mark.parametrize("shape", [(), (3,)])
-def test_no_report_is_lost_and_no_order_is_left(
-    rows: int, shape: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_no_report_is_lost_and_no_order_is_left(rows: int, shape: tuple[int, ...], tmp_path: Path) -> None:
     n = 4000
     reports = np.arange(n * int(np.prod(shape, dtype=int)), dtype=np.uint32).reshape(n, *shape)
     out = shuffled(np.array_split(reports, 9), rows, tmp_path, seed=rows)

@@ -91,9 +91,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     source = str(Path(shuffledp.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source}
     command = [sys.executable, "-c", PRELUDE + code]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
 def step_code(step: str, inputs: dict[str, Path], output: Path) -> str:
@@ -219,14 +217,10 @@ def test_a_reservation_is_not_good_for_other_reports(
     with pytest.raises(ValueError, match="is committed already"):
         analyze_file(pets, tmp_path / "other.parquet", ledger=ledger, reservation=ticket)
     with pytest.raises(ValueError, match="already, with 3000 honest reports; got 2000"):
-        analyze_file(
-            pets, inputs["analyze"], ledger=ledger, reservation=ticket, minimum_honest=2000
-        )
+        analyze_file(pets, inputs["analyze"], ledger=ledger, reservation=ticket, minimum_honest=2000)
 
 
-def test_what_a_killed_step_leaves_is_no_report_file(
-    inputs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_what_a_killed_step_leaves_is_no_report_file(inputs: dict[str, Path], tmp_path: Path) -> None:
     output = tmp_path / "o.parquet"
     code = step_code("randomize", inputs, output)
     where = "report_files.ReportWriter.finish"

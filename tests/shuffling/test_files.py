@@ -178,9 +178,7 @@ def test_reports_of_another_type_than_announced_are_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_an_error_or_interrupt_leaves_nothing_behind(
-    error: type[BaseException], tmp_path: Path
-) -> None:
+def test_an_error_or_interrupt_leaves_nothing_behind(error: type[BaseException], tmp_path: Path) -> None:
     header = Header.new("randomized", PROTOCOL, np.dtype(np.uint8), ())
 
     def interrupted() -> None:

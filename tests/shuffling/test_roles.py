@@ -92,9 +92,7 @@ def test_order_ids_times_further_columns_and_metadata_are_gone(
     assert abs(np.corrcoef(reports, np.arange(3000))[0, 1]) * np.sqrt(3000) < 5.5
 
 
-def test_reports_of_single_clients_can_be_shuffled_together(
-    pets: HistogramProtocol, tmp_path: Path
-) -> None:
+def test_reports_of_single_clients_can_be_shuffled_together(pets: HistogramProtocol, tmp_path: Path) -> None:
     paths = [tmp_path / f"{i}.parquet" for i in range(20)]
     for path in paths:
         assert write_reports(pets, pets.randomize("dog"), path) == 1
@@ -121,9 +119,7 @@ def test_two_protocols_are_never_mixed(pets: HistogramProtocol, tmp_path: Path) 
     randomize_file(pets, TRUTH, tmp_path / "a.parquet")
     randomize_file(other, TRUTH, tmp_path / "b.parquet")
     with pytest.raises(MixedReportsError, match="different protocols: randomizer is"):
-        shuffle_files(
-            [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "s.parquet", minimum=1
-        )
+        shuffle_files([tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "s.parquet", minimum=1)
     assert not (tmp_path / "s.parquet").exists()
     shuffle_files(tmp_path / "b.parquet", tmp_path / "s.parquet", minimum=1)
     with pytest.raises(MixedReportsError, match="another protocol than the one given"):
@@ -135,19 +131,13 @@ def test_the_same_reports_are_never_taken_twice(pets: HistogramProtocol, tmp_pat
     (tmp_path / "copy.parquet").write_bytes((tmp_path / "a.parquet").read_bytes())
     for again in ("a.parquet", "copy.parquet"):
         with pytest.raises(MixedReportsError, match="hold the same reports"):
-            shuffle_files(
-                [tmp_path / "a.parquet", tmp_path / again], tmp_path / "s.parquet", minimum=1
-            )
+            shuffle_files([tmp_path / "a.parquet", tmp_path / again], tmp_path / "s.parquet", minimum=1)
     shuffle_files(tmp_path / "a.parquet", tmp_path / "s.parquet", minimum=1)
     with pytest.raises(ReportFileError, match="was shuffled already"):
-        shuffle_files(
-            [tmp_path / "a.parquet", tmp_path / "s.parquet"], tmp_path / "t.parquet", minimum=1
-        )
+        shuffle_files([tmp_path / "a.parquet", tmp_path / "s.parquet"], tmp_path / "t.parquet", minimum=1)
 
 
-def test_reports_that_were_not_shuffled_are_not_analyzed(
-    pets: HistogramProtocol, tmp_path: Path
-) -> None:
+def test_reports_that_were_not_shuffled_are_not_analyzed(pets: HistogramProtocol, tmp_path: Path) -> None:
     randomize_file(pets, TRUTH, tmp_path / "a.parquet")
     with pytest.raises(ReportFileError, match="not shuffled yet"):
         analyze_file(pets, tmp_path / "a.parquet")
@@ -166,9 +156,7 @@ def test_batches_below_the_minimum_are_refused(pets: HistogramProtocol, tmp_path
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_a_handful_of_rows_goes_through(n: int, pets: HistogramProtocol, tmp_path: Path) -> None:
-    few = HistogramProtocol(
-        pets.categories, epsilon=8.0, delta=1e-6, n=max(n, 1), randomizer=pets.randomizer
-    )
+    few = HistogramProtocol(pets.categories, epsilon=8.0, delta=1e-6, n=max(n, 1), randomizer=pets.randomizer)
     assert randomize_file(few, ["cat", "dog"][:n], tmp_path / "a.parquet") == n
     if n == 0:
         with pytest.raises(TooFewReportsError, match="got 0"):
@@ -217,15 +205,11 @@ def test_a_damaged_input_gives_no_output(pets: HistogramProtocol, tmp_path: Path
     pq.write_table(changed, tmp_path / "b.parquet")
     for room in (2_000, 10**9):
         with pytest.raises(DamagedReportsError, match=re.escape("b.parquet")):
-            shuffle_files(
-                tmp_path / "b.parquet", tmp_path / "s.parquet", minimum=1, bytes_in_memory=room
-            )
+            shuffle_files(tmp_path / "b.parquet", tmp_path / "s.parquet", minimum=1, bytes_in_memory=room)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]
 
 
-def test_impossible_reports_are_refused_by_the_analyst(
-    pets: HistogramProtocol, tmp_path: Path
-) -> None:
+def test_impossible_reports_are_refused_by_the_analyst(pets: HistogramProtocol, tmp_path: Path) -> None:
     write_reports(pets, np.array([0, 1, 200], dtype=np.uint8), tmp_path / "a.parquet")
     shuffle_files(tmp_path / "a.parquet", tmp_path / "s.parquet", minimum=1)
     with pytest.raises(ValueError, match=r"reports must be in \[0, 2\]"):

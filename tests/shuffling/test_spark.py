@@ -58,9 +58,7 @@ def pet_path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @needs_java
-def test_both_engines_draw_from_the_same_law(
-    session: Any, pets: HistogramProtocol, pet_path: str
-) -> None:
+def test_both_engines_draw_from_the_same_law(session: Any, pets: HistogramProtocol, pet_path: str) -> None:
     p, q = two_probabilities(pets.randomizer) or (0.0, 0.0)
     truth = np.array([CATS, DOGS, 0])
     mean = truth * p + (truth.sum() - truth) * q
@@ -106,9 +104,7 @@ def test_raw_reports_lose_their_order_and_everything_else_and_are_drawn_once(
 
 
 @needs_java
-def test_partial_tallies_cannot_be_drawn_again(
-    session: Any, pets: HistogramProtocol, pet_path: str
-) -> None:
+def test_partial_tallies_cannot_be_drawn_again(session: Any, pets: HistogramProtocol, pet_path: str) -> None:
     engine = SparkEngine(session)
     partials = engine.map_batches(RandomizeAndCount(pets), pet_path, "pet")
     assert "MapInArrow" not in partials._jdf.queryExecution().toString()

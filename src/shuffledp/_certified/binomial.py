@@ -49,9 +49,7 @@ def _stirling_series(k: Any) -> Any:
     s = 1.0 / (k * k)
     if np.min(k, initial=_TWO_TERMS_FROM) >= _TWO_TERMS_FROM:
         return (1 / 12 - s * (1 / 360)) / k
-    return (
-        1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
-    ) / k
+    return (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))) / k
 
 
 _STIRLING = _stirling_table()
@@ -218,9 +216,7 @@ def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple
     sign_last = np.where(in_left, 1.0, -1.0)
     whole = np.where(in_left | in_right, 0.0, 1.0)
     middle = whole + sign_first * tail[:-1] + sign_last * tail[1:]
-    error = (
-        slack[:-1] + slack[1:] + gamma(4) * (whole + tail[:-1] + tail[1:])
-    )  # two sums and the last
+    error = slack[:-1] + slack[1:] + gamma(4) * (whole + tail[:-1] + tail[1:])  # two sums and the last
     lower, upper = middle - error, middle + error
     if single.any():
         log_f, log_error = log_pmf(n, first[single], p, q)
@@ -229,9 +225,7 @@ def interval_probabilities(n: float, p: float, q: float, edges: Floats) -> tuple
     return np.maximum(lower - TINY, 0.0), upper + TINY
 
 
-def window_probabilities(
-    n: int, p: float, q: float, edges: Floats, lost: float
-) -> tuple[Floats, Floats]:
+def window_probabilities(n: int, p: float, q: float, edges: Floats, lost: float) -> tuple[Floats, Floats]:
     """The same for edges that span at most MAX_WINDOW values around the mode, cheaper.
 
     ``lost`` bounds the probability outside. Inside, the probability function is built from the ratios
@@ -249,9 +243,7 @@ def window_probabilities(
     far = np.maximum(np.abs(edges[:-1] - mode), np.abs(edges[1:] - mode))
     whole = float(total.sum())
     count = 12.0 * far + np.diff(edges)  # of each total; the whole has their mean, and its sums
-    count = (
-        count + float(total @ count) / whole + edges.size + 4.0
-    )  # three operations, and the mean's own
+    count = count + float(total @ count) / whole + edges.size + 4.0  # three operations, and the mean's own
     inside = max(0.0, 1.0 - lost) / whole
     return down(total * inside, count), up(total / whole, count)
 

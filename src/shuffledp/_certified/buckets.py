@@ -77,9 +77,7 @@ def _all(trials: int, rate: float, rest: float, width: int) -> Buckets:
     if low <= _MOST:
         low = 0  # the farthest tails of a curve may come from there
     high = min(trials, math.ceil(mean + 8.0 * spread + 20.0))
-    edges = np.concatenate(
-        [_towards_zero(low, width), np.arange(low, high + 1, width), [trials + 1.0]]
-    )
+    edges = np.concatenate([_towards_zero(low, width), np.arange(low, high + 1, width), [trials + 1.0]])
     weight_low, weight_high = interval_probabilities(trials, rate, rest, edges)
     return Buckets(edges, weight_low, weight_high)
 

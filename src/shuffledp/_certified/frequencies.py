@@ -63,9 +63,7 @@ class Table:
     error: float
 
 
-def choose_frequencies(
-    tilted: list[Tilted], points: Ints, whole: bool
-) -> tuple[Ints, Ints, list[Table]]:
+def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> tuple[Ints, Ints, list[Table]]:
     """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
 
     A single problem of wide laws (or few terms, or where asked: ``whole``) is transformed whole where
@@ -145,8 +143,7 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
             [
                 _log_bound(tilted, rows[part], low[part], high[part], half)
                 for part in np.array_split(
-                    np.arange(rows.size),
-                    1 + rows.size * tilted[0].z.shape[1] // _CELL_ATOMS_AT_ONCE,
+                    np.arange(rows.size), 1 + rows.size * tilted[0].z.shape[1] // _CELL_ATOMS_AT_ONCE
                 )
             ]
         )
@@ -159,16 +156,11 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
         rows, low, high = rows[~small], low[~small], high[~small]
         step = np.repeat((high - low) / _PARTS_OF_A_CELL, _PARTS_OF_A_CELL)
         part = np.tile(np.arange(_PARTS_OF_A_CELL), rows.size)
-        rows, low = (
-            np.repeat(rows, _PARTS_OF_A_CELL),
-            np.repeat(low, _PARTS_OF_A_CELL) + part * step,
-        )
+        rows, low = (np.repeat(rows, _PARTS_OF_A_CELL), np.repeat(low, _PARTS_OF_A_CELL) + part * step)
         high = low + step
         if rows.size > limit:
             raise NoCertificateError("too many frequencies carry mass")
-    return _whole(
-        np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half
-    )
+    return _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
 
 
 def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:
@@ -177,11 +169,7 @@ def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Int
     first = np.maximum(np.ceil(low - pad), 0.0).astype(np.int64)
     last = np.minimum(np.ceil(high + pad).astype(np.int64), half[rows] + 1)
     count = np.maximum(last - first, 0)
-    r = (
-        np.arange(count.sum())
-        - np.repeat(np.cumsum(count) - count, count)
-        + np.repeat(first, count)
-    )
+    r = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
     rows = np.repeat(rows, count)
     key = np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
     key.sort()

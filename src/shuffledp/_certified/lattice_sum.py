@@ -40,16 +40,7 @@ from shuffledp._certified.frequencies import (
     choose_frequencies,
     smooth_size,
 )
-from shuffledp._certified.rounding import (
-    CALL,
-    Floats,
-    additions,
-    gamma,
-    positive,
-    segment_totals,
-    total,
-    up,
-)
+from shuffledp._certified.rounding import CALL, Floats, additions, gamma, positive, segment_totals, total, up
 from shuffledp.errors import NoCertificateError
 
 ERROR_UNITS = gamma(64)  # soundness
@@ -188,9 +179,9 @@ def tail_sum(
     if not (np.all(relative < 0.5) and np.all(log_total - theta * k0 < _LARGEST_LOG_SCALE)):
         raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
     # e^relative - 1 of the prefactor, on the value and on its own uncertainty.
-    error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(
-        2.0 * relative
-    )[:, None]
+    error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(2.0 * relative)[
+        :, None
+    ]
     return Result(value, error, log_total - theta * k0)
 
 
@@ -274,9 +265,7 @@ def _sum(problem: _Problem, rows: Ints, r: Ints, tables: list[Table]) -> tuple[F
     return value, up(error, units, tiny=0.0)
 
 
-def _terms(
-    problem: _Problem, i: Ints, r: Ints, tables: list[Table], units: float
-) -> tuple[Floats, Floats]:
+def _terms(problem: _Problem, i: Ints, r: Ints, tables: list[Table], units: float) -> tuple[Floats, Floats]:
     """(real part of each frequency's term, its error), both (frequencies, outputs)."""
     theta, m = problem.theta[i], problem.points[i]
     omega = 2.0 * np.pi * r / m
@@ -358,9 +347,7 @@ def log_one_plus(shrink: Floats, re: Floats, im: Floats) -> Complexes:
     return np.asarray(modulus + 1j * np.arctan2(im, 1.0 + re))
 
 
-def _kernel(
-    theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints
-) -> tuple[Complexes, Floats]:
+def _kernel(theta: Floats, omega: Floats, payoff: HockeyStick | None, i: Ints) -> tuple[Complexes, Floats]:
     """sum over k >= k0 of payoff(k) e^{-s (k - k0)}, and a size that its rounding is relative to."""
     first = one_minus_exp(theta, omega)
     if payoff is None:

@@ -6,13 +6,7 @@ import numpy as np
 
 from shuffledp._certified.binomial import log1p_minus, stirling_remainder
 from shuffledp._certified.rounding import CALL, TINY, Floats, gamma
-from shuffledp._certified.tails import (
-    CLOSE,
-    TAIL_RATIO_ERROR,
-    TailRule,
-    cut_at,
-    quadrature,
-)
+from shuffledp._certified.tails import CLOSE, TAIL_RATIO_ERROR, TailRule, cut_at, quadrature
 
 _NEAR = 0.3  # soundness: below, the series of 17 terms has all digits
 
@@ -69,9 +63,7 @@ def _excess(
     return value, error + np.where(tied, gamma(8) * count * tail, 0.0)
 
 
-def signs_excess_table(
-    count: Floats, y: Floats, short: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
+def signs_excess_table(count: Floats, y: Floats, short: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """mean_of_signs_excess for a 1-d ``count`` and rows of y, by one table per count.
 
     Probabilities are running products from the middle outwards and tails running sums from the far

@@ -42,9 +42,7 @@ def integer_weights(probabilities: Sequence[float]) -> tuple[int, ...]:
     shares = _common_denominator(probabilities)
     total = sum(shares)
     parts = [divmod(share * WORD, total) for share in shares]
-    weights = [
-        max(whole, 1) if share else 0 for share, (whole, _) in zip(shares, parts, strict=True)
-    ]
+    weights = [max(whole, 1) if share else 0 for share, (whole, _) in zip(shares, parts, strict=True)]
     missing = WORD - sum(weights)
     if missing < 0:
         weights[weights.index(max(weights))] += missing

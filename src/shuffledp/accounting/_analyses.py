@@ -92,12 +92,7 @@ ANALYSES = (
         lambda facts, n: ExactBinaryProfile(n, facts.epsilon0.upper),
     ),
     Analysis(
-        "blanket",
-        "Balle et al. 2019, Lemma 5.3, as the law of X",
-        _ALL_DATA,
-        True,
-        _has_blanket,
-        _blanket,
+        "blanket", "Balle et al. 2019, Lemma 5.3, as the law of X", _ALL_DATA, True, _has_blanket, _blanket
     ),
     Analysis(
         "clones",
@@ -107,14 +102,7 @@ ANALYSES = (
         _is_private,
         _clones,
     ),
-    Analysis(
-        "clones-2021",
-        "Feldman, McMillan, Talwar 2021",
-        _ALL_DATA,
-        False,
-        _is_private,
-        _clones_2021,
-    ),
+    Analysis("clones-2021", "Feldman, McMillan, Talwar 2021", _ALL_DATA, False, _is_private, _clones_2021),
     Analysis(
         "strong",
         "the adversary knows which reports are random",
@@ -152,9 +140,7 @@ def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
         chosen = [name for name in chosen if name != "exact"] or ["blanket"]
     curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
-    return BestProfile(
-        tuple(chosen), curves, rivals=1 if _ordered(curves[0], facts) else len(curves)
-    )
+    return BestProfile(tuple(chosen), curves, rivals=1 if _ordered(curves[0], facts) else len(curves))
 
 
 def _ordered(first: PrivacyProfile, facts: Facts) -> bool:

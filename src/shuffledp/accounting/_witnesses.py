@@ -86,9 +86,7 @@ def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
     return list(different.values())
 
 
-def finite_pair(
-    own: np.ndarray, other: np.ndarray, clone: np.ndarray, n: int
-) -> AmplificationProfile:
+def finite_pair(own: np.ndarray, other: np.ndarray, clone: np.ndarray, n: int) -> AmplificationProfile:
     """Input x against x', with the given law of one other user's (or one blanket) report."""
     gap = own - other
     return AmplificationProfile(

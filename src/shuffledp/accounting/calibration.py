@@ -101,9 +101,7 @@ def calibrate(
 
 def _makes(randomizer: Any) -> bool:
     """Whether it makes randomizers (a class, or a function that gives one, or its facts)."""
-    return isinstance(randomizer, type) or (
-        callable(randomizer) and not hasattr(randomizer, "facts")
-    )
+    return isinstance(randomizer, type) or (callable(randomizer) and not hasattr(randomizer, "facts"))
 
 
 def _most_epsilon0(randomizer: Any) -> float:
@@ -122,9 +120,7 @@ def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any])
         kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
         raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
     if parameters and not makes:
-        raise TypeError(
-            f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}"
-        )
+        raise TypeError(f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}")
     return unknown
 
 

@@ -111,9 +111,7 @@ class Mechanism(ABC):
         """H_alpha, the hockey-stick divergence, at alpha >= 0 (a number or an array), enclosed."""
         points = _validate.non_negative("alpha", alpha)
         flat = points.ravel()
-        at = self.delta(
-            epsilon=np.abs(np.log(np.where(flat > 0.0, flat, 1.0))), tolerance=tolerance
-        )
+        at = self.delta(epsilon=np.abs(np.log(np.where(flat > 0.0, flat, 1.0))), tolerance=tolerance)
         left = flat < 1.0
         low = np.where(left, np.maximum((1.0 - flat) + flat * at.lower, 0.0), at.lower)
         high = np.where(left, np.minimum((1.0 - flat) + flat * at.upper, 1.0), at.upper)

@@ -58,9 +58,7 @@ LEDGER = "Ledger"
 data_argument = click.argument("data", required=False, metavar="[DATA]")
 column_option = question("--column", "NAME", "Needed if there are several.")
 statement_options = stacked(
-    privacy(
-        "--round", WHOLE, "This is collection number R of the planned ones.", default=1, metavar="R"
-    ),
+    privacy("--round", WHOLE, "This is collection number R of the planned ones.", default=1, metavar="R"),
     privacy(
         "--honest-fraction",
         POSITIVE_PROBABILITY,
@@ -69,10 +67,7 @@ statement_options = stacked(
     ),
 )
 ledger_option = option(
-    "--ledger ledger_file",
-    EXISTING_FILE,
-    "Record this collection; see `shuffledp ledger`.",
-    group=LEDGER,
+    "--ledger ledger_file", EXISTING_FILE, "Record this collection; see `shuffledp ledger`.", group=LEDGER
 )
 collecting_options = stacked(
     privacy("--epsilon", POSITIVE, "Target.", required=True),
@@ -88,9 +83,7 @@ collecting_options = stacked(
     statement_options,
     ledger_option,
     option("--population", "NAME", "The people who are asked.", group=LEDGER),
-    output_option(
-        "--plan plan_file", "Collect nothing: write the protocol to a new file.", group=RUN
-    ),
+    output_option("--plan plan_file", "Collect nothing: write the protocol to a new file.", group=RUN),
     option(
         "--engine",
         "NAME",
@@ -100,10 +93,7 @@ collecting_options = stacked(
         callback=_known,
     ),
     option(
-        "--simulation",
-        None,
-        "Show the truth beside the estimates. Not private: for made-up data.",
-        group=RUN,
+        "--simulation", None, "Show the truth beside the estimates. Not private: for made-up data.", group=RUN
     ),
     result_options,
 )
@@ -119,9 +109,7 @@ number_options = stacked(
         default="error",
         metavar="WHAT",
     ),
-    question(
-        "--levels", Whole(most=2**14), "Grid steps from low to high.  [default: the best number]"
-    ),
+    question("--levels", Whole(most=2**14), "Grid steps from low to high.  [default: the best number]"),
     collecting_options,
 )
 
@@ -192,8 +180,7 @@ def _plan(make: Make, given: Given) -> None:
         print_json(protocol=protocol.to_dict(), epsilon=certified, delta=protocol.delta)
         return
     print_answer(
-        f"{protocol.name} planned: epsilon <= {rounded_up(certified)} "
-        f"at delta = {written(protocol.delta)}",
+        f"{protocol.name} planned: epsilon <= {rounded_up(certified)} at delta = {written(protocol.delta)}",
         [
             ("reports", f"at least {protocol.n:,} honest ones in each round"),
             ("rounds", f"{protocol.rounds:,}"),
@@ -243,9 +230,7 @@ def _analyzed(protocol: Protocol, given: Given) -> Any:
             raise click.ClickException(str(error)) from error
         raise
     with Progress.clock("bounding epsilon"):
-        return protocol.analyze(
-            tally=done.tally, n=done.n, confidence=given["confidence"], **assumptions
-        )
+        return protocol.analyze(tally=done.tally, n=done.n, confidence=given["confidence"], **assumptions)
 
 
 def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:

@@ -58,9 +58,7 @@ def output_option(
     return option(names, kind, text, group=group, **{"callback": _writable, **settings})
 
 
-plot_option = output_option(
-    "--plot plot_file", "Draw a .png, .svg or .pdf file.", callback=_drawable
-)
+plot_option = output_option("--plot plot_file", "Draw a .png, .svg or .pdf file.", callback=_drawable)
 
 
 @contextmanager

@@ -147,9 +147,7 @@ class Real(FloatType):
     def __init__(self, low: float = 0.0, high: float = math.inf, positive: bool = False) -> None:
         self.low, self.high, self.positive = low, high, positive
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
             number = float(value)
         except (TypeError, ValueError):

@@ -24,10 +24,7 @@ size_options = stacked(
     option("--n", WHOLE, "Honest reports in one shuffle.", group=ROUNDS),
     option("--rounds", WHOLE, "Adaptive rounds.  [default: 1]", group=ROUNDS, metavar="T"),
     option(
-        "--population",
-        WHOLE,
-        "The n users are a fresh random cohort of so many, each round.",
-        group=ROUNDS,
+        "--population", WHOLE, "The n users are a fresh random cohort of so many, each round.", group=ROUNDS
     ),
 )
 rounds_options = stacked(
@@ -60,10 +57,7 @@ def mechanism_of(given: Given) -> Mechanism:
 
     with wrong_usage():
         one = Shuffled(
-            randomizer,
-            n=given["n"],
-            analysis=given.get("analysis", "best"),
-            population=given["population"],
+            randomizer, n=given["n"], analysis=given.get("analysis", "best"), population=given["population"]
         )
         return one * (given["rounds"] or 1)
 

@@ -29,10 +29,7 @@ DETAILS = "Its parameters"
 
 _LOCAL = {
     "epsilon0": (EPSILON0, "Local epsilon of one report."),
-    "gamma": (
-        POSITIVE_PROBABILITY,
-        "Instead of epsilon0: the chance of a uniformly random report.",
-    ),
+    "gamma": (POSITIVE_PROBABILITY, "Instead of epsilon0: the chance of a uniformly random report."),
 }
 
 
@@ -74,9 +71,7 @@ def chosen(given: Given) -> Registration:
     """The one choice that was made."""
     every = {entry.option: entry for entry in registered()}
     typed = {name: given.get(name.replace("-", "_")) for name in every}
-    made = [
-        every[name] for name, value in typed.items() if value is not None and value is not False
-    ]
+    made = [every[name] for name, value in typed.items() if value is not None and value is not False]
     if len(made) > 1:
         flags = " and ".join(f"--{entry.option}" for entry in made)
         raise click.UsageError(f"choose one randomizer, got {flags}.")

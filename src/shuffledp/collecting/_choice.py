@@ -137,12 +137,7 @@ def first_better(kind: Kind, k: int, variance: float) -> FrequencyOracle | None:
 
 
 def calibrated_response(
-    k: int,
-    epsilon: float,
-    delta: float,
-    n: int,
-    rounds: int,
-    tolerance: float = DEFAULT_TOLERANCE,
+    k: int, epsilon: float, delta: float, n: int, rounds: int, tolerance: float = DEFAULT_TOLERANCE
 ) -> KaryRandomizedResponse:
     """The least noisy randomized response that is certified (see module)."""
 
@@ -178,9 +173,7 @@ def largest_certified(first: float, certified: Callable[[float], float], epsilon
         if good and guess - max(good) <= _SMALL_STEP * guess:
             break
     if not good:
-        raise ValueError(
-            f"epsilon = {epsilon!r} could not be certified for any epsilon0 of {sorted(tried)}"
-        )
+        raise ValueError(f"epsilon = {epsilon!r} could not be certified for any epsilon0 of {sorted(tried)}")
     return max(good)
 
 

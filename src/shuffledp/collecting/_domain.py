@@ -117,9 +117,7 @@ class CategoryIndex:
     def _spans(self, array: npt.NDArray[Any]) -> bool:
         """Whether all values of an array are categories, which are consecutive numbers."""
         assert self.ranked is not None
-        return bool(
-            int(self.ranked[0]) <= int(array.min()) <= int(array.max()) <= int(self.ranked[-1])
-        )
+        return bool(int(self.ranked[0]) <= int(array.min()) <= int(array.max()) <= int(self.ranked[-1]))
 
     def _look_up(self, array: npt.NDArray[Any]) -> Places:
         """Places, -1 for what is not there."""

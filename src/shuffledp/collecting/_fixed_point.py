@@ -92,6 +92,4 @@ def _grid_decoder(randomizer: GridRandomizer) -> FixedPointDecoder:
     places = np.arange(randomizer.levels + 1.0)
     points = np.minimum(randomizer.low + places * randomizer.step, randomizer.high)
     spread = np.asarray(randomizer.variance(points)) / randomizer.step**2
-    return FixedPointDecoder(
-        randomizer.positions, spread, np.full(randomizer.outputs, float(spread.max()))
-    )
+    return FixedPointDecoder(randomizer.positions, spread, np.full(randomizer.outputs, float(spread.max())))

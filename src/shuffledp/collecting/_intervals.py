@@ -37,9 +37,7 @@ _ROWS = 2048
 """Different supports worked on at once: bounds the memory."""
 
 
-def count_intervals(
-    support: Any, n: int, p: float, q: float, confidence: float
-) -> tuple[Floats, Floats]:
+def count_intervals(support: Any, n: int, p: float, q: float, confidence: float) -> tuple[Floats, Floats]:
     """(low, high) per category for its true count among n users."""
     level = checked_confidence(confidence)
     # Equal supports have equal intervals.

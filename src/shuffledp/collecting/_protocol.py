@@ -174,9 +174,7 @@ def checked_description(description: Any, *names: str) -> str:
     return str(name)
 
 
-def checked_tally(
-    protocol: Protocol, reports: Any, tally: Any, n: int | None
-) -> tuple[Counts, int]:
+def checked_tally(protocol: Protocol, reports: Any, tally: Any, n: int | None) -> tuple[Counts, int]:
     """(tally, n) from reports or from a tally: exactly one of them is given."""
     if (reports is None) == (tally is None):
         raise ValueError("give either reports or tally (with n)")
@@ -193,9 +191,7 @@ def checked_tally(
     if counts.shape != (protocol.tally_size,):
         raise ValueError(f"tally must have shape ({protocol.tally_size},), got {counts.shape}")
     if counts.min() < 0 or counts.max() > users:
-        raise ValueError(
-            f"tally must be in [0, n] = [0, {users}], got {counts.min()} .. {counts.max()}"
-        )
+        raise ValueError(f"tally must be in [0, n] = [0, {users}], got {counts.min()} .. {counts.max()}")
     return counts, users
 
 

@@ -62,9 +62,7 @@ class HistogramProtocol(Protocol):
         listed = _with_other(checked_categories(categories), other)
         plan = checked_plan(epsilon, delta, n, rounds)
         self._assign(categories=listed, other=other, **plan)
-        self._accept(
-            canonical(best_calibrated(self.k, **plan) if randomizer is None else randomizer)
-        )
+        self._accept(canonical(best_calibrated(self.k, **plan) if randomizer is None else randomizer))
         require_target(self)
 
     @property
@@ -105,9 +103,7 @@ class HistogramProtocol(Protocol):
         support, received = checked_tally(self, reports, tally, n)
         _check_sum(self.randomizer, int(support.sum()), received)
         privacy = state_privacy(self, received, **assumptions)
-        return HistogramResult(
-            self.categories, support, received, self.randomizer, privacy, confidence
-        )
+        return HistogramResult(self.categories, support, received, self.randomizer, privacy, confidence)
 
     def _domain(self) -> dict[str, Any]:
         return {"categories": list(self.categories), "other": self.other}
@@ -138,9 +134,7 @@ def _check_sum(randomizer: FrequencyOracle, total: int, n: int) -> None:
 
 def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
     if not isinstance(randomizer, FrequencyOracle):
-        raise TypeError(
-            f"randomizer must be one of categories (see FrequencyOracle), got {randomizer!r}"
-        )
+        raise TypeError(f"randomizer must be one of categories (see FrequencyOracle), got {randomizer!r}")
     if randomizer.k != k:
         raise ValueError(f"randomizer must have k = {k} categories, got {randomizer!r}")
     p, q = two_probabilities(randomizer) or (1.0, 0.0)

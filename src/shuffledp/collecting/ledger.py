@@ -80,9 +80,7 @@ class _Book:
             try:
                 _apply(self.collections, record.content)
             except (KeyError, TypeError, ValueError) as error:
-                raise LogCorruptError(
-                    f"{path}: line {record.number + 1} means nothing ({error})"
-                ) from None
+                raise LogCorruptError(f"{path}: line {record.number + 1} means nothing ({error})") from None
 
     @property
     def hashes(self) -> tuple[str, ...]:
@@ -183,19 +181,12 @@ class Ledger:
         """The certified epsilon of ``spent`` at the budget's delta."""
         return self._epsilon(self.spent(population))
 
-    def epsilon_with(
-        self, protocol: Protocol, *, population: str, rounds: int | None = None
-    ) -> float:
+    def epsilon_with(self, protocol: Protocol, *, population: str, rounds: int | None = None) -> float:
         """What ``epsilon`` would become with ``rounds`` more collections as planned (default: all)."""
         return self._epsilon(self.spent(population) + protocol.mechanism(rounds=rounds))
 
     def reserve(
-        self,
-        protocol: Protocol,
-        *,
-        population: str,
-        honest: int | None = None,
-        note: str = "",
+        self, protocol: Protocol, *, population: str, honest: int | None = None, note: str = ""
     ) -> str:
         """Set the cost of one collection (one round) aside, before it is run; gives its id.
 
@@ -226,9 +217,7 @@ class Ledger:
             book.write(_reservation(asked))
         return asked.id
 
-    def commit(
-        self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None
-    ) -> str:
+    def commit(self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None) -> str:
         """Record that a reserved collection was run with ``honest`` reports; gives its population.
 
         ``batch`` names the reports. To analyze the same ones again (after a crash, say) costs nothing:

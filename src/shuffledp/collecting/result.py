@@ -87,9 +87,7 @@ class HistogramResult:
         """The nearest counts that are not negative and sum to n: a histogram, but not unbiased."""
         return project_to_simplex(self.counts, float(self.n))
 
-    def plot(
-        self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
-    ) -> Axes:
+    def plot(self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None) -> Axes:
         """Counts with their intervals (needs matplotlib); ``truth``: true counts of made-up data."""
         from shuffledp.plotting._rows import histogram
 
@@ -117,9 +115,7 @@ class HistogramResult:
         lines = [f"{'category':<{width}}  {'count':>12}  {'std. error':>10}  {share:>27}"]
         rows = zip(self.categories, self.counts, self.standard_errors, low, high, strict=True)
         for category, count, error, a, b in list(rows)[:_SHOWN]:
-            lines.append(
-                f"{category!s:<{width}}  {count:12.1f}  {error:10.1f}  {a:12.1f} .. {b:11.1f}"
-            )
+            lines.append(f"{category!s:<{width}}  {count:12.1f}  {error:10.1f}  {a:12.1f} .. {b:11.1f}")
         if len(self.categories) > _SHOWN:
             lines.append(f"... {len(self.categories) - _SHOWN} more categories")
         return "\n".join([*lines, "", self.privacy.text])
@@ -151,9 +147,7 @@ class NumberResult:
         level = checked_confidence(self.confidence if confidence is None else confidence)
         margin = quantile(level) * self.standard_error
         low, high = self.ends
-        return Interval(
-            min(max(self.value - margin, low), high), max(min(self.value + margin, high), low)
-        )
+        return Interval(min(max(self.value - margin, low), high), max(min(self.value + margin, high), low))
 
     def plot(
         self, *, truth: float | None = None, confidence: float | None = None, ax: Axes | None = None

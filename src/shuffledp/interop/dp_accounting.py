@@ -34,15 +34,11 @@ try:
     from dp_accounting import dp_event, privacy_accountant
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 except ImportError as error:
-    raise ImportError(
-        "dp-accounting is needed for this: pip install 'shuffledp[interop]'"
-    ) from error
+    raise ImportError("dp-accounting is needed for this: pip install 'shuffledp[interop]'") from error
 
 _POINTS = 160  # speed and tightness: of the curve
 _RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of a discretised composition; points it skips
-_FLOOR = (
-    1e-20  # tightness: losses of a smaller delta become infinite; that library resolves about 1e-12
-)
+_FLOOR = 1e-20  # tightness: losses of a smaller delta become infinite; that library resolves about 1e-12
 _MOST_LOSSES = 1 << 24  # speed: lattice points
 
 
@@ -103,17 +99,13 @@ def from_dp_accounting(distribution: Any) -> KnownLoss:
     Its neighbouring relation is that of whoever made the distribution: compose it with shuffled
     rounds only if that is the replacement of one record."""
     if not isinstance(distribution, privacy_loss_distribution.PrivacyLossDistribution):
-        raise TypeError(
-            f"distribution must be a dp_accounting PrivacyLossDistribution, got {distribution!r}"
-        )
+        raise TypeError(f"distribution must be a dp_accounting PrivacyLossDistribution, got {distribution!r}")
     pmfs = [distribution._pmf_remove]
     if not distribution._symmetric:
         pmfs.append(distribution._pmf_add)
     for pmf in pmfs:
         if not pmf._pessimistic_estimate:
-            raise ValueError(
-                "distribution must be pessimistic: an optimistic one is no upper bound"
-            )
+            raise ValueError("distribution must be pessimistic: an optimistic one is no upper bound")
     return KnownLoss(KnownLossProfile(tuple(_law(pmf.to_dense_pmf()) for pmf in pmfs)))
 
 

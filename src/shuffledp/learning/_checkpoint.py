@@ -94,10 +94,7 @@ class Interruptible:
         self.asked = True
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)

@@ -58,8 +58,7 @@ class ClientData:
     def __init__(self, dataset: Any, device: torch.device) -> None:
         if not isinstance(dataset, Sized) or not hasattr(dataset, "__getitem__"):
             raise TypeError(
-                "dataset must be map-style, with __len__ and __getitem__, "
-                f"got {type(dataset).__name__}"
+                f"dataset must be map-style, with __len__ and __getitem__, got {type(dataset).__name__}"
             )
         if len(dataset) == 0:
             raise ValueError("dataset must hold at least one client, got an empty one")
@@ -74,17 +73,14 @@ class ClientData:
             rows = [self.dataset[index] for index in indices.tolist()]
             picked = list(default_collate(rows))
         if len(picked) != 2:
-            raise ValueError(
-                f"dataset must give pairs (input, target), got {len(picked)} values per client"
-            )
+            raise ValueError(f"dataset must give pairs (input, target), got {len(picked)} values per client")
         inputs, targets = (self._tensor(part) for part in picked)
         return inputs, targets
 
     def _tensor(self, part: Any) -> Tensor:
         if not isinstance(part, Tensor):
             raise TypeError(
-                "dataset must give inputs and targets that stack into tensors, "
-                f"got {type(part).__name__}"
+                f"dataset must give inputs and targets that stack into tensors, got {type(part).__name__}"
             )
         return part.to(self.device)
 
@@ -105,11 +101,7 @@ class PerExampleGradients:
         return self.loss(output, target.unsqueeze(0))
 
     def __call__(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        named = {
-            name: value.detach()
-            for name, value in self.model.named_parameters()
-            if value.requires_grad
-        }
+        named = {name: value.detach() for name, value in self.model.named_parameters() if value.requires_grad}
         before = _versions(self.model)
         rows = self._rows(named, inputs, targets)
         refuse_changed_buffers(self.model, before)
@@ -163,6 +155,4 @@ def shaped_like(vector: Tensor, parts: Iterable[Tensor]) -> list[Tensor]:
     if vector.shape != (sum(sizes),):
         raise ValueError(f"vector must have shape ({sum(sizes)},), got {tuple(vector.shape)}")
     pieces = torch.split_with_sizes(vector, sizes)
-    return [
-        piece.reshape(part.shape).to(part.dtype) for piece, part in zip(pieces, like, strict=True)
-    ]
+    return [piece.reshape(part.shape).to(part.dtype) for piece, part in zip(pieces, like, strict=True)]

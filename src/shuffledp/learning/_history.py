@@ -48,18 +48,14 @@ class History:
     def add(self, row: Mapping[str, float]) -> None:
         self.rows.append({name: _number(name, value) for name, value in row.items()})
 
-    def plot(
-        self, measure: str | None = None, *, against: str | None = None, ax: Axes | None = None
-    ) -> Axes:
+    def plot(self, measure: str | None = None, *, against: str | None = None, ax: Axes | None = None) -> Axes:
         """What was measured (by default the first of it) against "epsilon" or "round".
 
         Against epsilon where there was a budget, else against rounds. Needs ``shuffledp[plot]``."""
         from shuffledp.plotting._curves import learning_curve
 
         known = "epsilon" if "epsilon" in self.last else "round"
-        return learning_curve(
-            self, measure=measure, against=against or known, delta=self.delta, ax=ax
-        )
+        return learning_curve(self, measure=measure, against=against or known, delta=self.delta, ax=ax)
 
     def to_csv(self, path: str | Path) -> None:
         names = list(dict.fromkeys(name for row in self.rows for name in row))

@@ -76,9 +76,7 @@ def _heights(randomizer: PrivUnit, axis: Tensor, generator: torch.Generator) -> 
 
 
 @lru_cache(maxsize=16)
-def _on_device(
-    randomizer: PrivUnit, device: torch.device, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
+def _on_device(randomizer: PrivUnit, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     inside, rest = height_tables(randomizer)
     return torch.from_numpy(inside).to(device, dtype), torch.from_numpy(rest).to(device, dtype)
 
@@ -93,10 +91,7 @@ def height_tables(randomizer: PrivUnit) -> tuple[np.ndarray, np.ndarray]:
     threshold, dimension = randomizer.cap.threshold, randomizer.dimension
     # Beyond 12 standard deviations the density is below e^-70 of its peak.
     reach = min(1.0, 12.0 / np.sqrt(dimension) + abs(threshold))
-    return (
-        _heights_at_depths(threshold, reach, dimension),
-        _heights_at_depths(threshold, -reach, dimension),
-    )
+    return (_heights_at_depths(threshold, reach, dimension), _heights_at_depths(threshold, -reach, dimension))
 
 
 def _heights_at_depths(start: float, end: float, dimension: int) -> np.ndarray:

@@ -58,9 +58,7 @@ def randomize_gradient(
 @overload
 def aggregate(reports: Any, randomizer: VectorRandomizer) -> Tensor: ...
 @overload
-def aggregate(
-    reports: Any, randomizer: VectorRandomizer, *, like: Iterable[Tensor]
-) -> list[Tensor]: ...
+def aggregate(reports: Any, randomizer: VectorRandomizer, *, like: Iterable[Tensor]) -> list[Tensor]: ...
 def aggregate(
     reports: Any, randomizer: VectorRandomizer, *, like: Iterable[Tensor] | None = None
 ) -> Tensor | list[Tensor]:
@@ -91,9 +89,7 @@ def refuse_non_finite(rows: Tensor) -> None:
         )
 
 
-def simulated_sum(
-    randomizer: VectorRandomizer, rows: Tensor, generator: torch.Generator | None
-) -> Tensor:
+def simulated_sum(randomizer: VectorRandomizer, rows: Tensor, generator: torch.Generator | None) -> Tensor:
     """The sum of the de-biased reports of gradients (rows), each clipped first.
 
     Without a generator the reports are drawn as a client would, exactly and securely; with one they

@@ -108,9 +108,7 @@ class ShuffledTrainer:
         one = Shuffled(randomizer, n=size).sampled_from(self._data.population)
         self.spending = Spending(one, budget=budget)
         self.history = self._history([])
-        self.projection = (
-            None if projection is None else _validate.positive("projection", projection)
-        )
+        self.projection = None if projection is None else _validate.positive("projection", projection)
         self.generator = _generator(seed, generator, device)
         self._chunk = _chunk(chunk, randomizer.dimension, device)
         self.rounds = 0
@@ -175,9 +173,7 @@ class ShuffledTrainer:
         return total
 
     def _update(self, estimate: Tensor) -> None:
-        for parameter, part in zip(
-            self._parameters, shaped_like(estimate, self._parameters), strict=True
-        ):
+        for parameter, part in zip(self._parameters, shaped_like(estimate, self._parameters), strict=True):
             parameter.grad = part
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -211,10 +207,7 @@ class ShuffledTrainer:
         if checkpoint is not None:
             # Before anything is sent: a crash must not forget the rounds that follow.
             self.save(checkpoint, in_flight=min(todo, _until(self.rounds, checkpoint_every)))
-        with (
-            checkpoints.Interruptible() as interrupt,
-            Progress(todo, what="rounds", shown=progress) as line,
-        ):
+        with checkpoints.Interruptible() as interrupt, Progress(todo, what="rounds", shown=progress) as line:
             for _ in range(todo):
                 self.step()
                 if self.rounds % every == 0 or self.rounds == last:
@@ -262,9 +255,7 @@ class ShuffledTrainer:
         state = checkpoints.read(path)
         checkpoints.refuse_other_randomness(state["random"], self.generator)
         if state["settings"] != self._settings():
-            raise ValueError(
-                f"the checkpoint is of {state['settings']}, the trainer of {self._settings()}"
-            )
+            raise ValueError(f"the checkpoint is of {state['settings']}, the trainer of {self._settings()}")
         checkpoints.restore_random_state(state["random"], self.generator)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -315,9 +306,7 @@ def _generator(
     return generator
 
 
-def _refuse_other_parameters(
-    optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]
-) -> None:
+def _refuse_other_parameters(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> None:
     """Parameters that nobody steps would be asked about, and paid for, in vain."""
     held = {id(value) for group in optimizer.param_groups for value in group["params"]}
     missing = sum(id(value) not in held for value in parameters)

@@ -33,9 +33,7 @@ SHA256 = {
 _PREFIX = {"train": "train", "test": "t10k"}
 
 
-def load_mnist(
-    folder: str | Path, split: str = "train", *, download: bool = False
-) -> TensorDataset:
+def load_mnist(folder: str | Path, split: str = "train", *, download: bool = False) -> TensorDataset:
     """(images in [0, 1] of shape (n, 1, 28, 28), labels 0..9) of "train" or "test".
 
     FileNotFoundError if a file is missing and ``download`` is not set; ValueError if its bytes are
@@ -56,9 +54,7 @@ def parse_idx(data: bytes) -> npt.NDArray[np.uint8]:
     start = 4 + 4 * data[3]
     shape = tuple(int(size) for size in np.frombuffer(data[4:start], dtype=">u4"))
     if len(data) - start != int(np.prod(shape)):
-        raise ValueError(
-            f"data must hold {shape} bytes after the header, got {len(data) - start} bytes"
-        )
+        raise ValueError(f"data must hold {shape} bytes after the header, got {len(data) - start} bytes")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape).copy()
 
 
@@ -70,8 +66,7 @@ def _original(folder: Path, name: str, download: bool) -> bytes:
     if not packed.exists():
         if not download:
             raise FileNotFoundError(
-                f"neither {plain} nor {packed} exists; give the folder of the idx files, or "
-                "download=True"
+                f"neither {plain} nor {packed} exists; give the folder of the idx files, or download=True"
             )
         data = _fetched(f"{name}.gz")
         unpacked = _checked(name, gzip.decompress(data), packed)
@@ -84,9 +79,7 @@ def _original(folder: Path, name: str, download: bool) -> bytes:
 def _checked(name: str, data: bytes, path: Path) -> bytes:
     found = hashlib.sha256(data).hexdigest()
     if found != SHA256[name]:
-        raise ValueError(
-            f"{path} is not the original {name}: SHA-256 {found}, expected {SHA256[name]}"
-        )
+        raise ValueError(f"{path} is not the original {name}: SHA-256 {found}, expected {SHA256[name]}")
     return data
 
 

@@ -16,10 +16,7 @@ from shuffledp._certified.rounding import CALL, up
 from shuffledp.accounting._ends.upper import discretise
 from shuffledp.literature import closed_forms as closed, concentration as blanket
 from shuffledp.literature._case import Answer, Case, Entry
-from shuffledp.literature.composition import (
-    dwork_rothblum_vadhan_epsilon,
-    kairouz_oh_viswanath_epsilon,
-)
+from shuffledp.literature.composition import dwork_rothblum_vadhan_epsilon, kairouz_oh_viswanath_epsilon
 from shuffledp.literature.girgis import ORDERS, girgis_2021_delta, girgis_2021_epsilon
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi
 
@@ -31,14 +28,9 @@ _RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # soundness: of a cumulant; per round, of ma
 Bound = Callable[..., float]
 
 
-def _both(
-    epsilon: Bound, delta: Bound, of: Callable[[Case], tuple[Any, ...]]
-) -> tuple[Answer, Answer]:
+def _both(epsilon: Bound, delta: Bound, of: Callable[[Case], tuple[Any, ...]]) -> tuple[Answer, Answer]:
     """The two answers of a theorem whose parameters, but for the last, are ``of(case)``."""
-    return (
-        lambda case, level: epsilon(*of(case), level),
-        lambda case, level: delta(*of(case), level),
-    )
+    return (lambda case, level: epsilon(*of(case), level), lambda case, level: delta(*of(case), level))
 
 
 def _generic(case: Case) -> tuple[float, int]:

@@ -21,9 +21,7 @@ _MOST_SUMMED = 100_000  # speed: users; one sum over them
 _RELATIVE = 1e-4  # speed: how close to the crossing epsilon is searched
 
 
-def _both(
-    delta: Callable[..., float], of: Callable[[Case], tuple[Any, ...]]
-) -> tuple[Answer, Answer]:
+def _both(delta: Callable[..., float], of: Callable[[Case], tuple[Any, ...]]) -> tuple[Answer, Answer]:
     """epsilon(case, delta), solved for, and delta(case, epsilon) of a published delta(*of(case), epsilon)."""
 
     def solved(case: Case, level: float) -> float:

@@ -23,11 +23,7 @@ import math
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp.accounting._curves.approximate import (
-    ApproximateProfile,
-    plain_approximate,
-    strong_approximate,
-)
+from shuffledp.accounting._curves.approximate import ApproximateProfile, plain_approximate, strong_approximate
 from shuffledp.accounting._curves.clones import clones_2021, strong_clones
 from shuffledp.literature._solve import smallest_below
 

@@ -222,9 +222,7 @@ def _solved(gain: float, cost: float, scale: float) -> float:
     """4 exp(-root^2/scale), the delta with sqrt(scale log(4/delta)) = root = gain - cost; at most 1."""
     root = down(gain, _OPERATIONS) - up(cost, _OPERATIONS)
     if root <= 0.0:
-        raise OutsideRangeError(
-            "the bound needs a larger epsilon: no delta in (0, 1] gives this one"
-        )
+        raise OutsideRangeError("the bound needs a larger epsilon: no delta in (0, 1] gives this one")
     delta = 4.0 * _decay(root * root / scale)
     _require(delta <= 1.0, "a larger epsilon: its delta is above 1", f"{delta=}")
     return delta

@@ -104,9 +104,7 @@ class Comparison:
             f"{self.title}: {self.mechanism}. The truth is at least {rounded_down(self.lower)}."
         )
         head = line("th", _COLUMNS)
-        return (
-            f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
-        )
+        return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -130,9 +128,7 @@ class Comparison:
         return bounds_compared(rows, quantity=self.quantity, lower=self.lower, ax=ax)
 
 
-def compare(
-    mechanism: Mechanism, *, delta: float | None = None, epsilon: float | None = None
-) -> Comparison:
+def compare(mechanism: Mechanism, *, delta: float | None = None, epsilon: float | None = None) -> Comparison:
     """Every bound of epsilon at ``delta``, or of delta at ``epsilon``, that applies to ``mechanism``.
 
     A theorem whose range does not hold answers what holds without it: epsilon0 for every round (or

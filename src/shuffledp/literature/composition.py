@@ -42,9 +42,7 @@ _OPERATIONS = 32  # soundness: no form, and no exponent of one, costs more
 _EXPONENT = 800  # soundness: units that e costs, to the power of a rounded logarithm of a double
 
 
-def dwork_rothblum_vadhan_epsilon(
-    epsilon: float, delta: float, rounds: int, total_delta: float
-) -> float:
+def dwork_rothblum_vadhan_epsilon(epsilon: float, delta: float, rounds: int, total_delta: float) -> float:
     """Total epsilon by advanced composition; inf unless total_delta > rounds delta."""
     each, leak, count, level = _checked(epsilon, delta, rounds, total_delta)
     slack = down(level - up(count * leak, operations=1, tiny=0.0), operations=1, tiny=0.0)
@@ -54,9 +52,7 @@ def dwork_rothblum_vadhan_epsilon(
     return up(spread + count * each * math.expm1(each), _OPERATIONS, tiny=0.0)
 
 
-def dwork_rothblum_vadhan_delta(
-    epsilon: float, delta: float, rounds: int, total_epsilon: float
-) -> float:
+def dwork_rothblum_vadhan_delta(epsilon: float, delta: float, rounds: int, total_epsilon: float) -> float:
     """Total delta by advanced composition, at most 1 (its value if total_epsilon is below the drift)."""
     each, leak, count, _ = _checked(epsilon, delta, rounds, 1.0)
     target = _validate.positive("total_epsilon", total_epsilon)
@@ -67,18 +63,14 @@ def dwork_rothblum_vadhan_delta(
     return min(1.0, up(count * leak + slack, _OPERATIONS, tiny=0.0))
 
 
-def kairouz_oh_viswanath_delta(
-    epsilon: float, delta: float, rounds: int, total_epsilon: float
-) -> float:
+def kairouz_oh_viswanath_delta(epsilon: float, delta: float, rounds: int, total_epsilon: float) -> float:
     """Total delta by optimal composition."""
     each, leak, count, _ = _checked(epsilon, delta, rounds, 1.0)
     target = float(_validate.non_negative("total_epsilon", total_epsilon).reshape(()))
     return _optimal_delta(each, leak, count, target)
 
 
-def kairouz_oh_viswanath_epsilon(
-    epsilon: float, delta: float, rounds: int, total_delta: float
-) -> float:
+def kairouz_oh_viswanath_epsilon(epsilon: float, delta: float, rounds: int, total_delta: float) -> float:
     """Total epsilon by optimal composition, to 1e-9; inf if no finite one has the total delta."""
     each, leak, count, level = _checked(epsilon, delta, rounds, total_delta)
     if _optimal_delta(each, leak, count, 0.0) <= level:

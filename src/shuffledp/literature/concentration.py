@@ -221,13 +221,7 @@ def _delta(blanket: Blanket, n: int, epsilon: float, inequality: _Inequality) ->
 
 
 def _cells(
-    blanket: Blanket,
-    n: int,
-    epsilon: float,
-    inequality: _Inequality,
-    low: Floats,
-    high: Floats,
-    rest: Floats,
+    blanket: Blanket, n: int, epsilon: float, inequality: _Inequality, low: Floats, high: Floats, rest: Floats
 ) -> Floats:
     """Upper bounds for every gamma in [low, high]; ``rest`` = 1 - low.
 

@@ -32,9 +32,7 @@ _CELLS = 160  # speed
 MASS_ERROR = 1e-12  # soundness
 """Relative error of the masses of cells, at most."""
 _WIDENED = 1e-9  # soundness: ends of cells are moved outward by this, and epsilon to the safe side
-_LARGEST_RATIO = (
-    16.0  # speed: log rho of the last Gaussian cell; what lies beyond is rarer than e^-16
-)
+_LARGEST_RATIO = 16.0  # speed: log rho of the last Gaussian cell; what lies beyond is rarer than e^-16
 
 Cells = list[tuple[float, float, float, float]]
 
@@ -132,9 +130,7 @@ def _pair(cells: Cells, beyond: tuple[float, float] | None, n: int) -> PairProfi
     return PairProfile(_mirrored(above, n, MASS_ERROR), _mirrored(below, n, -MASS_ERROR))
 
 
-def _mirrored(
-    half: list[tuple[float, float, float]], n: int, outward: float
-) -> AmplificationProfile:
+def _mirrored(half: list[tuple[float, float, float]], n: int, outward: float) -> AmplificationProfile:
     """Both halves, the right one with the inputs exchanged; masses are moved ``outward``."""
     more, less = 1.0 + outward, 1.0 - outward
     left = [(own * more, other * less, clone * less) for own, other, clone in half]

@@ -63,9 +63,7 @@ def _upper(epsilon0: float, cohort: int, share: float, order: int) -> float:
     moment = np.log(j) + half + 0.5 * j * log_moment
     moment[0] = log_second
     # Gaussian moments for a full crowd, and the chance of a small one.
-    terms = np.concatenate(
-        [log_choose + log_share + moment, log_choose + log_share + j * log_gap + small]
-    )
+    terms = np.concatenate([log_choose + log_share + moment, log_choose + log_share + j * log_gap + small])
     size = lgamma[order] + order * (abs(math.log(share)) + abs(log_moment) + log_gap + 2.0) - small
     top = float(terms.max())
     log_sum = top + math.log(float(np.exp(terms - top).sum())) + 32.0 * UNIT * (float(size) + order)
@@ -111,21 +109,14 @@ def _log_power_excess(t: np.ndarray, order: float) -> tuple[np.ndarray, np.ndarr
         close = np.log(np.maximum(first + second, 0.0))
         # Far out in logarithms: (1 + t)^order may overflow.
         far = x + np.log1p(-(1.0 + order * t) * np.exp(-x))
-        doubt = np.where(
-            near, 64.0 * UNIT * (first - second) / (first + second), 64.0 * UNIT * np.abs(x)
-        )
+        doubt = np.where(near, 64.0 * UNIT * (first - second) / (first + second), 64.0 * UNIT * np.abs(x))
     value = np.where(near, close, far)
     live = np.isfinite(value) & np.isfinite(doubt) & (doubt < 0.1)
     return np.where(live, value, -np.inf), np.where(live, doubt + 1024.0 * UNIT, 0.0)
 
 
 def girgis_2021_epsilon(
-    epsilon0: float,
-    cohort: int,
-    population: int,
-    rounds: int,
-    delta: float,
-    orders: Iterable[int] = ORDERS,
+    epsilon0: float, cohort: int, population: int, rounds: int, delta: float, orders: Iterable[int] = ORDERS
 ) -> float:
     """epsilon at delta after ``rounds`` rounds: Theorem 1 times rounds, converted at the best order."""
     level = _validate.probability("delta", delta, positive=True)
@@ -134,12 +125,7 @@ def girgis_2021_epsilon(
 
 
 def girgis_2021_delta(
-    epsilon0: float,
-    cohort: int,
-    population: int,
-    rounds: int,
-    epsilon: float,
-    orders: Iterable[int] = ORDERS,
+    epsilon0: float, cohort: int, population: int, rounds: int, epsilon: float, orders: Iterable[int] = ORDERS
 ) -> float:
     """delta at epsilon after ``rounds`` rounds, likewise."""
     found = _composed(epsilon0, cohort, population, rounds, orders)

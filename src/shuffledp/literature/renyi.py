@@ -64,11 +64,7 @@ def delta_from_renyi(divergence: float, order: float, epsilon: float) -> float:
 
 
 def renyi_divergence(
-    profile: PrivacyProfile,
-    order: float,
-    *,
-    backward: PrivacyProfile | None = None,
-    tolerance: float = 1e-3,
+    profile: PrivacyProfile, order: float, *, backward: PrivacyProfile | None = None, tolerance: float = 1e-3
 ) -> Bound:
     """The divergence of order > 1 of the pair whose curve is ``profile``, aimed within ``tolerance``.
 
@@ -82,21 +78,16 @@ def renyi_divergence(
     pieces = [_integral(curve, rate, allowed) for curve, rate in parts]
     log_factor = math.log(L) + math.log(L - 1.0)
     lower, upper = (
-        log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (L - 1.0)
-        for ends in zip(*pieces, strict=True)
+        log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (L - 1.0) for ends in zip(*pieces, strict=True)
     )
     # No order exceeds the largest loss.
-    return Bound(
-        down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), profile.epsilon_max)
-    )
+    return Bound(down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), profile.epsilon_max))
 
 
 def _require_moderate(order: float, epsilon_max: float) -> None:
     if math.isfinite(epsilon_max) and order * epsilon_max > _MOST_GROWTH:
         most = _MOST_GROWTH / epsilon_max
-        raise ValueError(
-            f"order must be in (1, {most:g}], got {order!r}; no certificate can be given beyond"
-        )
+        raise ValueError(f"order must be in (1, {most:g}], got {order!r}; no certificate can be given beyond")
 
 
 def log1p_exp(x: float) -> float:

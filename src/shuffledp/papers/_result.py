@@ -67,9 +67,7 @@ class Curve:
         return cls(name, "certified", x, upper, lower)
 
     @classmethod
-    def each(
-        cls, kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]]
-    ) -> list[Curve]:
+    def each(cls, kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]]) -> list[Curve]:
         """A curve for each named function of one number; nan where a theorem says nothing."""
 
         def value(function: Callable[[Any], float], point: float) -> float:

@@ -43,9 +43,7 @@ def named(names: Sequence[str]) -> list[Item]:
     """The items of these names, in the order of the list; a ValueError names what is unknown."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
-        raise ValueError(
-            f"NAME must be one of {', '.join(BY_NAME)}, got {', '.join(map(repr, unknown))}"
-        )
+        raise ValueError(f"NAME must be one of {', '.join(BY_NAME)}, got {', '.join(map(repr, unknown))}")
     return [item for item in ITEMS if item.name in names]
 
 

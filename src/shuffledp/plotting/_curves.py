@@ -43,10 +43,7 @@ _UNITS = {"accuracy": "fraction", "loss": "nats"}
 
 
 def privacy_curve(
-    mechanisms: Mechanism | Mapping[str, Mechanism],
-    *,
-    epsilon: Any = None,
-    ax: Axes | None = None,
+    mechanisms: Mechanism | Mapping[str, Mechanism], *, epsilon: Any = None, ax: Axes | None = None
 ) -> Axes:
     """delta against epsilon of one mechanism, or of several by name.
 
@@ -73,12 +70,7 @@ def delta_against_epsilon(
 
 
 def epsilon_against(
-    parameter: str,
-    values: Any,
-    bounds: Bound | Mapping[str, Bound],
-    *,
-    delta: float,
-    ax: Axes | None = None,
+    parameter: str, values: Any, bounds: Bound | Mapping[str, Bound], *, delta: float, ax: Axes | None = None
 ) -> Axes:
     """epsilon at ``delta`` against "n", "rounds" or "epsilon0", from values."""
     _validate.one_of("parameter", parameter, ("n", "rounds", "epsilon0"))
@@ -202,8 +194,6 @@ def _measured(rows: list[dict[str, float]], against: str, chosen: str) -> tuple[
     """Where, and what was measured there."""
     both = [(row[against], row[chosen]) for row in rows if against in row and chosen in row]
     if not both:
-        raise ValueError(
-            f"history must hold {against!r} beside {chosen!r}: epsilon needs a budget, got none"
-        )
+        raise ValueError(f"history must hold {against!r} beside {chosen!r}: epsilon needs a budget, got none")
     x, y = zip(*both, strict=True)
     return x, y

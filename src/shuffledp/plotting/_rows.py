@@ -61,11 +61,7 @@ _OTHERWISE: dict[str, Any] = {"marker": "D", "color": ORANGE, "markerfacecolor":
 
 
 def bounds_compared(
-    rows: Sequence[Row],
-    *,
-    quantity: str = "epsilon",
-    lower: float | None = None,
-    ax: Axes | None = None,
+    rows: Sequence[Row], *, quantity: str = "epsilon", lower: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """A line for each (name, value, soundness), the first on top.
 
@@ -87,11 +83,7 @@ def bounds_compared(
 
 
 def histogram(
-    result: HistogramResult,
-    *,
-    truth: Any = None,
-    confidence: float | None = None,
-    ax: Axes | None = None,
+    result: HistogramResult, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """A bar for each category, with its interval; ``truth``: the true counts, in the same order.
 

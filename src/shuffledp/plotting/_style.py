@@ -104,10 +104,7 @@ def save(ax: Axes, path: str | Path) -> None:
     """Write the figure of ``ax``, whole or not at all; the format is the file's suffix."""
     kind = file_format(path)
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with (
-        require_matplotlib().rc_context(SETTINGS),
-        atomic_file(Path(path), replace=True) as partial,
-    ):
+    with require_matplotlib().rc_context(SETTINGS), atomic_file(Path(path), replace=True) as partial:
         figure_of(ax).savefig(partial, format=kind, metadata=dates[kind])
 
 

@@ -36,13 +36,7 @@ from shuffledp._randomness.tables import WeightTable
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Uint64s, Words, source
 from shuffledp.facts import AmplificationLaw, Facts, Matrix, enclosed
-from shuffledp.randomizers._categories import (
-    Integers,
-    checked_symbols,
-    chunks,
-    histogram,
-    smallest_unsigned,
-)
+from shuffledp.randomizers._categories import Integers, checked_symbols, chunks, histogram, smallest_unsigned
 from shuffledp.randomizers.matrix import FiniteRandomizer
 
 _FRACTION_BITS = 53
@@ -147,8 +141,7 @@ class GridRandomizer(ABC):
         common = max(denominator for _, denominator in ratios)
         places = [numerator * (common // denominator) for numerator, denominator in ratios]
         worst = max(
-            abs(sum(map(mul, row, places)) - x * WORD * common)
-            for x, row in enumerate(self.weights.tolist())
+            abs(sum(map(mul, row, places)) - x * WORD * common) for x, row in enumerate(self.weights.tolist())
         )
         rounded = float(Fraction(worst, WORD * common))
         return (rounded + (1 + self.levels) * 2.0**-51) * self.step
@@ -188,9 +181,7 @@ class GridRandomizer(ABC):
         above = np.minimum(below + 1, self.levels)
         mean, spread = self._moments
         mixed = (1.0 - share) * spread[below] + share * spread[above]
-        return np.asarray(
-            (mixed + share * (1.0 - share) * (mean[above] - mean[below]) ** 2) * self.step**2
-        )
+        return np.asarray((mixed + share * (1.0 - share) * (mean[above] - mean[below]) ** 2) * self.step**2)
 
     @property
     def _values(self) -> Floats:
@@ -206,9 +197,7 @@ class GridRandomizer(ABC):
 
     def _rounding(self, values: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
         """The grid point below, and the probability of taking the next one: a multiple of 2^-53."""
-        place = np.clip(
-            (values - self.low) / (self.high - self.low) * self.levels, 0.0, self.levels
-        )
+        place = np.clip((values - self.low) / (self.high - self.low) * self.levels, 0.0, self.levels)
         below = np.floor(place)
         share = np.ldexp(np.floor(np.ldexp(place - below, _FRACTION_BITS)), -_FRACTION_BITS)
         return below.astype(np.intp), share

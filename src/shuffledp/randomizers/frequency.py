@@ -77,10 +77,7 @@ class FrequencyRandomizer(CategoricalRandomizer):
         law, third = self.law(), self.third_law()
         concrete = (law.among(law.own),) if third is None else (third, law.among(law.own))
         return Facts(
-            enclosed(self.epsilon0),
-            total_variation=self.total_variation,
-            above=(law,),
-            concrete=concrete,
+            enclosed(self.epsilon0), total_variation=self.total_variation, above=(law,), concrete=concrete
         )
 
     @property
@@ -142,9 +139,7 @@ class FrequencyRandomizer(CategoricalRandomizer):
 
     def _gap(self, p: Fraction, q: Fraction) -> float:
         if p == q:
-            raise ValueError(
-                f"reports of {self!r} do not depend on the values: nothing to estimate"
-            )
+            raise ValueError(f"reports of {self!r} do not depend on the values: nothing to estimate")
         return float(p - q)
 
 
@@ -172,9 +167,7 @@ class SetRandomizer(FrequencyRandomizer):
         rows = array[None] if array.ndim == 1 else array
         (width,) = self.report_shape
         if rows.ndim != 2 or rows.shape[1] != width:
-            raise ValueError(
-                f"reports must have shape (n, {width}) for k = {self.k}, got {array.shape}"
-            )
+            raise ValueError(f"reports must have shape (n, {width}) for k = {self.k}, got {array.shape}")
         used = np.uint8(self.k - 8 * (width - 1))
         beyond = np.flatnonzero(rows[:, -1] >> used) if used < 8 else np.empty(0, dtype=np.intp)
         if beyond.size:

@@ -21,13 +21,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.uniform import WORD
-from shuffledp.randomizers._grid import (
-    GridRandomizer,
-    interval,
-    log_of,
-    matrix_of_noise,
-    tight_epsilon0,
-)
+from shuffledp.randomizers._grid import GridRandomizer, interval, log_of, matrix_of_noise, tight_epsilon0
 
 _FAR = 7
 _MOST_LEVELS = 1024
@@ -61,9 +55,7 @@ class DiscreteGaussian(GridRandomizer):
         pad = _pad(steps)
         noise = _noise(steps, whole + pad)
         object.__setattr__(self, "sigma", spread)
-        object.__setattr__(
-            self, "epsilon0", log_of(tight_epsilon0(matrix_of_noise(noise, whole, pad)))
-        )
+        object.__setattr__(self, "epsilon0", log_of(tight_epsilon0(matrix_of_noise(noise, whole, pad))))
         object.__setattr__(self, "low", first)
         object.__setattr__(self, "high", last)
         object.__setattr__(self, "levels", whole)

@@ -34,13 +34,7 @@ from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw
-from shuffledp.randomizers._categories import (
-    Counts,
-    Integers,
-    checked_symbols,
-    histogram,
-    smallest_unsigned,
-)
+from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -132,8 +126,6 @@ def walsh_hadamard(vector: npt.NDArray[Number]) -> npt.NDArray[Number]:
     half = 1
     while half < vector.size:
         pairs = vector.reshape(-1, 2, half)
-        vector = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(
-            -1
-        )
+        vector = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
         half *= 2
     return vector

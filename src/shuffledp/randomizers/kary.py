@@ -25,13 +25,7 @@ from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD, words_below
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts
-from shuffledp.randomizers._categories import (
-    Counts,
-    Integers,
-    checked_symbols,
-    histogram,
-    smallest_unsigned,
-)
+from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
 _LEAST_WEIGHT = 2**10
@@ -71,8 +65,7 @@ class KaryRandomizedResponse(FrequencyRandomizer):
             local = up(local, operations=CALL + 4, tiny=0.0)
             if local > _validate.MAX_EPSILON0:
                 raise ValueError(
-                    f"gamma must be at least k e^-{_validate.MAX_EPSILON0:g} for a certificate, "
-                    f"got {gamma!r}"
+                    f"gamma must be at least k e^-{_validate.MAX_EPSILON0:g} for a certificate, got {gamma!r}"
                 )
         else:
             local = _validate.epsilon0(epsilon0)

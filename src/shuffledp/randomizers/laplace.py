@@ -26,13 +26,7 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.exponential import exponential
 from shuffledp._randomness.uniform import WORD
-from shuffledp.randomizers._grid import (
-    GridRandomizer,
-    interval,
-    log_of,
-    matrix_of_noise,
-    tight_epsilon0,
-)
+from shuffledp.randomizers._grid import GridRandomizer, interval, log_of, matrix_of_noise, tight_epsilon0
 
 _MOST_LEVELS = 1024
 
@@ -47,9 +41,7 @@ class DiscreteLaplace(GridRandomizer):
     >>> reports = noisy.randomize([20.0, 30.0, 99.5])
     """
 
-    def __init__(
-        self, epsilon0: float, low: float = 0.0, high: float = 1.0, levels: int = 16
-    ) -> None:
+    def __init__(self, epsilon0: float, low: float = 0.0, high: float = 1.0, levels: int = 16) -> None:
         asked = _validate.sampled_epsilon0(epsilon0)
         whole = _validate.count("levels", levels, least=1, most=_MOST_LEVELS)
         first, last = interval(low, high)

@@ -42,9 +42,7 @@ class LocalRandomizer:
     def facts(self) -> Facts:
         """epsilon0 and the total variation. The lower end is that of the worst member of the class known."""
         return Facts(
-            Bound(self.epsilon0, self.epsilon0),
-            total_variation=self.total_variation,
-            concrete=self._member(),
+            Bound(self.epsilon0, self.epsilon0), total_variation=self.total_variation, concrete=self._member()
         )
 
     def _member(self) -> tuple[AmplificationLaw, ...]:

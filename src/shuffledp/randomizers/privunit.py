@@ -47,12 +47,7 @@ from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens, rounded_up
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw
-from shuffledp.randomizers._privunit_directions import (
-    direct,
-    height_error,
-    rejected,
-    sum_by_halves,
-)
+from shuffledp.randomizers._privunit_directions import direct, height_error, rejected, sum_by_halves
 from shuffledp.randomizers.vectors import VectorRandomizer
 
 MOST_MARGIN = 1e-3
@@ -87,9 +82,7 @@ class PrivUnit(VectorRandomizer):
         if self.cap_probability is not None:
             q = _validate.probability("cap_probability", self.cap_probability)
             if not min(q, 1.0 - q) >= LEAST_CAP:
-                raise ValueError(
-                    f"cap_probability must be in [{LEAST_CAP:g}, 1 - {LEAST_CAP:g}], got {q!r}"
-                )
+                raise ValueError(f"cap_probability must be in [{LEAST_CAP:g}, 1 - {LEAST_CAP:g}], got {q!r}")
             if self.margin > min(MOST_MARGIN, self.epsilon0 / 8.0):
                 raise ValueError(
                     f"cap_probability must be nearer to 1/2: in dimension {self.dimension} double "
@@ -185,9 +178,7 @@ class PrivUnit(VectorRandomizer):
         total = np.sum(checked, axis=0, dtype=np.float64)
         return np.asarray(total * (self.radius / (self.mean_length * checked.shape[0])))
 
-    def randomize(
-        self, vectors: Any, *, rng: np.random.Generator | None = None
-    ) -> npt.NDArray[Any]:
+    def randomize(self, vectors: Any, *, rng: np.random.Generator | None = None) -> npt.NDArray[Any]:
         if self.sampler == "direct" and rng is None:
             raise ValueError(
                 "rng must be given for sampler='direct', which is for simulations: no certificate "

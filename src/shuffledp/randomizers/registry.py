@@ -82,9 +82,7 @@ class Registration:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", self.option):
-            raise ValueError(
-                f"option must be lower-case letters, digits and dashes, got {self.option!r}"
-            )
+            raise ValueError(f"option must be lower-case letters, digits and dashes, got {self.option!r}")
 
     @property
     def name(self) -> str:
@@ -118,16 +116,10 @@ _SIZE = Parameter(
     "size", int, help="Values in a reported subset, with --subset.  [default: the best]", least=1
 )
 _SYMBOLS = Parameter(
-    "symbols",
-    int,
-    help="Prime number of hash values, with --hashing.  [default: the best]",
-    least=1,
+    "symbols", int, help="Prime number of hash values, with --hashing.  [default: the best]", least=1
 )
 _LEVELS = Parameter(
-    "levels",
-    int,
-    help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).",
-    least=1,
+    "levels", int, help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).", least=1
 )
 _APART = Parameter(
     "total_variation",
@@ -139,13 +131,7 @@ _EITHER = ("epsilon0", "gamma")
 _INTERVAL = ("low", "high", "levels")
 
 _REGISTERED = [
-    _oracle(
-        "krr",
-        "kary.KaryRandomizedResponse",
-        "Randomized response over K values.",
-        _MOST,
-        local=_EITHER,
-    ),
+    _oracle("krr", "kary.KaryRandomizedResponse", "Randomized response over K values.", _MOST, local=_EITHER),
     Registration(
         "binary",
         "kary.BinaryRandomizedResponse",
@@ -154,25 +140,11 @@ _REGISTERED = [
         fields=("epsilon0",),
     ),
     _oracle("subset", "subset.SubsetSelection", "A random subset of K values.", _MOST_SET, _SIZE),
-    _oracle(
-        "unary",
-        "unary.SymmetricUnaryEncoding",
-        "One noisy bit per value (basic RAPPOR).",
-        _MOST_SET,
-    ),
-    _oracle(
-        "oue",
-        "unary.OptimisedUnaryEncoding",
-        "One noisy bit per value, optimised (OUE).",
-        _MOST_SET,
-    ),
+    _oracle("unary", "unary.SymmetricUnaryEncoding", "One noisy bit per value (basic RAPPOR).", _MOST_SET),
+    _oracle("oue", "unary.OptimisedUnaryEncoding", "One noisy bit per value, optimised (OUE).", _MOST_SET),
     _oracle("hadamard", "hadamard.HadamardResponse", "Hadamard response over K values.", _MOST),
     _oracle(
-        "hashing",
-        "hashing.OptimisedLocalHashing",
-        "Optimised local hashing of K values.",
-        _MOST,
-        _SYMBOLS,
+        "hashing", "hashing.OptimisedLocalHashing", "Optimised local hashing of K values.", _MOST, _SYMBOLS
     ),
     Registration(
         "laplace",
@@ -190,15 +162,9 @@ _REGISTERED = [
         details=(_LEVELS,),
         fields=("sigma", *_INTERVAL),
     ),
-    Registration(
-        "privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", DIMENSION
-    ),
-    Registration(
-        "linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D.", DIMENSION
-    ),
-    Registration(
-        "l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D.", DIMENSION
-    ),
+    Registration("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", DIMENSION),
+    Registration("linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D.", DIMENSION),
+    Registration("l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D.", DIMENSION),
     Registration(
         "matrix",
         "matrix.FiniteRandomizer",
@@ -277,9 +243,7 @@ def canonical(randomizer: Any) -> Any:
 
 def reference_table() -> str:
     """The rows of the reference, in Markdown."""
-    head = (
-        "| option | class | what it is | in JSON | candidate of a survey |\n|---|---|---|---|---|"
-    )
+    head = "| option | class | what it is | in JSON | candidate of a survey |\n|---|---|---|---|---|"
     rows = (
         f"| `--{entry.option}{f' {entry.takes.metavar}' if entry.takes else ''}` | `{entry.name}` | "
         f"{_OPTION.sub(_AS_CODE, entry.summary)} | {'yes' if entry.fields else 'no'} | "

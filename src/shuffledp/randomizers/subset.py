@@ -87,9 +87,7 @@ class SubsetSelection(SetRandomizer):
 
     @property
     def _words_per_value(self) -> int:
-        return max(
-            2, self.k // 64
-        )  # one byte per category; many rows make the loop worth its steps
+        return max(2, self.k // 64)  # one byte per category; many rows make the loop worth its steps
 
     def _sample(self, values: Integers, words: Words) -> Integers:
         """The own category first; then ``wanted`` of the k - 1 others, counted from the own one on."""

@@ -125,9 +125,7 @@ class VectorRandomizer(ABC):
             raise ValueError(f"norm must be in [0, {self.longest!r}], got {norm!r}")
         return self.second_moment - length**2
 
-    def randomize(
-        self, vectors: Any, *, rng: np.random.Generator | None = None
-    ) -> npt.NDArray[Any]:
+    def randomize(self, vectors: Any, *, rng: np.random.Generator | None = None) -> npt.NDArray[Any]:
         """One report per vector: (n, dimension) -> n reports, (dimension,) -> one report.
 
         Secure randomness unless ``rng`` is given (for simulations). Temporaries are bounded."""
@@ -187,8 +185,7 @@ class VectorRandomizer(ABC):
             raise TypeError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
         if array.ndim not in (1, 2) or array.shape[-1] != self.dimension:
             raise ValueError(
-                f"{name} must have shape (n, {self.dimension}) or ({self.dimension},), "
-                f"got {array.shape}"
+                f"{name} must have shape (n, {self.dimension}) or ({self.dimension},), got {array.shape}"
             )
         return array.reshape(-1, self.dimension)
 

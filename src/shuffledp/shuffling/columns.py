@@ -64,9 +64,7 @@ class Column:
             first_row += len(batch)
 
 
-def open_column(
-    data: Any, name: str | None = None, *, text: bool = False, rows: int = ROWS
-) -> Column:
+def open_column(data: Any, name: str | None = None, *, text: bool = False, rows: int = ROWS) -> Column:
     """The column ``name`` of ``data`` in batches of at most ``rows`` rows.
 
     ``name`` may be left out where there is one column only. ``text`` keeps the fields of CSV files as
@@ -99,8 +97,7 @@ def _of_path(path: Path, name: str | None, text: bool, rows: int) -> Column:
     if kind in (".arrow", ".ipc", ".feather"):
         return Column(*_of_ipc(path, name, rows))
     raise ValueError(
-        "data must be a file named .csv, .tsv, .parquet, .arrow, .ipc or .feather, "
-        f"got {str(path)!r}"
+        f"data must be a file named .csv, .tsv, .parquet, .arrow, .ipc or .feather, got {str(path)!r}"
     )
 
 

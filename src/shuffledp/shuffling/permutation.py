@@ -32,9 +32,7 @@ WORD_BITS = 64
 _MOST_PAYLOAD_BITS = 32  # the key has the other ones: few ties (speed)
 
 
-def shuffle(
-    reports: Any, *, minimum: int = 1, rng: np.random.Generator | None = None
-) -> npt.NDArray[Any]:
+def shuffle(reports: Any, *, minimum: int = 1, rng: np.random.Generator | None = None) -> npt.NDArray[Any]:
     """The reports (rows of an array) in a fresh, uniformly random order, as a new array.
 
     Refuses fewer than ``minimum`` of them. ``rng`` makes it repeatable, for simulations only."""

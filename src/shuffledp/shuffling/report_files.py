@@ -68,9 +68,7 @@ class Header:
     batch: str
 
     @classmethod
-    def new(
-        cls, stage: str, protocol: dict[str, Any], dtype: np.dtype[Any], shape: tuple[int, ...]
-    ) -> Self:
+    def new(cls, stage: str, protocol: dict[str, Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Self:
         """A header for a new batch."""
         as_read = json.loads(_json.canonical(protocol))  # tuples become lists, as they do in files
         return cls(stage, as_read, dtype.newbyteorder("<"), shape, secrets.token_hex(16))
@@ -276,9 +274,7 @@ def _opened(path: Path) -> Iterator[Any]:
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 22) as file:
             yield file
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DamagedReportsError(
-            f"{str(path)!r} is damaged or no Parquet file: {error}"
-        ) from error
+        raise DamagedReportsError(f"{str(path)!r} is damaged or no Parquet file: {error}") from error
 
 
 def _arrow_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:

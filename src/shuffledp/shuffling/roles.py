@@ -108,9 +108,7 @@ def write_reports(protocol: Collectable, reports: Any, output: PathLike) -> int:
 
 
 def _created(protocol: Collectable, output: PathLike) -> AbstractContextManager[ReportWriter]:
-    header = Header.new(
-        "randomized", protocol.to_dict(), protocol.report_dtype, protocol.report_shape
-    )
+    header = Header.new("randomized", protocol.to_dict(), protocol.report_dtype, protocol.report_shape)
     return create_reports(output, header)
 
 
@@ -177,9 +175,7 @@ def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> A
     for instance, under the same reservation."""
     stored = open_reports(path)
     if stored.header.stage != "shuffled":
-        raise ReportFileError(
-            f"{str(stored.path)!r} was not shuffled yet: its order can tell who sent what"
-        )
+        raise ReportFileError(f"{str(stored.path)!r} was not shuffled yet: its order can tell who sent what")
     tally, n = tally_file(protocol, stored)
     check_enough(n, 1)
     if assumptions.get("ledger") is not None:
@@ -187,13 +183,9 @@ def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> A
     return protocol.analyze(tally=tally, n=n, **assumptions)
 
 
-def tally_file(
-    protocol: Collectable, stored: StoredReports
-) -> tuple[npt.NDArray[np.int64] | None, int]:
+def tally_file(protocol: Collectable, stored: StoredReports) -> tuple[npt.NDArray[np.int64] | None, int]:
     """(tally, number) of the reports of a file, once all of it is read and whole."""
-    own = Header.new(
-        stored.header.stage, protocol.to_dict(), protocol.report_dtype, protocol.report_shape
-    )
+    own = Header.new(stored.header.stage, protocol.to_dict(), protocol.report_dtype, protocol.report_shape)
     if not stored.header.describes(own):
         raise MixedReportsError(
             f"{str(stored.path)!r} holds reports of another protocol than the one given: "
@@ -208,9 +200,7 @@ def tally_file(
     return tally, n
 
 
-def _advancing(
-    progress: Progress, batches: Iterable[npt.NDArray[Any]]
-) -> Iterator[npt.NDArray[Any]]:
+def _advancing(progress: Progress, batches: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
     for batch in batches:
         yield batch
         progress.advance(len(batch))

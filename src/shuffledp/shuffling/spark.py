@@ -69,9 +69,7 @@ class SparkEngine(Engine):
         tally = np.array([totals[place] for place in sorted(totals)], dtype=np.int64)
         return Partial(tally if n else None, n) + _rejected(partials)
 
-    def reports(
-        self, protocol: Collectable, data: Any, *, column: str | None = None, minimum: int
-    ) -> Any:
+    def reports(self, protocol: Collectable, data: Any, *, column: str | None = None, minimum: int) -> Any:
         """Fresh reports of a column, shuffled: a DataFrame whose one column ``report`` holds their bytes.
 
         Computed and stored once. Refuses fewer than ``minimum`` rows."""
@@ -215,7 +213,6 @@ def _record_batch(schema: str, *columns: Any) -> Any:
     kinds = {"long": pyarrow.int64(), "binary": pyarrow.binary()}
     fields = [pair.split() for pair in schema.split(", ")]
     arrays = [
-        pyarrow.array(column, type=kinds[kind])
-        for column, (_, kind) in zip(columns, fields, strict=True)
+        pyarrow.array(column, type=kinds[kind]) for column, (_, kind) in zip(columns, fields, strict=True)
     ]
     return pyarrow.record_batch(arrays, names=[name for name, _ in fields])

@@ -99,9 +99,7 @@ class FiniteBlanketProfile(PrivacyProfile):
     def _order(self) -> LawOrder:
         return LawOrder(tuple(self.laws))
 
-    def _maximum(
-        self, left: list[AmplificationProfile], epsilon: float, resolution: float
-    ) -> float:
+    def _maximum(self, left: list[AmplificationProfile], epsilon: float, resolution: float) -> float:
         """Largest curve at epsilon of the laws that are left."""
         at = np.array([epsilon])
         if len(left) <= _FEW_LEFT:
@@ -186,11 +184,7 @@ def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, Ampl
 
 
 def _envelope(
-    laws: list[AmplificationProfile],
-    n: int,
-    epsilon: float,
-    budget: float,
-    hints: LatticeHints,
+    laws: list[AmplificationProfile], n: int, epsilon: float, budget: float, hints: LatticeHints
 ) -> float:
     """Upper bound of every law's curve at epsilon, from the largest of their stop-loss curves.
 
@@ -212,9 +206,7 @@ def _envelope(
     top = max(float(v.max(initial=0.0)) for v in values)
     bottom = min(float(v.min(initial=0.0)) for v in values)
     if top <= 1e-9 * -bottom or top == 0.0:
-        return seen + max(
-            float((np.maximum(v, 0.0) * w).sum()) for v, w in zip(values, weights, strict=True)
-        )
+        return seen + max(float((np.maximum(v, 0.0) * w).sum()) for v, w in zip(values, weights, strict=True))
     h = (top - bottom) / _ENVELOPE_CELLS
     first = math.floor(bottom / h) - 1
     size = math.ceil(top / h) + 2 - first

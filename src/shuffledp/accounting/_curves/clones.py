@@ -109,9 +109,7 @@ class CloneProfile(PrivacyProfile):
         sure = tail * (2.0 * decay / (1.0 + decay))
         event = np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0))
         doubt = np.where(top, 4e-12 * sure, 4e-12 * (tail + jump) + 2.0 * rule.error * tail)
-        low, event, doubt = buckets.last_of(
-            np.stack([np.maximum(excess - error, 0.0), event, doubt])
-        )
+        low, event, doubt = buckets.last_of(np.stack([np.maximum(excess - error, 0.0), event, doubt]))
         factor = self.weight * (1.0 + np.exp(capped(epsilon))) * self.kappa
         return np.stack(
             [

@@ -62,9 +62,7 @@ class ExactBinaryProfile(PrivacyProfile):
     def hints(self) -> BinaryHints:
         # Chi-square of a shift by one of a variable with variance n q (1 - q).
         spread = 0.5 / math.cosh(0.5 * self.epsilon0)
-        return BinaryHints(
-            math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread)
-        )
+        return BinaryHints(math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         if self.n <= _TABULATED:

@@ -62,14 +62,7 @@ class Jumps:
 
     @classmethod
     def of(
-        cls,
-        x: Floats,
-        w: Floats,
-        b: float,
-        n: int,
-        resolution: float,
-        budget: float,
-        hints: LatticeHints,
+        cls, x: Floats, w: Floats, b: float, n: int, resolution: float, budget: float, hints: LatticeHints
     ) -> Jumps:
         """For b > 0 with values on both sides of it. Any such b, cap, spacing and budget is valid."""
         jump = x > b
@@ -148,16 +141,12 @@ class _Spread:
         jumps = _merged(self.z, np.where(self.jump, self.w, 0.0)[:, None] / p)
         bulk = _merged(self.z, np.where(self.jump, 0.0, self.w)[:, None] / (1.0 - p))
         mine, others = (
-            Own(*_merged(self.z, np.where(here[:, None], self.own, 0.0)))
-            for here in (self.jump, ~self.jump)
+            Own(*_merged(self.z, np.where(here[:, None], self.own, 0.0))) for here in (self.jump, ~self.jump)
         )
         groups = [Group(z, c[:, :, 0], np.ones(1)) for z, c in (bulk, jumps)]
         for k in range(1, self.law.most + 1):
             theta = self._tilt(groups, k)
-            found = (
-                self._part(groups, mine, k - 1, theta),
-                self._part(groups, others, k, theta),
-            )
+            found = (self._part(groups, mine, k - 1, theta), self._part(groups, others, k, theta))
             yield found[0][0] + found[1][0], found[0][1] + found[1][1]
 
     def _tilt(self, groups: list[Group], k: int) -> Floats:

@@ -83,20 +83,12 @@ class SpreadLaw:
         bulk = bulk / bulk.sum(axis=1, keepdims=True)
         found = cls.cut_within(np.where(x > b, 0.0, x), bulk, n, resolution, hints, budget)
         rows = zip(x[heavy], w[heavy], split.b[heavy], budget[heavy], strict=True)
-        jumps = tuple(
-            Jumps.of(u, v, float(b), n, resolution, float(share), hints) for u, v, b, share in rows
-        )
+        jumps = tuple(Jumps.of(u, v, float(b), n, resolution, float(share), hints) for u, v, b, share in rows)
         return Apart(heavy, found, jumps, budget)
 
     @classmethod
     def cut_within(
-        cls,
-        x: Floats,
-        w: Floats,
-        n: int,
-        resolution: float,
-        hints: LatticeHints,
-        budget: Floats,
+        cls, x: Floats, w: Floats, n: int, resolution: float, hints: LatticeHints, budget: Floats
     ) -> SpreadLaw:
         """The lattice for values cut where that moves their mean by about ``budget``."""
         top, bottom = hints.cut(x, w, budget), -hints.cut(-x, w, budget)
@@ -104,14 +96,7 @@ class SpreadLaw:
 
     @classmethod
     def cut_at(
-        cls,
-        x: Floats,
-        w: Floats,
-        n: int,
-        resolution: float,
-        hints: LatticeHints,
-        top: Floats,
-        bottom: Floats,
+        cls, x: Floats, w: Floats, n: int, resolution: float, hints: LatticeHints, top: Floats, bottom: Floats
     ) -> SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         largest = x.max(axis=1)
@@ -235,13 +220,7 @@ def usable_tilt(theta: Floats, x: Floats) -> Floats:
 
 
 def positive_part(
-    z: Floats,
-    w: Floats,
-    origin: Floats,
-    h: Floats,
-    theta: Floats,
-    n: int,
-    units: float = ERROR_UNITS,
+    z: Floats, w: Floats, origin: Floats, h: Floats, theta: Floats, n: int, units: float = ERROR_UNITS
 ) -> Floats:
     """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+], X = origin + h z with weights w (rows)."""
     group = Group(z, w, np.full(len(z), n - 1.0))

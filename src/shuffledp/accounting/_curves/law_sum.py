@@ -86,9 +86,7 @@ class AmplificationProfile(PrivacyProfile):
         For concrete datasets only: ``clone`` must be the whole law of one other user's report."""
 
         def mix(own: tuple[float, ...]) -> tuple[float, ...]:
-            return tuple(
-                fraction * u + (1.0 - fraction) * c for u, c in zip(own, self.clone, strict=True)
-            )
+            return tuple(fraction * u + (1.0 - fraction) * c for u, c in zip(own, self.clone, strict=True))
 
         gap = tuple(fraction * g for g in self.gap)
         return AmplificationProfile(self.n, mix(self.own), mix(self.other), gap, self.clone)

@@ -105,9 +105,7 @@ class _Table:
         value = np.concatenate([value, np.zeros_like(rest)], axis=1)
         order = np.argsort(-value, axis=1)
         mass = np.concatenate([self.clone, rest], axis=1)
-        return _Stops(
-            np.take_along_axis(value, order, axis=1), np.take_along_axis(mass, order, axis=1)
-        )
+        return _Stops(np.take_along_axis(value, order, axis=1), np.take_along_axis(mass, order, axis=1))
 
 
 @dataclass(frozen=True)

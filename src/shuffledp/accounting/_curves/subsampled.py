@@ -41,10 +41,7 @@ class SubsampledProfile(PrivacyProfile):
     def hints(self) -> Hints:
         cohort = self.base.hints
         return SubsampledHints(
-            self.fraction * cohort.scale,
-            cohort=cohort,
-            fraction=self.fraction,
-            reach=self.base.epsilon_max,
+            self.fraction * cohort.scale, cohort=cohort, fraction=self.fraction, reach=self.base.epsilon_max
         )
 
     @property

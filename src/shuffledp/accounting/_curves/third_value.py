@@ -93,9 +93,7 @@ class EvenCrowdProfile(PrivacyProfile):
         weight = buckets.high * (self.near + self.away * self._odds(first)) * (1.0 + _OUTWARD)
         kappa = self._kappa(last) * (1.0 + _OUTWARD)
         parts = [self._values(part, first, last, rule, 1.0) for part in _parts(epsilon, first.size)]
-        high = np.concatenate(
-            [(excess + error) @ (kappa * weight) for excess, error, _, _ in parts]
-        )
+        high = np.concatenate([(excess + error) @ (kappa * weight) for excess, error, _, _ in parts])
         grown = 1.0 + np.exp(capped(epsilon))
         return np.asarray((high + TINY) * grown * (1.0 + _OUTWARD))  # what underflows is less
 
@@ -104,14 +102,10 @@ class EvenCrowdProfile(PrivacyProfile):
         some = buckets.low > 0.0
         first, last = buckets.first[some] + 1.0, buckets.beyond[some]
         weight = buckets.low[some] * (self.near + self.away * self._odds(last)) * (1.0 - _OUTWARD)
-        lines = [
-            self._lines(part, first, last, weight, rule) for part in _parts(epsilon, last.size)
-        ]
+        lines = [self._lines(part, first, last, weight, rule) for part in _parts(epsilon, last.size)]
         return SupportingLines.join(epsilon, lines)
 
-    def _lines(
-        self, epsilon: Floats, first: Floats, last: Floats, weight: Floats, rule: TailRule
-    ) -> Floats:
+    def _lines(self, epsilon: Floats, first: Floats, last: Floats, weight: Floats, rule: TailRule) -> Floats:
         excess, error, tail, jump = self._values(epsilon, last, first, rule, -1.0)
         kappa = self._kappa(first) * (1.0 - _OUTWARD)
         value = np.maximum(excess - error, 0.0) @ (kappa * weight)

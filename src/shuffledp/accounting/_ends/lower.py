@@ -17,13 +17,7 @@ from shuffledp.accounting._ends.search import CLOSELY, crossing
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated, sample
-from shuffledp.accounting._rounds.round import (
-    EXACT,
-    SMALLEST_DELTA,
-    Round,
-    Rounds,
-    is_single,
-)
+from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import NoCertificateError
 
 Answer = TypeVar("Answer")
@@ -32,9 +26,7 @@ _COARSE = 1e-3
 """Accuracy of the lower end, unless a smaller tolerance is asked for."""
 
 
-def _as_fine_as_can_be(
-    attempt: Callable[[float], Answer], tolerance: float, nothing: Answer
-) -> Answer:
+def _as_fine_as_can_be(attempt: Callable[[float], Answer], tolerance: float, nothing: Answer) -> Answer:
     """``attempt`` at the tolerance, or coarser, or ``nothing``: a lower end promises no accuracy."""
     for accuracy in sorted({min(tolerance, _COARSE), _COARSE}):
         with suppress(NoCertificateError):
@@ -117,9 +109,7 @@ def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[Compo
     sides = []
     for part, count in rounds:
         witness = max(part.witnesses, key=lambda w: w.hints.scale)
-        found = [
-            sample(curve, grid, floor, resolution, both_sides=False) for curve in witness.directions
-        ]
+        found = [sample(curve, grid, floor, resolution, both_sides=False) for curve in witness.directions]
         sides.append((found[0], found[-1], count))
     h = grid.spacing
     losses = [compose([(dominated(a, b, h), c) for a, b, c in sides], Tilts)]

@@ -20,13 +20,7 @@ from shuffledp.accounting._ends.search import crossing, tangent
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
-from shuffledp.accounting._rounds.round import (
-    EXACT,
-    SMALLEST_DELTA,
-    Round,
-    Rounds,
-    is_single,
-)
+from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import NoCertificateError
 
 _MOST_REFINEMENTS = 7  # speed

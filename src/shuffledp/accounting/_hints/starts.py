@@ -184,9 +184,7 @@ def _located(curve: Curve, level: float, most: float) -> float:
     return low + float(share) * (high - low)
 
 
-def likely_epsilon(
-    trials: int, rate: float, kappa: float, weight: float, delta: float, most: float
-) -> float:
+def likely_epsilon(trials: int, rate: float, kappa: float, weight: float, delta: float, most: float) -> float:
     """About where the mixture over C ~ Bin(trials, rate) of F(kappa, C + 1) passes ``delta``.
 
     By bisection and secants in y: log delta is nearly a parabola in it."""

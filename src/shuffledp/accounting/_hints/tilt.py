@@ -87,9 +87,7 @@ def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
 
     Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
     if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
-    scales = np.array(
-        [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds]
-    )
+    scales = np.array([min(part.profile.hints.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds])
     counts = np.array([count for _, count in rounds], dtype=np.float64)
     total = float((counts * scales * scales).sum())
     h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale

@@ -95,9 +95,7 @@ class ComposedLoss:
             tilt = self.hints.at(float(epsilon[i])) if theta is None else theta
             out[:, i : i + 1] = self._delta(epsilon[i : i + 1], self._usable(tilt))
         # infinity + finite (1 - infinity) grows with both.
-        low, high = (
-            known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True)
-        )
+        low, high = (known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True))
         return (
             down(low, _EVALUATION_UNITS, tiny=0.0),
             np.minimum(up(high, _EVALUATION_UNITS, tiny=0.0), 1.0),
@@ -110,8 +108,7 @@ class ComposedLoss:
     def _delta(self, epsilon: Floats, tilt: float) -> Floats:
         h, theta = self.spacing, np.full(1, tilt * self.spacing)
         groups = [
-            Group(law.index[None, :], w[None, :], np.full(1, float(count)))
-            for law, w, count in self._laws
+            Group(law.index[None, :], w[None, :], np.full(1, float(count))) for law, w, count in self._laws
         ]
         k0 = np.ceil(epsilon / h)
         gap = -np.expm1(np.minimum(epsilon - h * k0, 0.0))
@@ -126,12 +123,7 @@ class ComposedLoss:
         cell = epsilon / h
         near = np.abs(cell - np.rint(cell)) <= gamma(16) * (1.0 + cell)
         moved = slack * np.exp(capped(result.log_scale + np.where(near, theta, 0.0)))
-        return np.stack(
-            [
-                np.maximum(scale * (value - error) - moved, 0.0),
-                scale * (value + error) + moved,
-            ]
-        )
+        return np.stack([np.maximum(scale * (value - error) - moved, 0.0), scale * (value + error) + moved])
 
     @cached_property
     def _laws(self) -> list[tuple[LossDistribution, Floats, int]]:

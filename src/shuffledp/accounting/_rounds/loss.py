@@ -39,9 +39,7 @@ _LOST_UNITS, are normalised."""
 
 _LOST_UNITS = 4096  # soundness
 _MOST_LOWERINGS = 8  # speed: of the joint at alpha = 1
-_LARGEST_LOSS = (
-    340.0  # soundness: products of two exponentials end there; the curve is followed no further
-)
+_LARGEST_LOSS = 340.0  # soundness: products of two exponentials end there; the curve is followed no further
 _LINE_UNITS = 2 * CALL + 8 + int(_LARGEST_LOSS)  # soundness: of how far a line falls, as above
 
 _DENSE_SCALES = 7.0  # speed
@@ -108,12 +106,7 @@ class Samples:
 
     @classmethod
     def at(
-        cls,
-        profile: PrivacyProfile,
-        index: Floats,
-        spacing: float,
-        resolution: float,
-        both_sides: bool,
+        cls, profile: PrivacyProfile, index: Floats, spacing: float, resolution: float, both_sides: bool
     ) -> Samples:
         epsilon = index * spacing
         if both_sides:
@@ -145,11 +138,7 @@ class Samples:
 
 
 def sample(
-    profile: PrivacyProfile,
-    lattice: Lattice,
-    floor: float,
-    resolution: float,
-    both_sides: bool = True,
+    profile: PrivacyProfile, lattice: Lattice, floor: float, resolution: float, both_sides: bool = True
 ) -> Samples:
     """Sample a curve until it falls to ``floor``: dense in the bulk, thinner in the tail, and down
     to single lattice points where it has a corner.
@@ -224,9 +213,7 @@ def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistri
     """The discrete pair below the pair whose curve is ``forward`` and, reversed, ``backward``."""
     sides = [_below(samples, spacing) for samples in (forward, backward)]
     start = min(side.value[0] for side in sides)
-    right, left = (
-        _hull(Polygon(side.index, np.append(start, side.value[1:])), spacing) for side in sides
-    )
+    right, left = (_hull(Polygon(side.index, np.append(start, side.value[1:])), spacing) for side in sides)
     return _assemble(right, left, spacing)
 
 
@@ -301,9 +288,7 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
         lower = right.value[0] + centre / per_unit
         if lower >= right.value[0]:  # too little to change it: OUTWARD_UNITS has a unit to spare
             lower = float(np.nextafter(right.value[0], 0.0))
-        right, left = (
-            _hull(Polygon(s.index, np.append(lower, s.value[1:])), spacing) for s in (right, left)
-        )
+        right, left = (_hull(Polygon(s.index, np.append(lower, s.value[1:])), spacing) for s in (right, left))
     p_right = np.exp(spacing * right.index[1:]) * q_right
     index = np.concatenate([-left.index[:0:-1], [0.0], right.index[1:]])
     # The centre may be negative by rounding: it is none.

@@ -67,9 +67,7 @@ def _solve(given: Given) -> Calibration:
     sizes = {name: given[name] for name in ("n", "population")}
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
     subject, arguments = _subject(given)
-    return calibrate(
-        subject, solve_for=given["solve_for"], **target, **sizes, **rounds, **arguments
-    )
+    return calibrate(subject, solve_for=given["solve_for"], **target, **sizes, **rounds, **arguments)
 
 
 def _check_counts(given: Given) -> None:

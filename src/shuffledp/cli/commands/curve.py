@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from shuffledp.bound import Bound
 
 GROUP = "Question"
-RANGES: dict[str, tuple[float, float]] = {
-    "n": (1e3, 1e7),
-    "rounds": (1, 1000),
-    "epsilon0": (0.5, 6.0),
-}
+RANGES: dict[str, tuple[float, float]] = {"n": (1e3, 1e7), "rounds": (1, 1000), "epsilon0": (0.5, 6.0)}
 """What may be swept, and where the curve begins and ends unless the user says so."""
 COUNTS = ("n", "rounds")
 
@@ -143,8 +139,7 @@ def _together(bounds: list[Bound]) -> Bound:
 def _grid(against: str, start: float | None, stop: float | None, points: int) -> list[float]:
     """The values of the swept parameter."""
     low, high = (
-        usual if asked is None else asked
-        for asked, usual in zip((start, stop), RANGES[against], strict=True)
+        usual if asked is None else asked for asked, usual in zip((start, stop), RANGES[against], strict=True)
     )
     if against in COUNTS:
         return [*whole_numbers(_whole(low), _whole(high), points)]
@@ -178,9 +173,7 @@ def whole_numbers(low: int, high: int, points: int) -> list[int]:
 
 def _check_order(low: float, high: float) -> None:
     if not low < high:
-        raise click.UsageError(
-            f"--from must be less than --to, got {written(low)} and {written(high)}."
-        )
+        raise click.UsageError(f"--from must be less than --to, got {written(low)} and {written(high)}.")
 
 
 def _draw(found: Curve, given: Given, path: str) -> None:
@@ -190,9 +183,7 @@ def _draw(found: Curve, given: Given, path: str) -> None:
     if found.against == "epsilon":
         plotting.delta_against_epsilon(found.values, found.bound, ax=ax)
     else:
-        plotting.epsilon_against(
-            found.against, found.values, found.bound, delta=given["delta"], ax=ax
-        )
+        plotting.epsilon_against(found.against, found.values, found.bound, delta=given["delta"], ax=ax)
     ax.set_title(_title(found), parse_math=False)
     write_picture(path, ax)
 

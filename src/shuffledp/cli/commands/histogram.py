@@ -85,6 +85,4 @@ def _whole(category: Any) -> int | None:
     try:
         return None if category is None else int(category)
     except (TypeError, ValueError):
-        raise click.UsageError(
-            f"--numeric categories must be whole numbers, got {category!r}."
-        ) from None
+        raise click.UsageError(f"--numeric categories must be whole numbers, got {category!r}.") from None

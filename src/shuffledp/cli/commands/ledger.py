@@ -10,15 +10,7 @@ import click
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.files import open_ledger, read_protocol
-from shuffledp.cli.options import (
-    EXISTING_FILE,
-    POSITIVE,
-    POSITIVE_PROBABILITY,
-    WHOLE,
-    Given,
-    command,
-    option,
-)
+from shuffledp.cli.options import EXISTING_FILE, POSITIVE, POSITIVE_PROBABILITY, WHOLE, Given, command, option
 from shuffledp.cli.output import json_option, print_answer, print_headline, print_json, print_table
 
 if TYPE_CHECKING:

@@ -39,12 +39,7 @@ $ shuffledp randomize --value cat --protocol survey.json -o one.parquet
 @output_option("--output -o", "A new .parquet file of reports.", required=True)
 @json_option
 def randomize(
-    data: str | None,
-    column: str | None,
-    value: str | None,
-    protocol_file: str,
-    output: str,
-    as_json: bool,
+    data: str | None, column: str | None, value: str | None, protocol_file: str, output: str, as_json: bool
 ) -> None:
     """Randomize answers where they are; only reports leave.
 
@@ -68,9 +63,7 @@ def randomize(
     )
 
 
-def _written(
-    protocol: Protocol, data: str | None, column: str | None, value: str | None, output: str
-) -> int:
+def _written(protocol: Protocol, data: str | None, column: str | None, value: str | None, output: str) -> int:
     from shuffledp.shuffling.roles import randomize_file, write_reports
 
     try:

@@ -52,16 +52,12 @@ table_options = stacked(
 training_options = stacked(
     training("--cohort", WHOLE, "Drawn afresh for each round.  [default: everybody]"),
     training("--rounds", WHOLE, "In total.", default=100, metavar="T"),
-    training(
-        "--hidden", Whole(most=2**20), "Units of one hidden layer.  [default: none, a linear model]"
-    ),
+    training("--hidden", Whole(most=2**20), "Units of one hidden layer.  [default: none, a linear model]"),
     training("--learning-rate", POSITIVE, "Size of a step.", default=0.5),
     training("--momentum", Real(high=1.0), "Share of the last step in the next.", default=0.0),
     training("--radius", POSITIVE, "Gradients are clipped to this l2 norm.", default=1.0),
     training("--seed", Whole(least=0), "Repeatable: for simulations only."),
-    output_option(
-        "--checkpoint", "Kept up to date, and gone on from if it exists.", group="Training"
-    ),
+    output_option("--checkpoint", "Kept up to date, and gone on from if it exists.", group="Training"),
 )
 
 
@@ -72,10 +68,7 @@ training_options = stacked(
 @privacy("--delta", POSITIVE_PROBABILITY, "In total.", required=True)
 @training_options
 @output(
-    "--test test_data",
-    click.Path(exists=True),
-    "Public examples to measure the accuracy on.",
-    metavar="DATA",
+    "--test test_data", click.Path(exists=True), "Public examples to measure the accuracy on.", metavar="DATA"
 )
 @output("--every", WHOLE, "Measure each so many rounds.", default=10)
 @output_option("--model model_file", "Write the weights (a state_dict of PyTorch).")
@@ -116,9 +109,7 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
     cohort = given["cohort"] or len(people)
     if cohort > len(people):
         raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
-    steps = torch.optim.SGD(
-        model.parameters(), lr=given["learning_rate"], momentum=given["momentum"]
-    )
+    steps = torch.optim.SGD(model.parameters(), lr=given["learning_rate"], momentum=given["momentum"])
     with Progress.clock("calibrating"):
         epsilon0 = epsilon0_for(PrivUnit, cohort=cohort, population=len(people), **target, **shape)
         trainer = ShuffledTrainer(

@@ -68,9 +68,7 @@ def trinomial_table(n: int, p: float) -> tuple[Floats, Floats, Floats]:
     i, j = i[inside], j[inside]
     logs = log_factorials(n)
     rest = (n - i - j).astype(np.float64)
-    log_law = (
-        logs[n] - logs[i] - logs[j] - logs[n - i - j] + _times_log((i + j).astype(np.float64), p)
-    )
+    log_law = logs[n] - logs[i] - logs[j] - logs[n - i - j] + _times_log((i + j).astype(np.float64), p)
     log_law = log_law + _times_log(rest, max(0.0, 1.0 - 2.0 * p))
     with np.errstate(under="ignore"):
         table = i.astype(np.float64), j.astype(np.float64), np.asarray(np.exp(log_law))

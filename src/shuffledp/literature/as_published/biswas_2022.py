@@ -23,12 +23,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.literature.as_published._tables import (
-    alpha,
-    hockey_sticks,
-    log_chooses,
-    require_small,
-)
+from shuffledp.literature.as_published._tables import alpha, hockey_sticks, log_chooses, require_small
 
 
 @dataclass(frozen=True)

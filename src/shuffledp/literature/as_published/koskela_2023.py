@@ -23,12 +23,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.literature.as_published._tables import (
-    alpha,
-    binomial_table,
-    require_small,
-    trinomial_table,
-)
+from shuffledp.literature.as_published._tables import alpha, binomial_table, require_small, trinomial_table
 
 _Counts = Callable[[int, float, tuple[float, float]], Floats]
 

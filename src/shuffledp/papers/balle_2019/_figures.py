@@ -136,9 +136,7 @@ def _panel_4(sizes: list[int]) -> Panel:
         return max(2, round(math.cbrt(n)))
 
     def solved(bound: DeltaBound) -> Callable[[int], float]:
-        return lambda n: largest_epsilon0(
-            lambda e0: bound(KaryBlanket(symbols(n), e0), n, EPSILON), n**-2.0
-        )
+        return lambda n: largest_epsilon0(lambda e0: bound(KaryBlanket(symbols(n), e0), n, EPSILON), n**-2.0)
 
     certified = {"certified": lambda n: _calibrated(symbols(n), n, n**-2.0)}
     bounds = {"Hoeffding": solved(hoeffding_delta), "Bennett, corrected": solved(bennett_delta)}

@@ -58,9 +58,7 @@ def _worst(epsilon0: float, n: int, k: int, epsilon: float) -> float:
     return max(_right(epsilon0, n, int(m), k, epsilon) for m in others)
 
 
-def _curves(
-    at: Sequence[float], truth: Bound, printed: list[float], right: list[float]
-) -> list[Curve]:
+def _curves(at: Sequence[float], truth: Bound, printed: list[float], right: list[float]) -> list[Curve]:
     return [
         Curve("certified", "certified", at, truth.upper, truth.lower),
         Curve("Theorem IV.1 as printed", "unsound", at, printed),
@@ -95,10 +93,7 @@ def table_2(setting: Setting) -> Result:
             "Table II [12]": rivals,
             "exp(-n e²/(E-1))": np.exp(-n * at**2 / math.expm1(epsilon0)),
         }
-        rows = [
-            (f"{e:g}", *(f"{column[i]:.3g}" for column in columns.values()))
-            for i, e in enumerate(at)
-        ]
+        rows = [(f"{e:g}", *(f"{column[i]:.3g}" for column in columns.values())) for i, e in enumerate(at)]
         tables.append(Table(f"n = {n}", ("epsilon", *columns), rows))
     return Result(panels, tables=tables)
 

@@ -12,16 +12,7 @@ from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.literature import closed_forms, composition
 from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_lower
 from shuffledp.literature.renyi import epsilon_from_renyi
-from shuffledp.papers._result import (
-    Curve,
-    Panel,
-    Result,
-    Setting,
-    Table,
-    item,
-    power_of_ten,
-    whole_numbers,
-)
+from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, power_of_ten, whole_numbers
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.local import LocalRandomizer
 from shuffledp.randomizers.privunit import PrivUnit
@@ -81,14 +72,10 @@ def _theorem_2(epsilon0: float, cohort: int, population: int, rounds: int) -> fl
     return min(epsilon_from_renyi(rounds * D, L, DELTA) for L, D in known)
 
 
-def _against_rounds(
-    epsilon0: float, cohort: int, population: int, points: int, lower: bool = False
-) -> Panel:
+def _against_rounds(epsilon0: float, cohort: int, population: int, points: int, lower: bool = False) -> Panel:
     title = f"ε₀ = {epsilon0:g}, γ = {cohort / population:g}, n = {power_of_ten(population)}"
     rounds = whole_numbers(100, ROUNDS, points)
-    return _panel(
-        title, LABELS["rounds"], rounds, lambda T: (epsilon0, cohort, population, T), lower
-    )
+    return _panel(title, LABELS["rounds"], rounds, lambda T: (epsilon0, cohort, population, T), lower)
 
 
 def _against_n(epsilon0: float, cohort: int, points: int, lower: bool = False) -> Panel:
@@ -98,11 +85,7 @@ def _against_n(epsilon0: float, cohort: int, points: int, lower: bool = False) -
 
 
 def _panel(
-    title: str,
-    x_label: str,
-    x: list[int],
-    at: Callable[[int], tuple[float, int, int, int]],
-    lower: bool,
+    title: str, x_label: str, x: list[int], at: Callable[[int], tuple[float, int, int, int]], lower: bool
 ) -> Panel:
     """The bounds against x; ``at`` gives epsilon0, cohort, population and rounds."""
     sound = {

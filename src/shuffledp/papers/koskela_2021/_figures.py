@@ -48,9 +48,7 @@ def figure_1(setting: Setting) -> Result:
 def _published(epsilon: np.ndarray, epsilon0: float) -> list[Curve]:
     analytic = {"Balle et al. 2019, Theorem 3.1": lambda e: balle_2019_krr_delta(epsilon0, K, N, e)}
     wrong = {
-        "one-dimensional counts P_s, Q_s": (
-            lambda e: printed.marginals_as_published(N, K, GAMMA, e)[0]
-        ),
+        "one-dimensional counts P_s, Q_s": (lambda e: printed.marginals_as_published(N, K, GAMMA, e)[0]),
         "Theorem 8, independent counts": lambda e: tails.strong_tail_as_published(N, K, GAMMA, e),
     }
     return Curve.each("sound", epsilon, analytic) + Curve.each("unsound", epsilon, wrong)

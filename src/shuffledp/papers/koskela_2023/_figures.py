@@ -149,20 +149,12 @@ def figure_4(setting: Setting) -> Result:
         "tail": printed.weak_tail_as_published(N, K, GAMMA, 1.0),
         "pair": printed.specific_clones_as_published(K, survey.epsilon0, N, 1.0),
     }
-    return Result(
-        panels, numbers, [Table("The strong curve of the figure (one round)", columns, rows)]
-    )
+    return Result(panels, numbers, [Table("The strong curve of the figure (one round)", columns, rows)])
 
 
 def _published(epsilon0: float) -> dict[str, Callable[[float], float]]:
     return {
-        "Theorem 16, independent counts": (
-            lambda e: printed.weak_tail_as_published(N, K, GAMMA, e)
-        ),
-        "clones with p = 1/(E+k-1)": (
-            lambda e: printed.specific_clones_as_published(K, epsilon0, N, e)
-        ),
-        "Theorem 13, independent counts": (
-            lambda e: printed.strong_tail_as_published(N, K, GAMMA, e)
-        ),
+        "Theorem 16, independent counts": (lambda e: printed.weak_tail_as_published(N, K, GAMMA, e)),
+        "clones with p = 1/(E+k-1)": (lambda e: printed.specific_clones_as_published(K, epsilon0, N, e)),
+        "Theorem 13, independent counts": (lambda e: printed.strong_tail_as_published(N, K, GAMMA, e)),
     }
