@@ -12,6 +12,13 @@ from shuffledp.collecting import protocol_from_dict as protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol as HistogramProtocol
 from shuffledp.collecting.ledger import Ledger as Ledger
 from shuffledp.collecting.number import MeanProtocol as MeanProtocol, SumProtocol as SumProtocol
+from shuffledp.collecting.plan import (
+    check_plan as check_plan,
+    load_plan as load_plan,
+    short_fingerprint as short_fingerprint,
+    sign_plan as sign_plan,
+    signing_keys as signing_keys,
+)
 from shuffledp.collecting.statement import PrivacyStatement as PrivacyStatement
 from shuffledp.errors import (
     BudgetExceededError as BudgetExceededError,
@@ -22,6 +29,7 @@ from shuffledp.errors import (
     NoCertificateError as NoCertificateError,
     OutsideRangeError as OutsideRangeError,
     OverspentWarning as OverspentWarning,
+    PlanError as PlanError,
     ReportFileError as ReportFileError,
     ShuffledpError as ShuffledpError,
     ShuffledpWarning as ShuffledpWarning,

@@ -5,6 +5,7 @@
       OutsideRangeError       (ValueError)      a theorem says nothing about these parameters
       BudgetExceededError     (RuntimeError)    a collection, or a round of training, would cost too much
       LogCorruptError         (RuntimeError)    the file of a ledger is not what was written
+      PlanError               (ValueError)      a plan that must not be run: forged, changed, or too revealing
       DomainError             (ValueError)      values that are missing or outside the domain
       TooFewReportsError      (ValueError)      a small crowd hides nobody
       ReportFileError         (ValueError)      a file that cannot be used as reports
@@ -70,6 +71,10 @@ class BudgetExceededError(ShuffledpError, RuntimeError):
 
 class LogCorruptError(ShuffledpError, RuntimeError):
     """The file is not what was written: it must not be relied on."""
+
+
+class PlanError(ShuffledpError, ValueError):
+    """A plan that must not be run: no plan, not the one that was pinned or signed, or too revealing."""
 
 
 class DomainError(ShuffledpError, ValueError):

@@ -1,6 +1,7 @@
 """Collecting: from a question to estimates with error bars and a privacy statement.
 
 histogram, number    protocols: what clients, shuffler and analyst agree on
+plan                 a protocol that is handed on: fingerprint, signature, checks
 _protocol            what both kinds share: the plan, its certificate, descriptions, tallies
 _choice              which randomizer, with how much noise
 _domain              raw values to inputs, or what does not belong
@@ -20,13 +21,25 @@ if TYPE_CHECKING:
 
 
 def protocol_from_dict(description: dict[str, Any]) -> Protocol:
-    """The protocol that ``to_dict`` described; nothing is calibrated again.
+    """The protocol that ``to_dict`` described; not calibrated again, but certified again.
+
+    A plan whose randomizer misses its own (epsilon, delta) is refused, and one with unknown keys. More
+    checks, and signed plans: ``shuffledp.load_plan``.
 
     >>> from shuffledp import HistogramProtocol
     >>> survey = HistogramProtocol([1, 2, 3], epsilon=1.0, delta=1e-6, n=1000)
     >>> protocol_from_dict(survey.to_dict()) == survey
     True
     """
+    from shuffledp.collecting._protocol import require_target
+
+    protocol = described_protocol(description)
+    require_target(protocol)
+    return protocol
+
+
+def described_protocol(description: Any) -> Protocol:
+    """The protocol of a description that somebody vouches for: every field is checked, nothing certified."""
     from shuffledp.collecting._protocol import checked_description
     from shuffledp.collecting.histogram import HistogramProtocol
     from shuffledp.collecting.number import MeanProtocol, SumProtocol

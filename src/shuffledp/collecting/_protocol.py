@@ -29,6 +29,7 @@ import numpy as np
 
 from shuffledp import _json, _validate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
+from shuffledp.errors import short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
 
@@ -132,7 +133,7 @@ class Protocol(ABC):
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
-        """The protocol that ``to_dict`` described; nothing is calibrated again."""
+        """The protocol that ``to_dict`` described; nothing is calibrated or certified again."""
         checked_description(description, cls.name)
         self = cls.__new__(cls)
         try:
@@ -141,6 +142,11 @@ class Protocol(ABC):
             self._accept(restore(description["randomizer"]))
         except KeyError as missing:
             raise ValueError(f"the description of the protocol has no {missing}") from None
+        unknown = [key for key in description if key not in self.to_dict()]
+        if unknown:
+            raise ValueError(f"the description of the protocol has unknown keys: {short(unknown)}")
+        if _json.canonical(description) != _json.canonical(self.to_dict()):
+            raise ValueError("the description of the protocol is not written as this release writes it")
         return self
 
     @classmethod
