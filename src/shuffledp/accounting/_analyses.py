@@ -8,6 +8,8 @@ docs/mathematics.md):
 so the best of all that apply is the first, and no later one is evaluated unless it has no certificate.
 Blanket and clones are equal for two reports, and there the clones' numbers are closer; of a law with a type
 that its clones hide by less than e^-epsilon0, or with a delta0, the order is not proved. Then both count.
+A randomizer of two inputs is binary randomized response, processed (docs/proofs/two-inputs.md): the exact
+analysis of that bounds it, and where it is more than that by another name, the blanket may be smaller.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from shuffledp._certified.rounding import LARGEST_EXPONENT
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
@@ -29,7 +30,7 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
 
-T = TypeVar("T")
+_ROUNDING = 2.0**-40  # speed: a matrix this close to a symmetric one is taken for it
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,28 @@ _ALL_DATA = "knows everybody else's data and sees the shuffled reports"
 
 def _is_private(facts: Facts) -> bool:
     return math.isfinite(facts.epsilon0.upper)
+
+
+def _has_two_inputs(facts: Facts) -> bool:
+    """Every report is one of binary randomized response, processed: with two inputs, or two reports, of which
+    the rows with most and least of the first mix all others."""
+    if facts.response is not None:
+        return facts.response.k == 2
+    return facts.matrix is not None and 2 in facts.matrix.rows.shape and _is_private(facts)
+
+
+def _exact(facts: Facts, n: int) -> PrivacyProfile:
+    matrix = None if facts.response is not None else facts.matrix
+    return ExactBinaryProfile(n, facts.epsilon0.upper if matrix is None else matrix.epsilon0)
+
+
+def _is_binary(facts: Facts) -> bool:
+    """Whether a randomizer of two inputs *is* binary randomized response, up to rounding."""
+    if facts.response is not None or facts.matrix is None:
+        return True
+    first = facts.matrix.rows[:, 0]
+    symmetric = abs(float(first.max() + first.min()) - 1.0) <= _ROUNDING
+    return facts.matrix.rows.shape[1] == 2 and symmetric
 
 
 def _has_blanket(facts: Facts) -> bool:
@@ -83,14 +106,7 @@ def _strong(facts: Facts, n: int) -> PrivacyProfile:
 
 
 ANALYSES = (
-    Analysis(
-        "exact",
-        "all datasets of binary randomized response",
-        _ALL_DATA,
-        True,
-        lambda facts: facts.response is not None and facts.response.k == 2,
-        lambda facts, n: ExactBinaryProfile(n, facts.epsilon0.upper),
-    ),
+    Analysis("exact", "all datasets of binary randomized response", _ALL_DATA, True, _has_two_inputs, _exact),
     Analysis(
         "blanket", "Balle et al. 2019, Lemma 5.3, as the law of X", _ALL_DATA, True, _has_blanket, _blanket
     ),
@@ -147,6 +163,8 @@ def _ordered(first: PrivacyProfile, facts: Facts) -> bool:
     """Whether the first analysis is proved to be below the others, and is not one of them by another name."""
     if facts.delta0 > 0.0:
         return False
+    if isinstance(first, ExactBinaryProfile):
+        return _is_binary(facts)
     if isinstance(first, AmplificationProfile):
         most = math.exp(min(facts.epsilon0.upper, LARGEST_EXPONENT)) * (1.0 + 2.0**-40)
         rows = zip(first.own, first.other, first.clone, strict=True)

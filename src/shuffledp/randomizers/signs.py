@@ -43,7 +43,7 @@ from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.exponential import log_odds, truth_weight
 from shuffledp._randomness.uniform import WORD, happens, rounded_up, uniform
 from shuffledp._randomness.words import Uint64s, Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts
 from shuffledp.randomizers.hadamard import walsh_hadamard
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -83,6 +83,12 @@ class SignRandomizer(VectorRandomizer):
         high, low = 1.0 / (1.0 + decay), decay / (1.0 + decay)
         gap = self.total_variation
         return AmplificationLaw((high, low), (low, high), clone=(low, low), gap=(gap, -gap))
+
+    def facts(self) -> Facts:
+        """Of one row it is binary randomized response, and nothing else."""
+        if self.size > 1:
+            return super().facts()
+        return Facts.of_response(2, self.epsilon0, realised=self.realised_epsilon0 * (1.0 - 2.0**-48))
 
     def unpack(self, reports: Any) -> tuple[Uint64s, npt.NDArray[np.int8]]:
         """(row, sign) of every report, signs -1 and +1."""

@@ -137,14 +137,9 @@ class FiniteBlanketProfile(PrivacyProfile):
         telling = sorted(others, key=lambda law: -_alone(law, at))
         chosen = tuple(dict.fromkeys(others[:_FEW_LEFT] + telling[:_FEW_LEFT]))
         with suppress(NoCertificateError):
-            return _larger(first, LargestProfile(chosen).support(epsilon, resolution))
+            second = LargestProfile(chosen).support(epsilon, resolution)
+            return first.chosen(second, second.value > first.value)
         return first
-
-
-def _larger(first: SupportingLines, second: SupportingLines) -> SupportingLines:
-    """At every epsilon the line with the larger value."""
-    rows = [np.stack([part.value, part.slope_low, part.slope_high]) for part in (first, second)]
-    return SupportingLines.join(first.epsilon, [np.where(rows[1][0] > rows[0][0], *rows[::-1])])
 
 
 def _alone(law: AmplificationProfile, epsilon: float) -> float:

@@ -79,7 +79,7 @@ class BestProfile(PrivacyProfile):
 
     @property
     def infinite_loss(self) -> float:
-        return self.profiles[0].infinite_loss
+        return min(profile.infinite_loss for profile in self.profiles[: self.rivals])
 
     @cached_property
     def hints(self) -> Hints:
@@ -104,14 +104,21 @@ class BestProfile(PrivacyProfile):
         return best
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        failure = None
-        for profile in self.profiles:
+        """Lines of the first; of rivals, at every epsilon those of the lowest there."""
+        failure, lowest = None, None
+        for place, profile in enumerate(self.profiles):
+            if lowest is not None and place >= self.rivals:
+                break
             try:
-                return profile.support(epsilon, resolution)
+                found = profile.support(epsilon, resolution)
             except NoCertificateError as error:
                 failure = error
-        assert failure is not None
-        raise failure
+                continue
+            lowest = found if lowest is None else lowest.chosen(found, found.value < lowest.value)
+        if lowest is None:
+            assert failure is not None
+            raise failure
+        return lowest
 
     def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
         if len(self.profiles) == 1:

@@ -42,6 +42,11 @@ class SupportingLines:
         """From pieces whose rows are value, slope_low, slope_high."""
         return cls(epsilon, *np.concatenate(list(parts), axis=1))
 
+    def chosen(self, other: SupportingLines, where: Bools) -> SupportingLines:
+        """The other lines at some of the points, these elsewhere."""
+        mine, theirs = (np.stack([lines.value, lines.slope_low, lines.slope_high]) for lines in (self, other))
+        return SupportingLines.join(self.epsilon, [np.where(where, theirs, mine)])
+
 
 class PrivacyProfile(ABC):
     """A curve with certified evaluations. Subclasses are frozen descriptions of one analysis.
