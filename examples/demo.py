@@ -15,7 +15,7 @@ ANALYSES = {
     "blanket": "privacy blanket of this randomizer",
     "clones": "strong clones, any randomizer (2022)",
     "clones-2021": "clones, any randomizer (2021)",
-    "strong": "adversary who also sees who answered at random",
+    "strong": "if it leaks who answered at random, you too",
 }
 
 

@@ -6,6 +6,8 @@ docs/mathematics.md):
     exact <= blanket <= clones <= clones-2021,      blanket <= strong,
 
 so the best of all that apply is the first, and no later one is evaluated unless it has no certificate.
+"best" answers for an adversary who sees the shuffled reports; "best-leaked" for one who also learns which of
+the others answered at random, so it leaves out what covers no leaked coin (a test enumerates their views).
 Blanket and clones are equal for two reports, and there the clones' numbers are closer; of a law with a type
 that its clones hide by less than e^-epsilon0, or with a delta0, the order is not proved. Then both count.
 A randomizer of two inputs is binary randomized response, processed (docs/proofs/two-inputs.md): the exact
@@ -40,12 +42,18 @@ class Analysis:
     name: str
     theorem: str
     adversary: str
+    """The strongest it holds against: one of ``ADVERSARIES``."""
     in_best: bool
     applies: Callable[[Facts], bool]
     curve: Callable[[Facts, int], PrivacyProfile]
 
 
 _ALL_DATA = "knows everybody else's data and sees the shuffled reports"
+_OTHERS_COINS = f"{_ALL_DATA}, and learns which of the others answered at random"
+_ALL_COINS = f"{_OTHERS_COINS}, and whether you did"
+ADVERSARIES = (_ALL_DATA, _OTHERS_COINS, _ALL_COINS)
+"""Each sees more than the one before. To answer at random is to draw from the blanket, the largest part
+common to all inputs; who sees *what* was drawn knows the report, and nobody hides in a known report."""
 
 
 def _is_private(facts: Facts) -> bool:
@@ -108,21 +116,28 @@ def _strong(facts: Facts, n: int) -> PrivacyProfile:
 ANALYSES = (
     Analysis("exact", "all datasets of binary randomized response", _ALL_DATA, True, _has_two_inputs, _exact),
     Analysis(
-        "blanket", "Balle et al. 2019, Lemma 5.3, as the law of X", _ALL_DATA, True, _has_blanket, _blanket
+        "blanket",
+        "Balle et al. 2019, Lemma 5.3, as the law of X",
+        _OTHERS_COINS,
+        True,
+        _has_blanket,
+        _blanket,
     ),
     Analysis(
         "clones",
         "Feldman, McMillan, Talwar 2022, at p = 1/(e^epsilon0 + 1)",
-        _ALL_DATA,
+        _OTHERS_COINS,
         True,
         _is_private,
         _clones,
     ),
-    Analysis("clones-2021", "Feldman, McMillan, Talwar 2021", _ALL_DATA, False, _is_private, _clones_2021),
+    Analysis(
+        "clones-2021", "Feldman, McMillan, Talwar 2021", _OTHERS_COINS, False, _is_private, _clones_2021
+    ),
     Analysis(
         "strong",
         "the adversary knows which reports are random",
-        f"{_ALL_DATA}, and learns who sent a uniformly random report",
+        _ALL_COINS,
         False,
         lambda facts: facts.response is not None,
         _strong,
@@ -130,7 +145,9 @@ ANALYSES = (
 )
 """The one table, the tightest first (see module)."""
 BY_NAME = {analysis.name: analysis for analysis in ANALYSES}
-NAMES = ("best", *BY_NAME)
+BEST = {"best": _ALL_DATA, "best-leaked": _OTHERS_COINS}
+"""The smallest of all that hold against an adversary."""
+NAMES = (*BEST, *BY_NAME)
 
 
 def names_for(facts: Facts) -> list[str]:
@@ -143,14 +160,15 @@ def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
     known = names_for(facts)
     if not known:
         raise NoCertificateError("epsilon0 is not bounded, and no law and no matrix is known")
-    if analysis == "best":
-        chosen = [name for name in known if BY_NAME[name].in_best]
+    if analysis in BEST:
+        least = ADVERSARIES.index(BEST[analysis])
+        covered = [name for name in known if ADVERSARIES.index(BY_NAME[name].adversary) >= least]
+        chosen = [name for name in covered if BY_NAME[name].in_best]
     elif analysis in known:
         chosen = [analysis]
     else:
         raise ValueError(
-            f"analysis must be one of {', '.join(map(repr, ['best', *known]))} for {facts!r}, "
-            f"got {analysis!r}"
+            f"analysis must be one of {', '.join(map(repr, [*BEST, *known]))} for {facts!r}, got {analysis!r}"
         )
     if n > EXACT_LIMIT and "exact" in chosen:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.

@@ -14,7 +14,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, capped, down, up
-from shuffledp.accounting._analyses import NAMES, names_for, profile_of
+from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
@@ -178,7 +178,8 @@ class Shuffled(OneRound):
 
     ``n`` counts the honest reports in one shuffle. With ``population`` the n users are a fresh
     uniformly random cohort of it (see ``sampled_from``). ``analysis`` is "best" (the smallest of all
-    that apply), or one of "clones", "clones-2021", "blanket", "strong", "exact".
+    that apply), "best-leaked" (of those that hold also if it leaks which of the *others* answered at random),
+    or one of "exact", "blanket", "clones", "clones-2021", "strong" (if it leaks whether *you* did).
 
     >>> from shuffledp import KaryRandomizedResponse
     >>> daily = Shuffled(KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
@@ -203,10 +204,10 @@ class Shuffled(OneRound):
                     f"population must be at least the cohort n = {self.n}, got {self.population!r}"
                 )
             object.__setattr__(self, "population", size)
-        if self.analysis != "best":
+        if self.analysis not in BEST:
             names = names_for(self.facts)
             if self.analysis not in names:
-                allowed = ", ".join(map(repr, ["best", *names]))
+                allowed = ", ".join(map(repr, [*BEST, *names]))
                 raise ValueError(
                     f"analysis must be one of {allowed} for {self.randomizer!r}, got {self.analysis!r}"
                 )

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from shuffledp.bound import Bound
 
 ROUNDS = "Rounds"
-ANALYSES = ("best", "exact", "blanket", "clones", "clones-2021", "strong")
+ANALYSES = ("best", "best-leaked", "exact", "blanket", "clones", "clones-2021", "strong")
 """Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
+_UNCOVERED = {"exact": "  covers no leaked coin flip of anybody (--analysis best-leaked does)"}
 
 size_options = stacked(
     option("--n", WHOLE, "Honest reports in one shuffle.", group=ROUNDS),
@@ -32,7 +33,8 @@ rounds_options = stacked(
     option(
         "--analysis",
         click.Choice(ANALYSES),
-        f"One of {', '.join(ANALYSES)}.",
+        f"One of {', '.join(ANALYSES)}. best-leaked: it may leak which of the others answered at random; "
+        "strong: also whether you did. exact, which best may take, covers no such leak.",
         group=ROUNDS,
         default="best",
         metavar="NAME",
@@ -102,7 +104,7 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
-        ("analysis", analysis),
+        ("analysis", analysis + _UNCOVERED.get(analysis, "")),
         ("randomizer", repr(part.randomizer)),
         ("reports", f"{part.n:,} in each round{cohort}"),
         ("rounds", f"{rounds:,}"),

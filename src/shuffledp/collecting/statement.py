@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ADVERSARY = (
     "sees the shuffled reports and every result computed from them, knows the data of all other "
-    "people, and does not learn who sent which report"
+    "people, and learns neither who sent which report nor any device's coin flips"
 )
 NEIGHBOURS = "substitution: one person's value is replaced by any other value of the domain"
 

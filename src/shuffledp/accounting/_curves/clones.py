@@ -16,7 +16,7 @@ reports; given C (revealed) the pair is F(kappa, C + 1), met with probability ``
 
 The first two bound any epsilon0-LDP randomizer from above (substitution neighbours, adversary
 knows everybody else's data and sees the shuffled reports); "strong" is exact for an adversary who
-also learns who sent a uniformly random report. Clones need p = 1/(e^epsilon0 + 1): smaller p is
+also learns who answered at random, you included. Clones need p = 1/(e^epsilon0 + 1): smaller p is
 unsound. All are symmetric: H_alpha(P, Q) = H_alpha(Q, P).
 
 Evaluation: F(kappa, N + 1) is a post-processing of F(kappa, N), so the curve is decreasing in C,
@@ -146,7 +146,7 @@ def strong_clones(epsilon0: float, n: int) -> CloneProfile:
 
 
 def clones_2021(epsilon0: float, n: int) -> CloneProfile:
-    """The 2021 clones, also for randomizers chosen adaptively inside a round."""
+    """The 2021 clones, also for randomizers chosen inside a round if people come in random order."""
     kappa = math.tanh(0.5 * epsilon0)
     rate, rest = math.exp(-epsilon0), -math.expm1(-epsilon0)
     return CloneProfile(n, rate=rate, rest=rest, kappa=kappa, epsilon0=epsilon0)
