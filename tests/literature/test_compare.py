@@ -47,7 +47,7 @@ def test_every_sound_bound_is_above_the_truth_and_the_best_is_ours(name: str) ->
 def test_unsound_bounds_are_seen_below_the_truth() -> None:
     found = sdp.compare(SURVEY, epsilon=0.1)
     wrong = {row.bound for row in found if row.value < found.lower}
-    assert wrong == {"one bin as printed", "Bennett as printed", "k-RR specific clones"}
+    assert wrong == {"one bin as printed", "Bennett as printed", "clones specific to k-RR"}
     assert all(found[name].soundness == "unsound" for name in wrong)
 
 
@@ -62,7 +62,7 @@ def test_sound_bounds_cover_every_dataset_of_three_users() -> None:
         for row in found:
             if row.soundness != "unsound":
                 assert row.value >= truth * (1 - Fraction(1, 10**9)), row
-        exceeded.append(truth - Fraction(found["k-RR specific clones"].value))
+        exceeded.append(truth - Fraction(found["clones specific to k-RR"].value))
     assert max(exceeded) > Fraction(1, 100)
 
 

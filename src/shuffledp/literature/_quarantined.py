@@ -64,12 +64,12 @@ def _long_response(case: Case) -> bool:
 
 ENTRIES = (
     Entry(
-        "k-RR specific clones",
-        "Koskela et al. 2023, (3.1)-(3.2) with p = 1/(e^epsilon0 + k - 1)",
+        "clones specific to k-RR",
+        "Feldman, McMillan, Talwar 2022; Wang et al. 2024: p = 1/(e^epsilon0 + k - 1)",
         *_both(specific_clones_as_published, _response),
         _small_ternary,
         UNSOUND,
-        "needs p = 1/(e^epsilon0 + 1): a concrete dataset exceeds it for every k >= 3",
+        "needs p = 1/(e^epsilon0 + 1) (erratum of 2022): a concrete dataset exceeds it for every k >= 3",
     ),
     Entry(
         "strong adversary, tail, independent counts",
@@ -77,7 +77,7 @@ ENTRIES = (
         *_both(strong_tail_as_published, _strong),
         _small_response,
         UNSOUND,
-        "the two counts are not independent; a tail is not a hockey stick",
+        "the joint law is not stated; with independent counts no bound; a tail is not a hockey stick",
     ),
     Entry(
         "strong adversary, tail, joint counts",

@@ -5,7 +5,7 @@
 >>> found = sdp.compare(survey, delta=1e-6)
 >>> found.best.bound
 'blanket'
->>> found["k-RR specific clones"].soundness
+>>> found["clones specific to k-RR"].soundness
 'unsound'
 """
 

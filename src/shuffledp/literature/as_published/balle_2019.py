@@ -2,7 +2,8 @@
 
 Lemma 5.6 (Bennett) is printed with a factor 1/(A m) that does not follow, A = e^epsilon - 1. With it the
 bound for k-ary randomized response falls below the exact delta of the mechanism. The right form is
-``shuffledp.literature.concentration.bennett_delta``.
+``shuffledp.literature.concentration.bennett_delta``. The authors' code had the factor in 2019 (BorjaBalle/
+amplification-by-shuffling, 89a5085) and has not since 2020-07-06 (7994ad3).
 
 >>> bennett_krr_delta_as_published(k=4, epsilon0=1.0, n=1000, epsilon=0.1) < 8.5e-6  # the truth there
 True

@@ -4,11 +4,14 @@ What is printed for shuffled k-ary randomized response, with p = 1/(E + k - 1), 
 k p, a = e^epsilon:
 
 * Theorem 13 and (4.2), strong adversary: delta = Pr[N1/N2 >= a], N1 - 1 and N2 binomial (n - 1, gamma/k).
-  A tail probability is not a hockey stick: never tight. Read as written, with N1 and N2 independent, it is
-  *not an upper bound*; with their true joint law it is one, a loose one.
+  A tail probability is not a hockey stick: never tight. The joint law is not stated (4.3 gives marginals):
+  with N1 and N2 independent it is *not an upper bound*; with their true joint law it is one, a loose one.
 * Theorems 15 and 16, weak adversary: the same for (1-gamma) N_i + (gamma/k)(B + 1).
-* Figure 4's strong curve: the hockey stick without the mass gamma of harmless outcomes; loose.
-* (3.1)-(3.2) with p = 1/(E + k - 1), the "specific clones": *not an upper bound* for any k >= 3.
+* Figure 4's strong curve (stored by the authors, DPBayes/numerical-shuffler-experiments, 75068f3): the
+  hockey stick without the mass gamma of harmless outcomes; sound, loose.
+* The clone pair (3.1)-(3.2) with p = 1/(E + k - 1), *not an upper bound* for any k >= 3. The paper's text has
+  p = 1/(E + 1), which is right; the smaller p is in its code for Figure 4, in Feldman, McMillan, Talwar 2022
+  (whose erratum is about it) and in Wang et al. 2024 (variation ratio).
 
 >>> strong_tail_as_published(n=1000, k=2, gamma=0.9, epsilon=0.3) < 6.19e-9  # the truth there
 True
@@ -29,7 +32,7 @@ _Counts = Callable[[int, float, tuple[float, float]], Floats]
 
 
 def strong_tail_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:
-    """Theorem 13 / (4.2) as written: N1 and N2 independent. UNSOUND."""
+    """Theorem 13 / (4.2) with N1 and N2 independent. UNSOUND."""
     users, symbols, blanket, a = _checked(n, k, gamma, epsilon)
     law = binomial_table(users - 1, blanket / symbols)
     count = np.arange(users, dtype=np.float64)
@@ -55,7 +58,7 @@ def strong_figure_as_published(n: int, k: int, gamma: float, epsilon: float) -> 
 
 
 def weak_tail_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:
-    """Theorems 15 and 16 as written: N1 and N2 independent given B. UNSOUND."""
+    """Theorems 15 and 16 with N1 and N2 independent given B. UNSOUND."""
     return _weak_tail(n, k, gamma, epsilon, _independent)
 
 
