@@ -95,7 +95,7 @@ def test_the_excess_of_fair_signs_is_within_the_claimed_error_in_every_way_it_is
     ]
     for i, j in np.ndindex(y.shape[0], counts.size):
         exact = excess(int(counts[j]), ys[i], float(short[i, 0]))
-        for value, error, _, _ in ways:
+        for value, error, *_ in ways:
             assert abs(float(arb(float(value[i, j])) - exact)) <= error[i, j] + 1e-300
 
 
@@ -107,7 +107,7 @@ def test_the_excess_of_a_mean_of_signs_is_its_sum(count: float) -> None:
     weight = np.array([math.comb(n, int(k)) for k in a]) / 2.0**n
     exact = (np.maximum((2 * a - n) / n - y[:, None], 0.0) * weight).sum(axis=1)
     counts = np.array([count])
-    for value, error, _, _ in (
+    for value, error, *_ in (
         mean_of_signs_excess(counts, y[:, None], 1.0 - y[:, None]),
         signs_excess_table(counts, y[:, None], 1.0 - y[:, None]),
         mean_of_signs_excess(counts, y[:, None], 1.0 - y[:, None], ROUGH),

@@ -10,27 +10,24 @@ from shuffledp._certified.tails import CLOSE, TAIL_RATIO_ERROR, TailRule, cut_at
 
 _NEAR = 0.3  # soundness: below, the series of 17 terms has all digits
 
+Excess = tuple[Floats, Floats, Floats, Floats, Floats]
 
-def signs_excess(
-    count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE
-) -> tuple[Floats, Floats, Floats, Floats]:
+
+def signs_excess(count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE) -> Excess:
     """mean_of_signs_excess for a 1-d ``count`` and rows of y, the cheaper way."""
     if float(count.max()) < 16.0 * len(y):
         return signs_excess_table(count, y, short)
     return mean_of_signs_excess(count, y, short, rule)
 
 
-def mean_of_signs_excess(
-    count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """For the mean Y of ``count`` fair signs and 0 <= y: (E[(Y - y)_+], error, Pr[Y > y], jump).
+def mean_of_signs_excess(count: Floats, y: Floats, short: Floats, rule: TailRule = CLOSE) -> Excess:
+    """For the mean Y of ``count`` fair signs and 0 <= y: (E[(Y - y)_+], error, Pr[Y > y], jump, relative).
 
     ``short`` is 1 - y, given apart: near one it decides, and y itself has lost it to rounding.
 
     With B ~ Bin(N, 1/2), a = floor(N (1 + y) / 2) + 1, f = Pr[B = a], S = Pr[B >= a] the sum
     telescopes: E[(Y - y)_+] = a f / N - y S. ``jump`` is a f / N = E[Y; Y > y]. The error is
-    absolute and covers rounding of y by a few units; the tail carries relative error 1e-12, or
-    twice that of the rule.
+    absolute and covers rounding of y by a few units; ``relative`` is that of the tail and the jump.
 
     Rounding of N (1 + y) / 2 by 2.5 N units may miss an a whose Y - y is below 5 units: f(a - 1) is at most
     N f(a) / (N - a + 1), so that is 5 N / (N - a + 1) units of jump, less than log_error or 8 columns. But
@@ -46,7 +43,7 @@ def mean_of_signs_excess(
     tail = f * ratio
     # The rule's error twice: once is more than exp, products and the difference cost (CALL + 8 units).
     relative = log_error + 2.0 * rule.error
-    return *_excess(count, a, jump, tail, y, short, relative), tail, jump
+    return *_excess(count, a, jump, tail, y, short, relative), tail, jump, relative
 
 
 def _excess(
@@ -59,11 +56,11 @@ def _excess(
     top = a >= count
     value = np.where(top, tail * short, np.maximum(jump - y * tail, 0.0))
     error = np.where(top, tail * short, jump + y * tail) * relative
-    tied = top & (np.abs(count * short - 2.0) <= gamma(8) * count)
-    return value, error + np.where(tied, gamma(8) * count * tail, 0.0)
+    tied = top & (np.abs(count * short - 2.0) <= gamma(32) * count)
+    return value, error + np.where(tied, gamma(32) * count * tail, 0.0)
 
 
-def signs_excess_table(count: Floats, y: Floats, short: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def signs_excess_table(count: Floats, y: Floats, short: Floats) -> Excess:
     """mean_of_signs_excess for a 1-d ``count`` and rows of y, by one table per count.
 
     Probabilities are running products from the middle outwards and tails running sums from the far
@@ -89,7 +86,8 @@ def signs_excess_table(count: Floats, y: Floats, short: Floats) -> tuple[Floats,
     # Two units a column in the products and one in the sums; five for what is missed (see above).
     relative = log_error + gamma(8 * columns) + 2.0 * TAIL_RATIO_ERROR
     value, error = _excess(count, a, jump, tail, y, short, relative)
-    return value, error + np.where(some, TINY, 0.0), tail, jump  # what underflows
+    error = error + np.where(some, TINY, 0.0)  # what underflows
+    return value, error, tail, jump, np.broadcast_to(relative, tail.shape)
 
 
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:

@@ -34,7 +34,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.binomial import log_pmf, log_upper_tail
-from shuffledp._certified.rounding import CALL, UNIT, Floats, capped, down, up
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.literature._solve import smallest_below
 
 _MOST_ROUNDS = 10**10  # speed: a window of 24 standard deviations then has a million terms
@@ -75,7 +75,7 @@ def kairouz_oh_viswanath_epsilon(epsilon: float, delta: float, rounds: int, tota
     each, leak, count, level = _checked(epsilon, delta, rounds, total_delta)
     if _optimal_delta(each, leak, count, 0.0) <= level:
         return 0.0
-    top = count * each * (1.0 + 4.0 * UNIT)
+    top = up(count * each, operations=1, tiny=0.0)
     if _optimal_delta(each, leak, count, top) > level:
         return math.inf
     return smallest_below(lambda e: _optimal_delta(each, leak, count, e), level, top)
@@ -125,7 +125,7 @@ def _binary_delta(epsilon: float, rounds: int, total_epsilon: float) -> float:
         return 0.0
     lie = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
     truth = 1.0 / (1.0 + math.exp(-epsilon))
-    slack = 16.0 * UNIT * (rounds * epsilon + total_epsilon)
+    slack = gamma(16) * (rounds * epsilon + total_epsilon)
     first = math.ceil(0.5 * (rounds + (total_epsilon - slack) / epsilon))
     if first > rounds or rounds * epsilon - total_epsilon <= -slack:
         return 0.0

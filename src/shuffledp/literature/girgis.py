@@ -29,7 +29,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.binomial import log1p_minus, log_pmf
-from shuffledp._certified.rounding import CALL, UNIT, down, up
+from shuffledp._certified.rounding import CALL, down, gamma, up
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, log1p_exp
 
 _MOST_ORDER = 10_000  # speed
@@ -66,7 +66,7 @@ def _upper(epsilon0: float, cohort: int, share: float, order: int) -> float:
     terms = np.concatenate([log_choose + log_share + moment, log_choose + log_share + j * log_gap + small])
     size = lgamma[order] + order * (abs(math.log(share)) + abs(log_moment) + log_gap + 2.0) - small
     top = float(terms.max())
-    log_sum = top + math.log(float(np.exp(terms - top).sum())) + 32.0 * UNIT * (float(size) + order)
+    log_sum = top + math.log(float(np.exp(terms - top).sum())) + gamma(32) * (float(size) + order)
     return up(log1p_exp(log_sum) / (order - 1), operations=3 * CALL, tiny=0.0)
 
 
@@ -91,7 +91,7 @@ def girgis_2021_lower(epsilon0: float, cohort: int, population: int, order: floa
     with np.errstate(under="ignore"):
         log_sum = top + math.log(float(np.exp(terms - top).sum()))
     # t carries the rounding of the mean, a few units of it against a spread; terms grow like t^order.
-    slack = _LOG_ERROR + 16.0 * UNIT * exponent * (1.0 + asked / (1.0 + spread))
+    slack = _LOG_ERROR + gamma(16) * exponent * (1.0 + asked / (1.0 + spread))
     return down(log1p_exp(log_sum - slack) / (exponent - 1.0), operations=3 * CALL)
 
 
@@ -109,10 +109,10 @@ def _log_power_excess(t: np.ndarray, order: float) -> tuple[np.ndarray, np.ndarr
         close = np.log(np.maximum(first + second, 0.0))
         # Far out in logarithms: (1 + t)^order may overflow.
         far = x + np.log1p(-(1.0 + order * t) * np.exp(-x))
-        doubt = np.where(near, 64.0 * UNIT * (first - second) / (first + second), 64.0 * UNIT * np.abs(x))
+        doubt = np.where(near, gamma(64) * (first - second) / (first + second), gamma(64) * np.abs(x))
     value = np.where(near, close, far)
     live = np.isfinite(value) & np.isfinite(doubt) & (doubt < 0.1)
-    return np.where(live, value, -np.inf), np.where(live, doubt + 1024.0 * UNIT, 0.0)
+    return np.where(live, value, -np.inf), np.where(live, doubt + gamma(1024), 0.0)
 
 
 def girgis_2021_epsilon(

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import LARGEST_EXPONENT, UNIT, Floats, capped, down, positive, up
+from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, capped, down, gamma, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.bound import Bound
 
@@ -49,7 +49,7 @@ def epsilon_from_renyi(divergence: float, order: float, delta: float) -> float:
     L = _validate.above("order", order, 1.0)
     level = _validate.probability("delta", delta, positive=True)
     epsilon = size + math.log1p(-1.0 / L) - (math.log(level) + math.log(L)) / (L - 1.0)
-    slack = 8.0 * UNIT * (size + 1.0 / (L - 1.0) + (800.0 + math.log(L)) / (L - 1.0) + abs(epsilon))
+    slack = gamma(8) * (size + 1.0 / (L - 1.0) + (800.0 + math.log(L)) / (L - 1.0) + abs(epsilon))
     return max(0.0, epsilon + slack)
 
 
@@ -59,7 +59,7 @@ def delta_from_renyi(divergence: float, order: float, epsilon: float) -> float:
     L = _validate.above("order", order, 1.0)
     target = float(_validate.non_negative("epsilon", epsilon).reshape(()))
     log_delta = (L - 1.0) * (size - target) + (L - 1.0) * math.log1p(-1.0 / L) - math.log(L)
-    slack = 16.0 * UNIT * ((L - 1.0) * (size + target) + math.log(L) + 2.0)
+    slack = gamma(16) * ((L - 1.0) * (size + target) + math.log(L) + 2.0)
     return math.exp(max(min(0.0, log_delta + slack), -LARGEST_EXPONENT))
 
 
@@ -120,7 +120,7 @@ def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[f
         # h is at most its last value, and e^{rate epsilon} decays.
         tail = math.log(positive(float(cells.u_right[-1]))) + rate * reach - math.log(-rate)
         total_high = float(np.logaddexp(total_high, tail))
-    return total_low - _CELL * UNIT, total_high + _CELL * UNIT
+    return total_low - gamma(_CELL), total_high + gamma(_CELL)
 
 
 def _log_sum(terms: Floats) -> float:

@@ -30,8 +30,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT, Floats, capped
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.combined import LargestProfile
+from shuffledp.accounting._curves.jumps import above_cap
 from shuffledp.accounting._curves.lattice_law import positive_part, usable_tilt
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -46,7 +47,7 @@ _FEW_LEFT = 16  # speed: evaluated one by one, without an envelope
 _MANY_LAWS = 100  # speed: upper bounds are costly
 _PARTS_OF_AN_ENVELOPE = 6  # speed
 _ENVELOPE_CELLS = 1024  # speed
-_ENVELOPE_UNITS = 1e-11
+_ENVELOPE_UNITS = gamma(90_000)  # soundness
 """Relative error of the envelope's masses: second differences of sums of up to 1024 terms."""
 
 
@@ -185,7 +186,7 @@ def _envelope(
 
     Rare values are cut off on both sides, as in AmplificationProfile, where that costs less than
     ``budget``. The means then differ by what was cut; (s + d)_+ <= s_+ + d pays for it."""
-    growth = math.expm1(epsilon) * (1.0 - 64.0 * UNIT)
+    growth = down(math.expm1(epsilon), operations=8 * CALL)
     seen = 0.0
     values, weights = [], []
     for law in laws:
@@ -218,7 +219,7 @@ def _envelope(
     masses[split + 1 : -1] = np.diff(above, 2)[split:]
     masses[1:split] = np.diff(below, 2)[: split - 1]
     masses = np.maximum(masses, 0.0)
-    if masses.sum() > 1.0 + 1e-12 and budget > 0.0:
+    if masses.sum() > up(1.0, operations=size) and budget > 0.0:
         return _envelope(laws, n, epsilon, 0.0, hints)  # the cuts moved the means too far apart
     masses[split] = max(0.0, 1.0 - masses.sum())
     z, w = lattice[None, :], masses[None, :]
@@ -238,8 +239,8 @@ def _clipped(
     pairs = list(zip(values, weights, strict=True))
     top = max(float(hints.cut(v[None, :], w, level)[0]) for v, w in pairs)
     bottom = max(float(hints.cut(-v[None, :], w, level)[0]) for v, w in pairs)
-    beyond = max(float((np.maximum(v - top, 0.0) * w).sum()) for v, w in pairs)
-    return [np.clip(v, -bottom, top) for v in values], beyond * (1.0 + 1e-12)
+    beyond = max(float(above_cap(v[None], w, np.array([top]))[0]) for v, w in pairs)
+    return [np.clip(v, -bottom, top) for v in values], beyond
 
 
 def _spread(cell: Floats, weight: Floats, size: int, zero: int) -> Floats:

@@ -32,8 +32,8 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.buckets import Buckets, binomial_buckets
-from shuffledp._certified.rounding import UNIT, Floats, capped
-from shuffledp._certified.signs import signs_excess
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
+from shuffledp._certified.signs import Excess, signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import SignsHints
@@ -42,6 +42,8 @@ _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
 """From this resolution on, rough tails will do."""
 _LARGE = 9.0
+_UNITS = 8 * CALL  # soundness
+"""Of weight, kappa and what is made of them: each an input of a few calls, an exponential, a few products."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class CloneProfile(PrivacyProfile):
         if math.isfinite(self.epsilon0):
             return 0.0
         others = (self.n - 1) * math.log1p(-0.5 * self.rate)
-        return self.weight * math.exp(others) * (1.0 - 1e-9)
+        # The exponent, off by so many units of itself, and the weight (its input, and a product).
+        return down(self.weight * math.exp(others), operations=(CALL + 4) * (1.0 - others))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self.both(epsilon, resolution)[0]
@@ -101,28 +104,26 @@ class CloneProfile(PrivacyProfile):
 
     def _values(self, epsilon: Floats, buckets: Buckets, rule: TailRule) -> Floats:
         """Rows: upper value, line value, lower and upper slope."""
-        excess, error, tail, jump = self._excess(epsilon, buckets, rule)
-        rounding = 8.0 * UNIT * math.log2(8.0 + buckets.first.size)
+        excess, error, tail, jump, relative = self._excess(epsilon, buckets, rule)
         # All signs equal: its Q is known without a difference (and zero for kappa = 1).
         top = jump >= tail
         decay = math.exp(-self.epsilon0)
         sure = tail * (2.0 * decay / (1.0 + decay))
         event = np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0))
-        doubt = np.where(top, 4e-12 * sure, 4e-12 * (tail + jump) + 2.0 * rule.error * tail)
+        doubt = (relative + gamma(_UNITS)) * np.where(top, sure, tail + jump)
         low, event, doubt = buckets.last_of(np.stack([np.maximum(excess - error, 0.0), event, doubt]))
         factor = self.weight * (1.0 + np.exp(capped(epsilon))) * self.kappa
+        count = buckets.first.size + _UNITS
         return np.stack(
             [
-                factor * ((excess + error) @ buckets.high) * (1.0 + rounding),
-                factor * (low @ buckets.low) * (1.0 - rounding),
-                self.weight * (np.maximum(event - doubt, 0.0) @ buckets.low),
-                self.weight * ((event + doubt) @ buckets.high),
+                up(factor * ((excess + error) @ buckets.high), count),
+                down(factor * (low @ buckets.low), count),
+                down(self.weight * (np.maximum(event - doubt, 0.0) @ buckets.low), count),
+                up(self.weight * ((event + doubt) @ buckets.high), count),
             ]
         )
 
-    def _excess(
-        self, epsilon: Floats, buckets: Buckets, rule: TailRule
-    ) -> tuple[Floats, Floats, Floats, Floats]:
+    def _excess(self, epsilon: Floats, buckets: Buckets, rule: TailRule) -> Excess:
         y = np.tanh(0.5 * epsilon) / self.kappa
         count = buckets.first + 1.0
         short = self._short(epsilon)

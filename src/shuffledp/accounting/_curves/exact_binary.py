@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from shuffledp._certified.frequencies import Ints
 from shuffledp._certified.lattice_sum import Result
-from shuffledp._certified.rounding import CALL, UNIT, Floats, down, gamma, positive, up
+from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
 from shuffledp._certified.two_binomials import TwoBinomials
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import BinaryHints
@@ -41,7 +41,10 @@ _OPERATIONS_PER_USER = 2 * CALL + 8  # soundness
 """Of the tabulated probabilities: the larger count of ``keep`` and ``lie``, a product and a sum."""
 _STEEPEST = 100.0  # speed: the bar of a likelihood ratio, in logarithms
 _STEEPEST_TILT, _FLATTEST_TILT = 200.0, 1e-9  # soundness: nothing overflows in between
-_NUDGE = 64.0 * UNIT
+_NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
+
+_BAR_UNITS = 10 * CALL  # soundness
+"""Of an objective: tanh(epsilon0/2), a factor of c1 and c2, ``lie`` and ``keep``, the scale's exponential."""
 
 EXACT_LIMIT = 10**8
 """Up to this n the best threshold can be told from its neighbours in double precision."""
@@ -120,7 +123,7 @@ class ExactBinaryProfile(PrivacyProfile):
             closed = (bound <= enough) | (high == low) | (low.size > _MOST_INTERVALS)
             result = max(result, float(bound[closed].max(initial=0.0)))
             low, high = _split(low[~closed], high[~closed])
-        return result * (1.0 + 1e-14) + 1e-300
+        return up(result, operations=_BAR_UNITS)
 
     def _best_test(self, epsilon: float) -> tuple[float, float, float]:
         """(value, Q(A) low, Q(A) high) of the best test found over a sample of datasets."""
@@ -196,9 +199,9 @@ class _Bar:
         around = (event.value + event.error * np.array([[-1.0, 1.0]]))[0]
         scale = math.exp(min(float(value.log_scale[0]), 300.0))
         return (
-            scale * low * (1.0 - 1e-14),
-            scale * max(0.0, float(around[0])) * (1.0 - 1e-14),
-            scale * float(around[1]) * (1.0 + 1e-14),
+            down(scale * low, _BAR_UNITS, tiny=0.0),
+            down(scale * max(0.0, float(around[0])), _BAR_UNITS, tiny=0.0),
+            up(scale * float(around[1]), _BAR_UNITS, tiny=0.0),
         )
 
     def _ratio(self) -> float:

@@ -16,12 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import CALL, Floats, additions, down, total, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import Hints
 
-_ROUNDING = 1e-12
-"""Sums of up to 10^7 positive terms, pairwise, and exponentials: relative errors stay below it."""
 _CELLS_AT_ONCE = 1 << 22
 
 
@@ -46,8 +44,13 @@ class LossLaw:
         loss, mass = self.loss[first:], self.mass[first:]
         with np.errstate(under="ignore"):
             above = loss > epsilon[:, None]
-            value = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) @ mass
-            return np.stack([value, above @ (mass * np.exp(-loss))])
+            value = total(-np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) * mass)
+            return np.stack([value, total(np.where(above, mass * np.exp(-loss), 0.0))])
+
+    @property
+    def units(self) -> int:
+        """Of either: a difference, an exponential and a product per term, their sum and ``infinity``."""
+        return CALL + 3 + additions(self.loss.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +84,15 @@ class KnownLossProfile(PrivacyProfile):
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         highest = np.max([law.tests(epsilon)[0] for law in self.laws], axis=0)
-        return np.asarray(highest * (1.0 + _ROUNDING))
+        return up(np.asarray(highest), operations=self._units)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         found = np.array([law.tests(epsilon) for law in self.laws])
         best = np.argmax(found[:, 0], axis=0)
         value, event = found[best, :, np.arange(epsilon.size)].T
-        low, high = event * (1.0 - _ROUNDING), event * (1.0 + _ROUNDING)
-        return SupportingLines(epsilon, value * (1.0 - _ROUNDING), low, high)
+        units = self._units
+        return SupportingLines(epsilon, down(value, units), down(event, units), up(event, units))
+
+    @property
+    def _units(self) -> int:
+        return max(law.units for law in self.laws)

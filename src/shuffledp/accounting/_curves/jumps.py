@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, Own, Result, tail_sum
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import CALL, Floats, gamma, up
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.errors import NoCertificateError
@@ -38,8 +38,6 @@ _MOST_TERMS_PAIRED = 300  # speed
 _LATTICE_SPACINGS = 2.0**-40, 1.0  # speed: in units of the cap; finer ones are refused
 _LARGEST_THRESHOLD = 2**53  # soundness: whole numbers up to here are floats
 _TILTS = 1e-30, 600.0  # soundness: e to the latter is finite
-_ROUNDING = 1e-11  # soundness
-"""Relative error of the probabilities of K, which are products of a few exponentials."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Jumps:
         jump = x > b
         most, cap = float(x.max()), hints.jump_cap(x, w, b, n, budget)
         top = min(cap, most) if cap > 0.0 else most
-        beyond = float((w * np.maximum(x - top, 0.0)).sum()) * (1.0 + 1e-12)
+        beyond = float(above_cap(x[None], w, np.array([top]))[0])
         scaled = np.clip(x / top, -1.0, 1.0)
         origin = float(scaled[np.argmax(w)])
         h = hints.jump_spacing(scaled, np.where(jump, 0.0, w), origin, n, resolution)
@@ -80,7 +78,7 @@ class Jumps:
     @cached_property
     def chance(self) -> float:
         """P(jump)."""
-        return float(self.w[self.jump].sum())
+        return math.fsum(self.w[self.jump])
 
     def _rest(self, k: int) -> float:
         """Upper bound of (1/n) E[S_+; K >= k]."""
@@ -88,7 +86,7 @@ class Jumps:
         count = self.n * self.chance
         some = count ** (k - 1) / math.factorial(k - 1)
         told = float(gain[self.jump].sum()) + float(gain[~self.jump].sum()) * count / k
-        return told * some * (1.0 + 1e-9)
+        return up(told * some, operations=self.w.size + 4 * k + 8)
 
     def crude(self) -> float:
         """Upper bound of what outcomes with jumps add: their reports tell all by themselves."""
@@ -106,7 +104,7 @@ class Jumps:
         threshold = math.floor(-self.n * Fraction(self.origin) / Fraction(self.h)) + 1
         spread = _Spread(self, z, w, np.concatenate([self.jump, self.jump]), own, threshold)
         total = math.fsum(float(high[0]) for _, high in spread.parts())
-        return self.top * max(total, 0.0) * (1.0 + 1e-14) + self._rest(self.most + 1) + self.beyond
+        return up(self.top * max(total, 0.0) + self._rest(self.most + 1) + self.beyond, operations=4)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of tests that look at K = k and at the sum of rounded scores."""
@@ -156,7 +154,7 @@ class _Spread:
 
     def _part(self, groups: list[Group], own: Own, k: int, theta: Floats) -> tuple[Floats, Floats]:
         """The same for an own report of one kind, with k jumps among the others."""
-        number = _number(self.law.n - 1, k, self.law.chance)
+        number, units = _number(self.law.n - 1, k, self.law.chance)
         counts = [self.law.n - 1.0 - k, float(k)]
         if k and own.z.size * groups[1].z.size <= _MOST_TERMS_PAIRED:
             # One jump among the others is as good as in the own report, and faster there.
@@ -165,7 +163,8 @@ class _Spread:
         found = self._certified(used, own, theta)
         scale = math.exp(float(found.log_scale[0])) * number
         low, high = scale * (found.value - found.error)[0], scale * (found.value + found.error)[0]
-        return low - _ROUNDING * np.abs(low), high + _ROUNDING * np.abs(high)
+        doubt = gamma(units + CALL * (2.0 + abs(float(found.log_scale[0]))))
+        return low - doubt * np.abs(low), high + doubt * np.abs(high)
 
     def _certified(self, groups: list[Group], own: Own, theta: Floats) -> Result:
         """The sum under the tilt theta, or another one where its terms are too many."""
@@ -179,10 +178,17 @@ class _Spread:
         return tail_sum(groups, own, at, theta, whole=True)
 
 
-def _number(n: int, k: int, p: float) -> float:
-    """P(Bin(n, p) = k) for small k."""
+def _number(n: int, k: int, p: float) -> tuple[float, float]:
+    """P(Bin(n, p) = k) for small k, and its units: p has one (it is a sum rounded once)."""
     chosen = math.prod((n - i) / (i + 1.0) for i in range(k))
-    return chosen * p**k * math.exp((n - k) * math.log1p(-p))
+    none = (n - k) * math.log1p(-p)
+    return chosen * p**k * math.exp(none), 4.0 * k + 2 * CALL - (CALL + 4.0) * none
+
+
+def above_cap(x: Floats, w: Floats, cap: Floats) -> Floats:
+    """Upper bounds of E[(X - cap)_+] per row; values are quotients, rounded once."""
+    above = np.where(x > cap[:, None], up(np.maximum(x, 0.0), operations=1, tiny=0.0) - cap[:, None], 0.0)
+    return up(np.asarray((w * above).sum(axis=1)), operations=x.shape[1] + 2, tiny=0.0)
 
 
 def _merged(z: Floats, c: Floats) -> tuple[Floats, Floats]:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
-from shuffledp._certified.rounding import UNIT, Floats
-from shuffledp.accounting._curves.jumps import Jumps
+from shuffledp._certified.rounding import CALL, UNIT, Floats, gamma, up
+from shuffledp.accounting._curves.jumps import Jumps, above_cap
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.saddle import TOO_LOW
@@ -101,7 +101,7 @@ class SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         largest = x.max(axis=1)
         top = np.where(top > 0.0, np.minimum(top, largest), largest)
-        beyond = (w * np.maximum(x - top[:, None], 0.0)).sum(axis=1) * (1.0 + 1e-12)
+        beyond = above_cap(x, w, top)
         with np.errstate(over="ignore"):
             x = np.minimum(x, top[:, None]) / top[:, None]
         # Values so low that one of them decides the sum may be raised as well.
@@ -132,11 +132,13 @@ class SpreadLaw:
         growth = self.w * np.expm1(self.theta[:, None] * self.x)
         log_phi = log_transform(self.x, self.w, self.theta)
         # The transform is off by units of its terms; where it is tiny, by more than it is.
-        doubt = 64.0 * UNIT * (np.abs(growth).sum(axis=1) + 1.0) / np.exp(log_phi)
-        exponent = self.n * (log_phi + doubt) - 1.0 + 1e-12
+        units = self.x.shape[1] + 4 * CALL
+        doubt = gamma(units) * (np.abs(growth).sum(axis=1) + 1.0) / np.exp(log_phi)
+        exponent = up(self.n * np.abs(log_phi + doubt), operations=4) * np.sign(log_phi + doubt) - 1.0
+        exponent += gamma(8) * (1.0 + np.abs(exponent))
         known = (doubt < 0.1) & (exponent < 600.0)
         scaled = np.exp(np.where(known, exponent, 0.0)) / (self.n * self.theta)
-        return np.where(known, self.top * scaled + self.beyond, np.inf)
+        return np.where(known, up(self.top * scaled + self.beyond, operations=2 * CALL), np.inf)
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
         """(value, Q(A) low, Q(A) high) of the test with rounded scores."""
@@ -207,7 +209,7 @@ def complete(weight: Floats, clone: Floats) -> tuple[Floats, Floats]:
     with np.errstate(over="ignore"):
         x = np.maximum(weight / clone, _LOWEST)
     rest = max(0.0, 1.0 - math.fsum(clone))
-    if rest <= 16.0 * UNIT * clone.size:  # complete: what rounding leaves is no atom
+    if rest <= gamma(16 * clone.size):  # complete: what rounding leaves is no atom
         return x, np.broadcast_to(clone, x.shape)
     x = np.concatenate([x, np.zeros((len(x), 1))], axis=1)
     return x, np.broadcast_to(np.append(clone, rest), x.shape)
@@ -228,7 +230,7 @@ def positive_part(
     threshold = np.floor(-n * origin / h) + 1.0
     result = tail_sum([group], own, threshold, theta, units=units)
     # The threshold may be a few off by rounding: then the sum there is within units of n origin.
-    few = 1.0 + np.floor(8.0 * UNIT * n * np.abs(origin) / h)
-    slip = 32.0 * UNIT * np.abs(origin) * np.exp(log_transform(z, w, theta) + few * theta)
+    few = 1.0 + np.floor(gamma(8) * n * np.abs(origin) / h)
+    slip = gamma(32) * np.abs(origin) * np.exp(log_transform(z, w, theta) + few * theta)
     high = result.value[:, 0] + result.error[:, 0] + slip
     return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))

@@ -21,19 +21,19 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
-from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, UNIT, Floats, capped, down, up
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, UNIT, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
 _ROWS_AT_ONCE = 64  # speed
-_NUDGE = 64.0 * UNIT
+_NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _MOST_ENUMERATED_USERS = 400
 _MOST_OUTCOMES = 60_000
-_ENUMERATION_ERROR = 4e-12
-"""Of the probabilities, and of sums that nearly cancel (those are far smaller than the total)."""
+_ENUMERATION_UNITS = 100_000  # soundness
+"""Of the probabilities (their logarithms stay below 4,000) and of a sum over ``_MOST_OUTCOMES``."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,14 @@ class AmplificationProfile(PrivacyProfile):
             for g, v in zip(self.gap, self.other, strict=True)
             if g > 0.0
         ]
-        return max(ratios, default=0.0) * (1.0 + 16.0 * UNIT)
+        return up(max(ratios, default=0.0), operations=2 * CALL, tiny=0.0)
 
     @property
     def infinite_loss(self) -> float:
         """What x sends, x' never sends and nobody hides is seen at every epsilon."""
         rows = zip(self.own, self.other, self.clone, strict=True)
-        return sum(own for own, other, clone in rows if other == clone == 0.0) * (1.0 - 1e-12)
+        seen = sum(own for own, other, clone in rows if other == clone == 0.0)
+        return down(seen, operations=len(self.own))
 
     @cached_property
     def hints(self) -> LawHints:
@@ -142,7 +143,7 @@ class AmplificationProfile(PrivacyProfile):
         live = _live(weight[:, hidden], gap[hidden], self.n)
         if live.any() and (small := self._enumeration(1.0)):
             seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
-            value = seen + small.value(weight[:, hidden]) * (1.0 + _ENUMERATION_ERROR)
+            value = seen + up(small.value(weight[:, hidden], 1.0), _ENUMERATION_UNITS)
             result = np.where(live, np.minimum(result, value), result)
         elif live.any():
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
@@ -164,10 +165,10 @@ class AmplificationProfile(PrivacyProfile):
         result = np.stack([seen, event, event])
         live = _live(weight[:, hidden], gap[hidden], self.n)
         if live.any() and (small := self._enumeration(-1.0)):
-            value = small.value(weight[:, hidden]) * (1.0 - _ENUMERATION_ERROR)
+            value = down(small.value(weight[:, hidden], -1.0), _ENUMERATION_UNITS)
             slope = small.event(weight[:, hidden], other[hidden])
-            around = np.array([1.0 - _ENUMERATION_ERROR, 1.0 + _ENUMERATION_ERROR])
-            result += live * np.stack([value, slope * around[0], slope * around[1]])
+            ends = down(slope, _ENUMERATION_UNITS), up(slope, _ENUMERATION_UNITS)
+            result += live * np.stack([value, *ends])
         elif live.any():
             weight = weight[live][:, hidden]
             lattice = self._lattice(weight, clone[hidden], resolution)
@@ -205,15 +206,19 @@ class _Enumeration:
     share: Floats
     p: Floats
 
-    def value(self, weight: Floats) -> Floats:
-        """(1/n) E[(sum)_+] for rows of weights: a sum of positive terms."""
-        with np.errstate(over="ignore"):  # what overflows is negative
-            return np.asarray(np.maximum(weight @ self.share.T, 0.0) @ self.p)
+    def value(self, weight: Floats, outward: float) -> Floats:
+        """(1/n) E[(sum)_+] for rows of weights: a sum of positive terms, each rounded outward."""
+        return np.asarray(np.maximum(self._sums(weight, outward), 0.0) @ self.p)
 
     def event(self, weight: Floats, other: Floats) -> Floats:
-        """Q(sum > 0) for rows of weights."""
-        with np.errstate(over="ignore"):
-            return np.asarray((weight @ self.share.T > 0.0) @ (self.p * (self.share @ other)))
+        """Q(sum > 0 for certain) for rows of weights."""
+        return np.asarray((self._sums(weight, -1.0) > 0.0) @ (self.p * (self.share @ other)))
+
+    def _sums(self, weight: Floats, outward: float) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is negative
+            doubt = gamma(weight.shape[1] + 4) * (np.abs(weight) @ self.share.T)
+            sums = weight @ self.share.T + outward * doubt
+        return np.asarray(np.where(np.isnan(sums), -np.inf, sums))
 
 
 def _chunks(epsilon: Floats) -> list[Floats]:

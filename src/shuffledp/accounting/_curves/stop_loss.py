@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import LARGEST_EXPONENT, UNIT, Floats
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 
 _AT_ONCE = 1 << 18
@@ -58,19 +58,19 @@ class LawOrder:
         t = np.unique(top.value)
         right = t >= 0.0
         # Sums of sums of m positive terms: both curves are rounded by no more, against the leader.
-        units = UNIT * (3.0 * max(table.gap.shape[1] for table in self._tables) + 16.0)
-        calls = top.calls(t[right])[0] * (1.0 - units)
-        drift = (math.expm1(epsilon) - math.expm1(before)) * (1.0 - 1e-9)
+        units = 3 * max(table.gap.shape[1] for table in self._tables) + 16
+        calls = down(top.calls(t[right])[0], units, tiny=0.0)
+        drift = max(math.expm1(epsilon) - math.expm1(before) - gamma(2 * CALL) * math.expm1(epsilon), 0.0)
         # The means are 1 - alpha as far as rows sum to one, which is a matter of rounding too.
         # Values are moved by 32 units of their terms, the means are not.
-        doubt = (units + 128.0 * UNIT) * (1.0 + math.exp(epsilon))
-        puts = top.puts(t[~right])[0] * (1.0 - units) + drift - doubt
+        doubt = gamma(units + 128) * (1.0 + math.exp(epsilon))
+        puts = down(top.puts(t[~right])[0], units, tiny=0.0) + drift - doubt
         found = []
         for table in others:
             mine = table.stops(epsilon, 1.0)
-            above = (mine.calls(t[right]) * (1.0 + units) - calls).max(axis=1, initial=0.0)
-            below = (mine.puts(t[~right]) * (1.0 + units) - puts).max(axis=1, initial=0.0)
-            worst = np.maximum(np.maximum(above, below), doubt - drift) * (1.0 + 4.0 * UNIT)
+            above = (up(mine.calls(t[right]), units, tiny=0.0) - calls).max(axis=1, initial=0.0)
+            below = (up(mine.puts(t[~right]), units, tiny=0.0) - puts).max(axis=1, initial=0.0)
+            worst = up(np.maximum(np.maximum(above, below), doubt - drift), operations=4, tiny=0.0)
             found.append(np.where(table.hidden, worst, np.inf))
         return np.concatenate(found)
 
@@ -97,7 +97,7 @@ class _Table:
     def stops(self, epsilon: float, sign: float) -> _Stops:
         """The values rounded up (sign 1) or down (sign -1), by more than they can be off."""
         seen = math.expm1(epsilon) * self.other
-        outward = sign * 32.0 * UNIT * (np.abs(self.gap) + seen)
+        outward = sign * gamma(32) * (np.abs(self.gap) + seen)
         used = self.clone > 0.0
         weight = self.gap - seen + outward
         value = np.where(used, weight / np.where(used, self.clone, 1.0), 0.0)

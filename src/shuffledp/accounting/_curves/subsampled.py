@@ -18,12 +18,11 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT, Floats, capped
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import Hints, SubsampledHints
 
-_NEXT_TO = 1e-6
-_OUTWARD = 1e-11
+_INNER_UNITS = 2 * CALL + 2  # soundness: of the cohort's epsilon: two calls, a quotient, the fraction
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class SubsampledProfile(PrivacyProfile):
 
     @property
     def epsilon_max(self) -> float:
-        return subsampled_epsilon(self.base.epsilon_max, self.fraction) * (1.0 + 8.0 * UNIT)
+        return up(subsampled_epsilon(self.base.epsilon_max, self.fraction), _INNER_UNITS, tiny=0.0)
 
     @cached_property
     def hints(self) -> Hints:
@@ -46,32 +45,31 @@ class SubsampledProfile(PrivacyProfile):
 
     @property
     def infinite_loss(self) -> float:
-        return self.fraction * self.base.infinite_loss * (1.0 - _OUTWARD)
+        return down(self.fraction * self.base.infinite_loss, operations=2)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return self._scaled_upper(self.base.upper(self._inner(epsilon, -1.0), resolution))
+        return self._scaled_upper(self.base.upper(self._inner(epsilon), resolution))
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        return self._scaled_lines(epsilon, self.base.support(self._inner(epsilon, 1.0), resolution))
+        return self._scaled_lines(epsilon, self.base.support(self._inner(epsilon), resolution))
 
     def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
-        # Only next to the largest loss a few units of epsilon are not within the base's own errors.
-        if np.any(epsilon > (1.0 - _NEXT_TO) * self.epsilon_max):
-            return super().both(epsilon, resolution)
-        upper, lines = self.base.both(self._inner(epsilon, 0.0), resolution)
+        upper, lines = self.base.both(self._inner(epsilon), resolution)
         return self._scaled_upper(upper), self._scaled_lines(epsilon, lines)
 
     def _scaled_upper(self, upper: Floats) -> Floats:
-        return np.asarray(self.fraction * upper * (1.0 + _OUTWARD))
+        return up(self.fraction * upper, operations=2)
 
     def _scaled_lines(self, epsilon: Floats, lines: SupportingLines) -> SupportingLines:
-        value = self.fraction * lines.value * (1.0 - _OUTWARD)
-        return SupportingLines(epsilon, value, lines.slope_low, lines.slope_high)
+        # The line was found a little to the left of where it is asked for: it falls by its slope till there.
+        inner = capped(lines.epsilon)
+        fall = lines.slope_high * np.exp(inner) * gamma(2 * _INNER_UNITS + 8) * inner
+        value = np.maximum(lines.value - up(fall, operations=2 * CALL), 0.0)
+        return SupportingLines(epsilon, down(self.fraction * value, 4), lines.slope_low, lines.slope_high)
 
-    def _inner(self, epsilon: Floats, outward: float) -> Floats:
-        """The cohort's epsilon, moved by more than its rounding error (to smaller ones for -1)."""
-        grown = np.expm1(capped(epsilon)) / self.fraction
-        return np.asarray(np.log1p(grown) * (1.0 + outward * 16.0 * UNIT))
+    def _inner(self, epsilon: Floats) -> Floats:
+        """The cohort's epsilon, rounded down."""
+        return down(np.log1p(np.expm1(capped(epsilon)) / self.fraction), _INNER_UNITS, tiny=0.0)
 
 
 def subsampled_epsilon(epsilon: float, fraction: float) -> float:

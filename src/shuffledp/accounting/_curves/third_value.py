@@ -24,8 +24,8 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.buckets import Buckets, binomial_buckets
-from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, UNIT, Floats, capped, positive
-from shuffledp._certified.signs import signs_excess
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, gamma, positive, up
+from shuffledp._certified.signs import Excess, signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import SignsHints
@@ -33,8 +33,8 @@ from shuffledp.accounting._hints.starts import SignsHints
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
 _RARE = 1e-4
-_OUTWARD = 1e-12
-"""Relative, of weights, kappa and y: each carries fewer than a hundred units."""
+_UNITS = 8 * CALL  # soundness
+"""Of weights, kappa and y: of inputs that are sums of few products, an exponential, ten operations."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class EvenCrowdProfile(PrivacyProfile):
         """log(a / b), rounded up."""
         if self.other <= 0.0:
             return math.inf
-        return math.log1p(self.gap / self.other) * (1.0 + 1e-14)
+        return up(math.log1p(self.gap / self.other), operations=_UNITS)
 
     @cached_property
     def hints(self) -> SignsHints:
@@ -90,37 +90,35 @@ class EvenCrowdProfile(PrivacyProfile):
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         buckets, rule = self._buckets(resolution)
         first, last = buckets.first + 1.0, buckets.beyond
-        weight = buckets.high * (self.near + self.away * self._odds(first)) * (1.0 + _OUTWARD)
-        kappa = self._kappa(last) * (1.0 + _OUTWARD)
+        weight = buckets.high * (self.near + self.away * self._odds(first))
+        kappa = self._kappa(last)
         parts = [self._values(part, first, last, rule, 1.0) for part in _parts(epsilon, first.size)]
-        high = np.concatenate([(excess + error) @ (kappa * weight) for excess, error, _, _ in parts])
+        high = np.concatenate([(excess + error) @ (kappa * weight) for excess, error, *_ in parts])
         grown = 1.0 + np.exp(capped(epsilon))
-        return np.asarray((high + TINY) * grown * (1.0 + _OUTWARD))  # what underflows is less
+        return up(up(high, operations=0) * grown, operations=first.size + 3 * _UNITS)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         buckets, rule = self._buckets(resolution)
         some = buckets.low > 0.0
         first, last = buckets.first[some] + 1.0, buckets.beyond[some]
-        weight = buckets.low[some] * (self.near + self.away * self._odds(last)) * (1.0 - _OUTWARD)
+        weight = buckets.low[some] * (self.near + self.away * self._odds(last))
         lines = [self._lines(part, first, last, weight, rule) for part in _parts(epsilon, last.size)]
         return SupportingLines.join(epsilon, lines)
 
     def _lines(self, epsilon: Floats, first: Floats, last: Floats, weight: Floats, rule: TailRule) -> Floats:
-        excess, error, tail, jump = self._values(epsilon, last, first, rule, -1.0)
-        kappa = self._kappa(first) * (1.0 - _OUTWARD)
+        excess, error, tail, jump, relative = self._values(epsilon, last, first, rule, -1.0)
+        kappa = self._kappa(first)
         value = np.maximum(excess - error, 0.0) @ (kappa * weight)
         # All signs equal: its Q is known without a difference.
         top, sure = jump >= tail, tail * self._missing(first)
         event = np.where(top, sure, np.maximum(tail - kappa * jump, 0.0))
-        doubt = 4.0 * _OUTWARD * (tail + jump) + 2.0 * rule.error * tail
-        doubt = np.where(top, 4.0 * _OUTWARD * sure, doubt)
-        grown = (1.0 + np.exp(capped(epsilon))) * (1.0 - _OUTWARD) * (epsilon <= LARGEST_EXPONENT)
+        doubt = (relative + gamma(_UNITS)) * np.where(top, sure, tail + jump)
+        grown = (1.0 + np.exp(capped(epsilon))) * (epsilon <= LARGEST_EXPONENT)
         slopes = np.maximum(event - doubt, 0.0) @ weight, (event + doubt) @ weight
-        return np.stack([value * grown, slopes[0] * (1.0 - _OUTWARD), slopes[1] * (1.0 + _OUTWARD)])
+        count = first.size + 3 * _UNITS
+        return np.stack([down(value * grown, count), down(slopes[0], count), up(slopes[1], count)])
 
-    def _values(
-        self, epsilon: Floats, count: Floats, m: Floats, rule: TailRule, outward: float
-    ) -> tuple[Floats, Floats, Floats, Floats]:
+    def _values(self, epsilon: Floats, count: Floats, m: Floats, rule: TailRule, outward: float) -> Excess:
         """``signs_excess`` of ``count`` signs per epsilon and bucket, with the kappa at m.
 
         1 - y = (1 - tanh(epsilon/2) - (1 - kappa)) / kappa; both differences are known by themselves."""
@@ -128,7 +126,7 @@ class EvenCrowdProfile(PrivacyProfile):
         y = np.tanh(0.5 * epsilon)[:, None] / kappa
         missing = self._missing(m)
         left = (2.0 / (1.0 + np.exp(capped(epsilon))))[:, None]
-        doubt = outward * 16.0 * UNIT * (left + missing)
+        doubt = outward * gamma(_UNITS) * (left + missing)
         short = np.maximum(left - missing + doubt, 0.0) / kappa
         return signs_excess(count, np.minimum(y, 1.0), short, rule)
 

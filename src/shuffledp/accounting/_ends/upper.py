@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.rounding import UNIT, Floats, positive
+from shuffledp._certified.rounding import CALL, TINY, Floats, down, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing, tangent
@@ -32,6 +32,7 @@ _MARGIN_IN_TOLERANCES = 0.1  # soundness
 _FIRST_RESOLUTION_IN_TOLERANCES = 1.2  # speed
 """The coarsest that is likely to be certified."""
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
+_AGREEMENT = 1e-8  # soundness: relative; further apart, the two ends contradict each other
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
 
 
@@ -51,7 +52,7 @@ def epsilon_of(
 
 def _agreed(lower: float, upper: float) -> float:
     """The lower end, after checking that rounding alone can have put it above the upper one."""
-    if lower > upper * (1.0 + 1e-8) + 1e-290:
+    if lower > upper * (1.0 + _AGREEMENT) + TINY:
         raise ArithmeticError(
             f"contradiction: the certified lower end {lower!r} exceeds the upper end {upper!r}; "
             "please report this"
@@ -105,14 +106,16 @@ def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
 def _pure(rounds: Rounds) -> float:
     """Pure epsilon of all rounds, rounded up."""
     total = sum(count * part.pure for part, count in rounds)
-    return total if is_single(rounds) else total * (1.0 + 8.0 * UNIT)
+    return total if is_single(rounds) else up(total, operations=2 * len(rounds), tiny=0.0)
 
 
 def _infinite_loss(rounds: Rounds) -> float:
     """A lower bound of the analysis' delta at every epsilon: that some round's loss is infinite."""
-    seen = [(min(part.profile.infinite_loss, 1.0 - UNIT), count) for part, count in rounds]
+    seen = [(part.profile.infinite_loss, count) for part, count in rounds]
+    if any(loss >= 1.0 for loss, _ in seen):
+        return 1.0
     none = sum(count * math.log1p(-loss) for loss, count in seen)
-    return -math.expm1(none) * (1.0 - 1e-12)
+    return down(-math.expm1(none), operations=2 * CALL + len(seen) + 2)
 
 
 def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) -> float:

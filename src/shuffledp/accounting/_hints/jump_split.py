@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats
+from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, Floats
 from shuffledp.accounting._hints.saddle import log_saddle
 
 Bools = npt.NDArray[np.bool_]
@@ -100,7 +100,7 @@ def far_enough(x: Floats, w: Floats, b: float, n: int, budget: float) -> float:
     calls = np.append(0.0, np.cumsum(above[:-1] * -np.diff(value)))
     mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
     room = np.maximum(value + n * mean, 0.0) ** 2
-    spread = n * variance + 1e-290
+    spread = n * variance + TINY
     hidden = n * ((-x > 0.5 * value[:, None]) @ w) + (spread / np.maximum(room, spread)) ** 2
     good = (calls * np.minimum(hidden, 1.0) <= budget) & (value >= b)
     return float(value[max(int(good.cumprod().sum()) - 1, 0)])

@@ -30,6 +30,7 @@ _LOOKS = 3  # speed
 _POINTS_PER_LOOK = 17  # speed
 _LARGEST_EPSILON = 690.0  # speed
 _MOST_SECANTS = 60  # speed
+_BELOW_ONE = 1.0 - 2.0**-30  # speed
 _CLOSE_ENOUGH = 1e-7  # speed: relative in y, absolute in log delta
 
 
@@ -195,7 +196,7 @@ def likely_epsilon(trials: int, rate: float, kappa: float, weight: float, delta:
     def excess(y: float) -> float:
         return _log_delta(trials, rate, kappa, y) - level
 
-    low, high = 0.0, min(math.tanh(0.5 * min(most, 36.0)) / kappa, 1.0 - 1e-9)
+    low, high = 0.0, min(math.tanh(0.5 * min(most, 36.0)) / kappa, _BELOW_ONE)
     above, below = excess(low), excess(high)
     if above <= 0.0:
         return 0.0
@@ -213,7 +214,7 @@ def likely_epsilon(trials: int, rate: float, kappa: float, weight: float, delta:
             high, below, above = y, value, above * (0.5 if step > 2 else 1.0)
         if high - low <= _CLOSE_ENOUGH * high or abs(value) < _CLOSE_ENOUGH:
             break
-    return min(2.0 * math.atanh(min(kappa * y, 1.0 - 1e-16)), most)
+    return min(2.0 * math.atanh(min(kappa * y, math.nextafter(1.0, 0.0))), most)
 
 
 def _log_delta(trials: int, rate: float, kappa: float, y: float) -> float:

@@ -25,8 +25,10 @@ from collections.abc import Callable
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, down
 from shuffledp.literature.as_published._tables import alpha, binomial_table, require_small, trinomial_table
+
+_TIES = down(1.0, operations=2**13)  # ratios that differ by rounding alone are equal
 
 _Counts = Callable[[int, float, tuple[float, float]], Floats]
 
@@ -38,7 +40,7 @@ def strong_tail_as_published(n: int, k: int, gamma: float, epsilon: float) -> fl
     count = np.arange(users, dtype=np.float64)
     # N1 >= a N2, with N1 = count + 1.
     above = np.append(np.cumsum(law[::-1])[::-1], 0.0)
-    first = np.clip(np.ceil(a * count - 1.0 - 1e-12 * a * count), 0.0, float(users))
+    first = np.clip(np.ceil(a * count * _TIES - 1.0), 0.0, float(users))
     return float((law * above[first.astype(np.int64)]).sum())
 
 
@@ -46,7 +48,7 @@ def strong_tail_joint_as_published(n: int, k: int, gamma: float, epsilon: float)
     """Theorem 13 / (4.2) with the true joint law of N1 and N2. Sound, never tight."""
     users, symbols, blanket, a = _checked(n, k, gamma, epsilon)
     i, j, law = trinomial_table(users - 1, blanket / symbols)
-    return float(law[i + 1.0 >= a * j * (1.0 - 1e-12)].sum())
+    return float(law[i + 1.0 >= a * j * _TIES].sum())
 
 
 def strong_figure_as_published(n: int, k: int, gamma: float, epsilon: float) -> float:
@@ -75,7 +77,7 @@ def _weak_tail(n: int, k: int, gamma: float, epsilon: float, counts: _Counts) ->
         if weight > 1e-30:
             law = counts(b, hit, (1.0 - blanket + blanket * hit, blanket * hit))
             value = (1.0 - blanket) * np.arange(b + 2.0) + blanket * hit * (b + 1.0)
-            above = value[:, None] >= a * value[None, :] * (1.0 - 1e-12)
+            above = value[:, None] >= a * value[None, :] * _TIES
             total += weight * float(law[above].sum())
     return float(total)
 

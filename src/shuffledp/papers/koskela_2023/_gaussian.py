@@ -12,13 +12,13 @@ import math
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, down, up
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.literature.continuous import PairProfile
 from shuffledp.papers._result import Curve, Panel, Result, Setting, item
 
 SIGMA = 2.0
-_WIDENED = 1e-9  # soundness, relative: ends of cells go outward by far more than the masses are off
+_WIDENED_UNITS = 2**23  # soundness: ends of cells go outward by far more than the masses are off
 _FAR = 7.0  # standard deviations
 
 
@@ -53,7 +53,7 @@ def shuffled_gaussians(sigma: float, n: int, cells: int) -> PairProfile:
     for low, high, own, other in zip(edge[:-1], edge[1:], one, zero, strict=True):
         below.append((own, other, other))
         r, s = (math.exp((2.0 * t - 1.0) / (2.0 * sigma**2)) for t in (low, high))
-        r, s = r * (1.0 - _WIDENED), s * (1.0 + _WIDENED)
+        r, s = down(r, _WIDENED_UNITS), up(s, _WIDENED_UNITS)
         upper = (own - r * other) / (s - r)
         above += [(s * upper, upper, upper), (r * (other - upper), other - upper, other - upper)]
     # Beyond seven deviations: seen at once, from above; not at all, from below.
