@@ -5,8 +5,8 @@ and x1 when n_x0 of the other users hold x0. For k > 2 the adversary sees more: 
 guarantee. For k = 2 it is exact for that n_x0 and one direction only.
 
 Theorem IV.1 moreover prints a wrong privacy loss v_s (C(n-1-n_x0, s-1-r) for C(n-n_x0, s-r)); Tables II
-(n = 100) and IV were computed with it. They are too small by 12 to 27 orders of magnitude (Table II, n = 100),
-55 to 168 (n = 1000) and 7 to 33 (Table IV).
+(n = 100) and IV were computed with it. They are too small by 12 to 27 orders of magnitude (Table II,
+n = 100), 55 to 168 (n = 1000) and 7 to 33 (Table IV).
 
 >>> at = dict(epsilon0=2.0, n=100, n_x0=80, k=10, epsilon=0.1)
 >>> f"{one_bin_delta_as_published(**at):.3g}"  # Table IV says 2.49e-15
