@@ -84,3 +84,31 @@ def test_the_ends_are_those_of_the_bound() -> None:
         mechanism.lower_epsilon(delta=0.1, tolerance=0.0)
     with pytest.raises(ValueError, match="epsilon"):
         mechanism.lower_delta(epsilon=-1.0)
+
+
+def test_the_strong_adversary_has_its_own_lower_end() -> None:
+    strong = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=1000, analysis="strong")
+    for mechanism in (strong, 10 * strong):
+        answer = mechanism.epsilon(delta=1e-6)
+        assert answer.lower <= answer.upper <= 1.003 * answer.lower
+    assert strong.epsilon(delta=0.0) == sdp.Bound(math.inf, math.inf)
+
+
+@pytest.mark.parametrize("rounds", [1, 10])
+def test_what_is_seen_at_once_is_infinite_at_both_ends(rounds: int) -> None:
+    leaky = rounds * sdp.Shuffled(sdp.FiniteRandomizer([[1.0, 0.0], [0.5, 0.5]]), n=1000)
+    assert leaky.epsilon(delta=1e-6) == sdp.Bound(math.inf, math.inf)
+    seen = leaky.delta(epsilon=1.0)
+    assert 1.0 - 0.5**rounds - 1e-9 <= seen.lower <= seen.upper
+
+
+def test_hadamard_response_attains_its_blanket() -> None:
+    answer = sdp.Shuffled(sdp.HadamardResponse(k=16, epsilon0=2.0), n=10_000).epsilon(delta=1e-6)
+    assert answer.upper <= 1.005 * answer.lower
+
+
+def test_any_randomizer_may_be_binary_response() -> None:
+    anything = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.1), n=10_000).epsilon(delta=1e-6)
+    binary = sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=0.1), n=10_000).epsilon(delta=1e-6)
+    assert anything.lower == pytest.approx(binary.lower, rel=1e-4)
+    assert anything.lower >= 0.00272

@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 from scipy import special
 
-from shuffledp._certified.caps import SphericalCap, best_cap, cap_at, cap_of
+from shuffledp._certified.caps import SphericalCap, best_cap, cap_at, cap_of, orthogonal_overlap
 
 pytestmark = pytest.mark.quick
 
@@ -117,3 +118,46 @@ def test_a_moved_threshold_changes_the_probability_by_no_more_than_stated(
 def test_the_change_is_infinite_where_the_threshold_is_too_near_the_pole(dimension: int) -> None:
     assert cap_at(dimension, 1.0 - 2.0**-50).change(2.0**-46) == math.inf
     assert cap_at(dimension, 1e-9).change(2.0**-46) < 1e-9
+
+
+def exact_overlap(dimension: int, t: float) -> arb:
+    """Two orthogonal coordinates of an even dimension, integrated over the angle (not its cotangent)."""
+    square, power = arb(t) ** 2, dimension // 2 - 1
+    first = (arb(t) / (1 - square).sqrt()).atan()
+
+    def inside(angle: acb, _: bool) -> acb:
+        return (1 - square / angle.sin() ** 2) ** power
+
+    return acb.integral(inside, acb(first), acb(arb.pi() / 4)).real / arb.pi()
+
+
+@pytest.mark.parametrize("dimension", [2, 4, 10, 100, 1000, 26_010])
+@pytest.mark.parametrize("tau", [0.05, 0.4, 0.8, 1.3, 2.5])
+def test_the_overlap_of_orthogonal_caps_is_within_its_error(dimension: int, tau: float) -> None:
+    t = min(tau / math.sqrt(dimension), 0.7)
+    found, error = orthogonal_overlap(dimension, t)
+    exact = exact_overlap(dimension, t)
+    assert abs(arb(found) - exact).upper() <= error <= 1e-11 * found
+
+
+def test_orthogonal_caps_in_three_dimensions_and_at_the_ends() -> None:
+    # Odd dimensions have a root at the end of the integral: compared with a sum over heights.
+    t = 0.5
+    found, error = orthogonal_overlap(3, t)
+    height = arb(t)
+    slices = acb.integral(
+        lambda z, _: (height / (1 - z * z).sqrt()).acos(), acb(height), acb(arb(3).sqrt() / 2 - arb(1e-9))
+    )
+    assert float(slices.real / (2 * arb.pi())) == pytest.approx(found, abs=1e-9)
+    assert error <= 1e-11 * found
+    assert orthogonal_overlap(3, 0.75) == (0.0, 0.0)
+    assert orthogonal_overlap(17, 0.0) == (0.25, 0.0)
+    assert orthogonal_overlap(50, 1e-9)[0] == pytest.approx(0.25, rel=1e-6)
+
+
+def test_nodes_and_weights_of_the_rule_are_known_well_enough() -> None:
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    for index, (node, weight) in enumerate(zip(nodes[::-1], weights[::-1], strict=True)):
+        exact_node, exact_weight = arb.legendre_p_root(20, index, weight=True)
+        assert abs(arb(float(node)) - exact_node).upper() <= 8 * 2.0**-53
+        assert (abs(arb(float(weight)) - exact_weight) / exact_weight).upper() <= 1024 * 2.0**-53

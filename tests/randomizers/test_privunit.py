@@ -14,6 +14,7 @@ from flint import arb
 from scipy import special
 
 from oracles.brute import Matrix, shuffled_pairs, worst
+from shuffledp import Shuffled
 from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
@@ -432,3 +433,26 @@ def test_the_direct_sampler_is_refused_without_a_generator_of_its_own() -> None:
     with pytest.raises(ValueError, match="rng must be given for sampler='direct'"):
         randomizer.randomize(np.ones(5) / 3.0)
     assert randomizer.randomize(np.ones(5) / 3.0, rng=np.random.default_rng(1)).shape == (5,)
+
+
+@pytest.mark.parametrize(("dimension", "epsilon0"), [(3, 1.0), (3, 4.0), (20, 2.0)])
+def test_the_orthogonal_crowd_is_what_is_drawn(dimension: int, epsilon0: float) -> None:
+    """Types of reports of x, -x and z, counted: within five deviations of the stated law."""
+    randomizer = PrivUnit(dimension=dimension, epsilon0=epsilon0)
+    law, draws = randomizer.facts().concrete[0], 20_000
+    rng = np.random.default_rng(5)
+    axes = np.eye(dimension)[[0, 0, 1]] * np.array([[1.0], [-1.0], [1.0]])
+    for axis, stated in zip(axes, (law.own, law.other, law.clone), strict=True):
+        reports = randomizer.randomize(np.tile(axis, (draws, 1)), rng=rng)
+        first, crowd = reports[:, 0], reports[:, 1] >= randomizer.cap.threshold
+        inside = [first >= randomizer.cap.threshold, first <= -randomizer.cap.threshold]
+        parts = (~crowd, crowd) if len(law.own) == 5 else (crowd | ~crowd,)
+        types = [side & part for side in inside for part in parts]
+        seen = np.array([*(part.sum() for part in types), draws - np.sum(inside)])
+        expected = draws * np.array(stated)
+        assert np.all(np.abs(seen - expected) <= 5.0 * np.sqrt(expected) + 5.0)
+
+
+def test_the_orthogonal_crowd_closes_most_of_the_gap() -> None:
+    answer = Shuffled(PrivUnit(dimension=100, epsilon0=4.0), n=10_000).epsilon(delta=1e-6)
+    assert answer.upper <= 1.045 * answer.lower

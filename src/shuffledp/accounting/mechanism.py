@@ -15,6 +15,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, capped, down, up
 from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
+from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
@@ -241,6 +242,10 @@ class Shuffled(OneRound):
             profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
         attained = self._local(self.facts.epsilon0.lower, down) if pairs else 0.0
+        told = self._base.profiles[0] if self.analysis == "strong" and self.fraction == 1.0 else None
+        if isinstance(told, CloneProfile):
+            # What the strong adversary sees is the analysis, exactly; nothing hides a report without clones.
+            return Round(profile, (told,), self._pure, self._pure, self.n == 1)
         return Round(profile, tuple(pairs), self._pure, attained, self.n == 1)
 
     @property

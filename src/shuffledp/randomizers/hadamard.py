@@ -80,10 +80,17 @@ class HadamardResponse(FrequencyRandomizer):
             ]
         )
 
-    def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
-        # Rows 1, 2 and 4 are independent: each pattern of signs has as many columns.
-        ratio = Fraction(self.weight, WORD - self.weight)
-        return (ratio, (1, 1, 1, 1)) if self.k >= 4 else None
+    def third_law(self) -> AmplificationLaw | None:
+        """Others who hold z with row z = row x xor row x' (rows 1, 2 and 3): the sign of z is the product.
+
+        Where x and x' differ they are as light as clones can be: the blanket's own telling types."""
+        if self.k < 3:
+            return None
+        heavy = Fraction(self.weight, 2 * WORD)
+        light = Fraction(1, 2) - heavy
+        return AmplificationLaw.merged(
+            [(heavy, light, light), (light, heavy, light), (heavy, heavy, heavy), (light, light, heavy)]
+        )
 
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.weight, WORD), Fraction(1, 2)

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import CALL, up
+from shuffledp._certified.rounding import CALL, down
 from shuffledp.bound import Bound
-from shuffledp.facts import AmplificationLaw, Facts, response_crowds
-
-_MOST_SYMBOLS = 1e12  # of the member of the class that gives the lower end; speed
+from shuffledp.facts import AmplificationLaw, Facts
 
 
 @dataclass(frozen=True)
@@ -40,22 +38,30 @@ class LocalRandomizer:
             object.__setattr__(self, "total_variation", min(known, most))
 
     def facts(self) -> Facts:
-        """epsilon0 and the total variation. The lower end is that of the worst member of the class known."""
-        return Facts(
-            Bound(self.epsilon0, self.epsilon0), total_variation=self.total_variation, concrete=self._member()
-        )
+        """epsilon0 and the total variation. Lower ends are those of members of the class."""
+        local = Bound(self.epsilon0, self.epsilon0)
+        return Facts(local, total_variation=self.total_variation, concrete=self._members())
 
-    def _member(self) -> tuple[AmplificationLaw, ...]:
-        """k-ary randomized response, k the least (from 3) that the facts allow.
+    def _members(self) -> tuple[AmplificationLaw, ...]:
+        """Randomizers of the class: x and x' send their own symbol with probability E s, the other's with s.
 
-        All others hold a third symbol: among small k, that is the worst for all but tiny crowds."""
-        known = self.total_variation
-        if known is None:
-            return response_crowds(3, self.epsilon0)[:1]
-        if known == 0.0 or self.epsilon0 == 0.0:
+        E = e^epsilon0, (E - 1) s is the total variation. With s <= 1/(E + 2) all others hold a third
+        symbol of that kind: the worst for large epsilon0. With s <= 1/(E + 1) they hold x, for small
+        epsilon0: binary response. What is not sent so is sent alike by all, and tells nothing."""
+        if self.total_variation == 0.0 or self.epsilon0 == 0.0:
             return ()
-        # (E - 1)/(E + k - 1) <= total variation.
-        k = up(math.expm1(self.epsilon0) * ((1.0 - known) / known), operations=CALL + 3)
-        if k > _MOST_SYMBOLS:
-            return ()
-        return response_crowds(max(3, math.ceil(k)), self.epsilon0)[:1]
+        decay = math.exp(-self.epsilon0)
+        rise = -math.expm1(-self.epsilon0)
+        # In units of 1/E: E s = share. Rounded down: a smaller one is a member, too.
+        known = math.inf if self.total_variation is None else self.total_variation / rise
+        crowds = []
+        for symbols in (3, 2):
+            most = 1.0 / (1.0 + (symbols - 1) * decay)
+            share = down(min(known, most), operations=2 * CALL + 4)
+            low, gap = share * decay, share * rise
+            left = max(0.0, 1.0 - share - (symbols - 1) * low)
+            thirds = (low,) * (symbols - 2)
+            own, other = (share, low, *thirds, left), (low, share, *thirds, left)
+            clone = own if symbols == 2 else (low, low, share, left)
+            crowds.append(AmplificationLaw(own, other, clone, (gap, -gap, *(0.0 for _ in thirds), 0.0)))
+        return tuple(crowds)

@@ -32,7 +32,7 @@ stated (``law``, ``realised_epsilon0``, every certificate) is proved for "reject
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -41,12 +41,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.caps import SphericalCap, best_cap, cap_of
-from shuffledp._certified.rounding import CALL, Floats, down
+from shuffledp._certified.caps import SphericalCap, best_cap, cap_of, orthogonal_overlap
+from shuffledp._certified.rounding import CALL, Floats, down, gamma
 from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens, rounded_up
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Facts
 from shuffledp.randomizers._privunit_directions import direct, height_error, rejected, sum_by_halves
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -57,6 +57,10 @@ LEAST_CAP = 1e-12
 MOST_DRAWS = 2000.0
 
 _SMALLEST_SHARE = 1e-200  # of the radius: what is shorter has no direction
+
+_LEAST_REST = 1e-3  # speed: of directions in neither cap, for the orthogonal crowd
+_RARE = 1e-6  # speed: shared directions, of a cap
+_MOST_UNCERTAIN = 1e-6  # speed: a law known less well shows nothing
 
 _SAMPLERS = ("rejection", "direct")
 
@@ -163,6 +167,44 @@ class PrivUnit(VectorRandomizer):
             return AmplificationLaw((high, low), (low, high), (low, low), (gap, -gap))
         own, other, clone = (high, low, rest), (low, high, rest), (low, low, hidden)
         return AmplificationLaw(own, other, clone, (gap, -gap, 0.0))
+
+    def facts(self) -> Facts:
+        """And from below, others who all hold one vector orthogonal to the antipodal pair."""
+        facts, orthogonal = super().facts(), self._orthogonal_crowd()
+        return facts if orthogonal is None else replace(facts, concrete=(orthogonal, *facts.concrete))
+
+    def _orthogonal_crowd(self) -> AmplificationLaw | None:
+        """Own cap and the other's, each inside and outside of the crowd's, and the rest as one type.
+
+        Probabilities are those of uniform directions. Computed caps differ from them by strips on either side
+        of ``margin`` q at most (docs/proofs/privunit.md): every intersection by four of them. None where the
+        cap is no smaller part, or where a type is too rare to be known well."""
+        q, p = self.cap.small, self.weight / WORD
+        if self.cap.threshold <= 0.0 or 1.0 - 2.0 * q < _LEAST_REST:
+            return None
+        shared, error = orthogonal_overlap(self.dimension, self.cap.threshold)
+        inside, outside = p / q, (1.0 - p) / (1.0 - q)
+        apart, rest = q - shared, outside * (1.0 - 2.0 * q)
+        others = inside * (q - 2.0 * shared) + outside * (1.0 - 3.0 * q + 2.0 * shared)
+        least = min(apart, 1.0 - 2.0 * q, others / (2.0 * inside))
+        if rare := shared < _RARE * q:  # or none at all: the own cap is one type
+            own: tuple[float, ...] = (inside * q, outside * q, rest)
+            light = outside * apart + inside * shared
+            clone: tuple[float, ...] = (light, light, others)
+            parts: tuple[float, ...] = (q, -q, 0.0)
+            other = (*own[1::-1], rest)
+            least *= outside / inside
+        else:
+            own = (inside * apart, inside * shared, outside * apart, outside * shared, rest)
+            clone, parts = (own[2], own[1], own[2], own[1], others), (apart, shared, -apart, -shared, 0.0)
+            other = (*own[2:4], *own[:2], rest)
+        strips = 4.0 * self.margin * q + error
+        least = least if rare else min(shared, least)
+        if not least > 0.0:
+            return None
+        off = 1.01 * (self.margin + strips / least) + gamma(256) / least
+        gap = tuple((inside - outside) * part for part in parts)
+        return None if off > _MOST_UNCERTAIN else AmplificationLaw(own, other, clone, gap, error=off)
 
     @property
     def draws(self) -> float:

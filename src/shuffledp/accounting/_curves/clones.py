@@ -84,6 +84,11 @@ class CloneProfile(PrivacyProfile):
         # The exponent, off by so many units of itself, and the weight (its input, and a product).
         return down(self.weight * math.exp(others), operations=(CALL + 4) * (1.0 - others))
 
+    @property
+    def directions(self) -> tuple[CloneProfile, ...]:
+        """Exchanging x and x' exchanges the signs: nothing changes."""
+        return (self,)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self.both(epsilon, resolution)[0]
 

@@ -83,7 +83,7 @@ class BestProfile(PrivacyProfile):
 
     @cached_property
     def hints(self) -> Hints:
-        return self.profiles[0].hints
+        return min((profile.hints for profile in self.profiles[: self.rivals]), key=lambda hints: hints.scale)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         best, open_ = np.full(epsilon.size, np.inf), np.ones(epsilon.size, bool)

@@ -5,13 +5,14 @@ them attains in one round, and what the products of one witness per round attain
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import CALL, Floats, down
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import CLOSELY, crossing
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
@@ -38,6 +39,8 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
     """An epsilon at which the witnesses still exceed ``delta``."""
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
+    if delta < _seen_at_once(rounds):
+        return math.inf
     if is_single(rounds):
         return max(_witness_epsilons(rounds[0][0], delta, upper, tolerance))
 
@@ -46,6 +49,20 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
         return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
 
     return _as_fine_as_can_be(composed, tolerance, 0.0)
+
+
+def _seen_at_once(rounds: Rounds) -> float:
+    """What the datasets of one witness per round give away at every epsilon, rounded down."""
+    most = 0.0
+    for side in (0, -1):
+        lost = [max(w.directions[side].infinite_loss for w in part.witnesses) for part, _ in rounds]
+        counts = [count for _, count in rounds]
+        none = sum(
+            count * math.log1p(-down(min(loss, 1.0), operations=1, tiny=0.0))
+            for loss, count in zip(lost, counts, strict=True)
+        )
+        most = max(most, down(-math.expm1(none), operations=2 * CALL + 2 * len(rounds) + 2, tiny=0.0))
+    return most
 
 
 def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
@@ -98,7 +115,7 @@ def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float
         losses = _witness_losses(rounds, smallest, accuracy)
         return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
 
-    return _as_fine_as_can_be(composed, tolerance, nothing)
+    return np.maximum(_as_fine_as_can_be(composed, tolerance, nothing), _seen_at_once(rounds))
 
 
 def _witness_losses(rounds: Rounds, delta: float, accuracy: float) -> list[ComposedLoss]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._witnesses import Witness
 
@@ -24,7 +25,7 @@ class Round:
     ``alone``: a single user. There is no crowd to sum over and answers are exact."""
 
     profile: PrivacyProfile
-    witnesses: tuple[Witness, ...]
+    witnesses: tuple[Witness | CloneProfile, ...]
     pure: float
     attained: float
     alone: bool = False
