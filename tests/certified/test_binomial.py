@@ -1,12 +1,15 @@
 """Binomial probabilities and tails against ball arithmetic."""
 
 import math
+import random
 
 import numpy as np
 import pytest
 from flint import arb
 
 from shuffledp._certified import binomial
+from shuffledp._certified.rounding import Floats
+from shuffledp._certified.tails import TAIL_RATIO_ERROR
 
 
 def ball_log_pmf(n: int, k: int, p: float) -> arb:
@@ -32,6 +35,40 @@ def test_tails_are_within_their_error(n: int, p: float) -> None:
         value, error = binomial.log_upper_tail(n, np.array([float(a)]), p, 1.0 - p)
         exact = arb(p).beta_lower(a, n - a + 1, regularized=True).log()
         assert abs(float(arb(float(value[0])) - exact)) <= error[0]
+
+
+def test_tail_ratios_of_few_and_of_many_terms_are_within_their_error() -> None:
+    rng = random.Random(7)
+    worst = 0.0
+    for _ in range(200):
+        n = int(10 ** rng.uniform(0.5, 4.5))
+        p = rng.choice([rng.random(), 10.0 ** rng.uniform(-4, -1), 1.0 - 10.0 ** rng.uniform(-4, -1)])
+        first = math.floor((n - 1) * p + 1) + 1
+        a = min(first + int(rng.uniform(0.0, 9.0) * math.sqrt(n * p * (1.0 - p))), n - 1)
+        if a < first:
+            continue
+        value, error = binomial.tail_ratio(n, np.array([float(a)]), p, 1.0 - p)
+        tail = arb(p).beta_lower(a, n - a + 1, regularized=True)
+        exact = tail / ball_log_pmf(n, a, p).exp()
+        assert abs(float(arb(float(value[0])) / exact - 1)) <= error[0]
+        worst = max(worst, float(error[0]))
+    assert 2.0 * TAIL_RATIO_ERROR < worst < 1e-10  # some were summed term by term
+
+
+def test_the_ellipse_of_the_proof() -> None:
+    for rho, most in ((2.8, 0.3555), (2.9, 0.406)):
+        x, y = ellipse(rho)
+        square = x * x + y * y
+        assert max((y * y - x * x + square**2 / 2.0).max(), (square / 2.0 - x).max()) < most
+    x, y = ellipse(2.8)
+    assert np.hypot(x, y).max() < 1.29
+    assert max((-x).max(), (y * y - x * x).max()) < 0.294
+    assert 64 / 15 / 2.0 / (1.0 - 2.8**-2) < 2.5
+
+
+def ellipse(rho: float) -> tuple[Floats, Floats]:
+    angle = np.linspace(0.0, np.pi, 100_001)
+    return 0.5 + (rho + 1.0 / rho) / 4.0 * np.cos(angle), (rho - 1.0 / rho) / 4.0 * np.sin(angle)
 
 
 def test_interval_probabilities_enclose_and_sum_to_one() -> None:

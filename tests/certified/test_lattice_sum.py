@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from shuffledp._certified import frequencies
 from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, tail_sum
 
 pytestmark = pytest.mark.quick
@@ -59,3 +60,13 @@ def test_the_hockey_stick_payoff_of_wide_laws_by_transform() -> None:
     scale = math.exp(result.log_scale[0])
     assert abs(scale * result.value[0, 0] - exact) <= scale * result.error[0, 0] + 1e-15
     assert scale * result.error[0, 0] <= 1e-10
+
+
+def test_transforms_are_of_smooth_sizes() -> None:
+    assert frequencies._LARGEST_TRANSFORM == frequencies._SMOOTH[-1] <= frequencies._LARGEST_SMOOTH
+    rng = np.random.default_rng(3)
+    sizes = frequencies.smooth_size(rng.integers(3, frequencies._LARGEST_TRANSFORM, 500))
+    for prime in (3, 5, 7):
+        while (whole := sizes % prime == 0).any():
+            sizes[whole] //= prime
+    assert np.all(sizes == 1)

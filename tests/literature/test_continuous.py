@@ -78,6 +78,14 @@ def test_one_user_hides_nothing() -> None:
     assert float(pair.upper(at, 1e-4)[0]) == pytest.approx(exact, rel=1e-2)
 
 
+def test_next_to_epsilon_zero_the_widened_ends_still_cover() -> None:
+    pair = gaussian_pair(1.0, 3)
+    at = np.array([0.0, 1e-12, 5e-10, 1e-9, 2e-9])
+    upper = pair.upper(at, 1e-4)
+    assert np.all(upper >= pair.support(at, 1e-4).value)
+    assert upper[0] >= pair.above.upper(np.zeros(1), 1e-4)[0] + 0.999e-9
+
+
 def epsilon_of(profile: Any, delta: float) -> Any:
     low, high = 1e-6, 2.0
     while high > low * (1 + 1e-5):

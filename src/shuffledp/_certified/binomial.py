@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, TINY, Floats, down, gamma, positive, up
-from shuffledp._certified.tails import CLOSE, CUT, TAIL_RATIO_ERROR, cut_at, quadrature
+from shuffledp._certified.tails import CLOSE, CUT, TAIL_RATIO_ERROR, cut_at, quadrature, quadrature_error
 
 MAX_WINDOW = 1 << 15  # speed: values in window_probabilities
 
 _TABLE_SIZE = 20  # soundness: from here on Stirling's series is below 1e-18 off
 _TWO_TERMS_FROM = 1000.0  # soundness: the third term is below 1e-18
+_TERMS_AT_ONCE = 256  # speed
 _NEAR = 0.3  # soundness: the series of log1p_minus converges to all digits
 
 
@@ -177,9 +178,32 @@ def tail_ratio(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]
         cut = np.clip(inside - step, inside / 4.0, inside * 4.0)
     cut = np.minimum(cut * 1.02, 1.0)
     value, lost = _integral(phi, cut)
+    missed = quadrature_error(slope, a - 1.0, n - a, odds, cut) / positive(value)
     # slope v carries the cancellation in a - 1 - (n-1) p: 5 units of n p (4 of p, the product) times cut.
-    error = TAIL_RATIO_ERROR + lost + gamma(6) * (n * p) * cut / q
-    return np.where(a >= n, 1.0, a * value), error
+    error = TAIL_RATIO_ERROR + lost + 2.0 * missed + gamma(6) * (n * p) * cut / q
+    value, error = np.where(a >= n, [np.ones_like(a), np.zeros_like(a)], [a * value, error])
+    if (short := (a < n) & (missed > TAIL_RATIO_ERROR)).any():
+        value[short], error[short] = _summed_ratio(n, a[short], odds)
+    return value, error
+
+
+def _summed_ratio(n: float, a: Floats, odds: float) -> tuple[Floats, Floats]:
+    """The same term by term: for few of them, where the cut is not small (n p or n q below some 10^4).
+
+    A ratio of neighbours carries 11 units (p and q at most four each), and a product one more; so a term has
+    12 units for each step, the sum their mean and one for each addition. What is left out is geometric."""
+    total, weighted, last = np.ones_like(a), np.zeros_like(a), np.ones_like(a)
+    start = 0.0
+    while True:
+        step = start + np.arange(1.0, _TERMS_AT_ONCE + 1.0)
+        ratio = np.maximum(n - a[:, None] - step + 1.0, 0.0) / (a[:, None] + step) * odds
+        with np.errstate(under="ignore"):
+            terms = last[:, None] * np.cumprod(ratio, axis=1)
+        total, weighted = total + terms.sum(axis=1), weighted + terms @ step
+        start, last = step[-1], terms[:, -1]
+        left = last * ratio[:, -1] / positive(1.0 - ratio[:, -1])  # ratios fall
+        if np.all((left <= gamma(1) * total) | (last == 0.0)) and np.all(ratio[:, -1] < 1.0):
+            return total, gamma(12.0 * weighted / total + start + 8.0) + 2.0 * left / total
 
 
 def log_upper_tail(n: float, a: Floats, p: float, q: float) -> tuple[Floats, Floats]:

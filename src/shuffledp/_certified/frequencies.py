@@ -30,7 +30,6 @@ _PARTS_OF_A_CELL = 4  # speed
 _WIDE_LAW_ATOMS = 24  # speed: one transform may be cheaper
 _FEW_TERMS = 1000  # speed: the same
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
-_LARGEST_TRANSFORM = 1 << 23  # speed
 _EDGE = 1e-6  # soundness: in frequencies, more than any rounding below 10^8
 
 
@@ -91,7 +90,7 @@ def _affordable(tilted: list[Tilted]) -> int:
 
 
 def _table(t: Tilted, m: int) -> Table:
-    """phi of a single problem at all frequencies, by one Fourier transform.
+    """phi of a single problem at all frequencies, by one Fourier transform of a smooth size (no convolution).
 
     Every intermediate of a transform of w is a partial sum of its terms, at most sum |w| = 1: with
     log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed. Before,
@@ -122,6 +121,7 @@ def smooth_size(points: Ints) -> Ints:
 
 _LARGEST_SMOOTH = 1 << 23  # speed: of the largest transform
 _SMOOTH = _smooth_numbers()
+_LARGEST_TRANSFORM = int(_SMOOTH[-1])  # soundness: the error of a transform is known for smooth sizes
 
 
 def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, Ints]:

@@ -7,10 +7,20 @@ With ``o = p/q`` and ``X ~ Bin(n, p)``,
 
 (substitute x = p (1 - v) in the incomplete beta integral). Beyond the mean phi is concave and
 decreasing, so the integral is cut where phi = -CUT (relative loss e^-CUT) and the rest is done by
-Gauss-Legendre. The integrand is a polynomial of degree n - 1: for n <= 2 * NODES the rule is
-exact. Otherwise on the Bernstein ellipse rho = 3 of [0, V], Re phi(x + iy) <= phi(x) -
-y^2 phi''(x) / 2, and y^2 |phi''| / 2 <= CUT (rho - 1/rho)^2 / 16 < 17.8, hence the quadrature
-error is at most about e^17.8 * CUT * 3^(-2 NODES) < 1e-16 relative for NODES = 26.
+Gauss-Legendre, whose error for an integrand of at most M on the Bernstein ellipse rho of [0, V] is at most
+V/2 (64/15) M rho^(-2 NODES) / (1 - rho^-2). The integrand is a polynomial, so any rho will do.
+
+*p = 1/2.* phi(z) = s log(1 - z^2) + l log(1 - z), s = n - a, l = 2 a - 1 - n, both >= 0; V solves l V +
+s V^2 = CUT (or is 1, and less than CUT). |1 - w|^2 = 1 - 2 Re w + |w|^2 <= exp(-2 Re w + |w|^2) gives, for
+z = V (x + i y) and r^2 = x^2 + y^2, as V <= 1,
+
+    Re phi(z) <= s V^2 (y^2 - x^2 + r^4/2) + l V (-x + r^2/2) <= c CUT,
+
+c the larger of the two brackets on the ellipse of [0, 1]: 0.3555 for rho = 2.8, 0.406 for rho = 2.9. Up
+to V/2 the exponent is at least -CUT log 2 (it is concave, and at V/2 each part at most log 2 times its
+share), so the integral is at least V / (2 CUT log 2) (1 - 2^-CUT). Together: 1.2e-15 for 26 nodes and a cut
+at 40 (rho = 2.8), 1.1e-8 for 14 nodes and a cut at 18 (rho = 2.9), where e^-18 < 1.6e-8 comes on top.
+Other p: ``quadrature_error``.
 
 *Rounding* (units as in _certified.rounding). phi is a sum of terms of one sign, so a relative error of
 k units in it is |phi| k u of the exponent; and on average over the integral |phi| <= v |phi'| (phi is
@@ -20,9 +30,6 @@ series (|x| >= 0.3): 56; factors, sums and the odds: 30. Nodes are off by at mos
 changes the integral by |phi(cut)| < 64 units (it is at least cut / |phi(cut)|, by concavity, and the
 integral of |phi'| e^phi at most one); weights by 80; the nodes' products with the cut by one. exp:
 ``CALL``; the sum: NODES; products: 4. Together less than 300. (A test checks nodes and weights.)
-
-Where a rough answer will do, 14 nodes and a cut at 18: rho = 3.2 gives e^9.4 * 18 * 3 * 3.2^-28 < 5e-9,
-and e^-18 < 1.6e-8 for the cut.
 """
 
 from __future__ import annotations
@@ -32,13 +39,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats, gamma, positive
+from shuffledp._certified.rounding import Floats, capped, gamma, positive
 
 CUT = 40.0  # soundness: depth in nats
 NODES = 26  # soundness
 
 TAIL_RATIO_ERROR = gamma(400)  # soundness
-"""Relative error bound of the tail integral for p = 1/2: rounding (300 units), cut and quadrature (1e-16)."""
+"""Relative error bound of the tail integral for p = 1/2: rounding (300 units), the rest 12."""
+
+_ELLIPSE_REACH = 1.29  # soundness: of the ellipse rho = 2.8 around [0, 1], from 0
 
 _MOST_AT_ONCE = 4096  # speed: integrals whose nodes are in one array
 
@@ -69,7 +78,7 @@ class TailRule:
 
 
 CLOSE = TailRule(*_gauss_legendre(NODES), CUT, TAIL_RATIO_ERROR)
-ROUGH = TailRule(*_gauss_legendre(14), 18.0, 3e-8)  # 2.1e-8 as in the module, and rounding
+ROUGH = TailRule(*_gauss_legendre(14), 18.0, 3e-8)  # 2.7e-8 as in the module, and rounding
 
 
 def quadrature(exponent: Callable[[Floats], Floats], cut: Floats, rule: TailRule) -> Floats:
@@ -87,3 +96,19 @@ def cut_at(slope: Floats, curvature: Floats, depth: float) -> Floats:
     """Where slope v + curvature v^2 / 2 = depth, at most 1."""
     root = slope + np.sqrt(slope * slope + 2.0 * depth * curvature)
     return np.minimum(2.0 * depth / positive(root), 1.0)
+
+
+def quadrature_error(slope: Floats, first: Floats, second: Floats, odds: float, cut: Floats) -> Floats:
+    """Upper bound of the error of ``CLOSE`` on [0, cut] for any p; inf where the proof does not reach.
+
+    phi(z) = ``first`` log(1 - z) + ``second`` log(1 + odds z), -phi'(0) = ``slope`` >= 0. With z = V (x + iy)
+    on the ellipse rho = 2.8 of [0, V], |z| <= 1.29 V: the first two terms of the series are at most 0.294
+    times slope V + (first + second odds^2) V^2 / 2 (-x <= 0.29 and y^2 - x^2 <= 0.28 there), the rest of
+    log(1 - w) at most |w|^3 / (3 (1 - |w|))."""
+    near, far = _ELLIPSE_REACH * cut, _ELLIPSE_REACH * odds * cut
+    inside = (near < 1.0) & (far < 1.0)
+    near, far = np.where(inside, near, 0.0), np.where(inside, far, 0.0)
+    depth = slope * cut + 0.5 * (first + second * odds * odds) * cut * cut
+    rest = (first * near**3 / (1.0 - near) + second * far**3 / (1.0 - far)) / 3.0
+    largest = np.exp(capped(0.294 * depth + rest + 1e-6))  # the last more than all rounding
+    return np.where(inside, 2.5 * cut * largest * 2.8 ** (-2 * NODES), np.inf)

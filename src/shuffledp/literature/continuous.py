@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, up
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import Hints
@@ -57,7 +57,9 @@ class PairProfile(PrivacyProfile):
         return Hints(self.below.hints.scale)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return self.above.upper(np.maximum(epsilon - _WIDENED, 0.0), resolution)
+        # Where that would be below zero: H at alpha < 1 exceeds H at 1 by at most 1 - alpha.
+        below = np.maximum(_WIDENED - epsilon, 0.0)
+        return up(self.above.upper(np.maximum(epsilon - _WIDENED, 0.0), resolution) + below, operations=3)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         outward = self.below.support(epsilon + _WIDENED, resolution)
