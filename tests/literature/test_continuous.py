@@ -83,7 +83,8 @@ def test_next_to_epsilon_zero_the_widened_ends_still_cover() -> None:
     at = np.array([0.0, 1e-12, 5e-10, 1e-9, 2e-9])
     upper = pair.upper(at, 1e-4)
     assert np.all(upper >= pair.support(at, 1e-4).value)
-    assert upper[0] >= pair.above.upper(np.zeros(1), 1e-4)[0] + 0.999e-9
+    moved = np.maximum(at - 1e-9, 0.0)
+    assert np.all(upper >= pair.above.upper(moved, 1e-4) + 0.999 * np.maximum(1e-9 - at, 0.0))
 
 
 def epsilon_of(profile: Any, delta: float) -> Any:
