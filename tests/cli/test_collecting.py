@@ -96,17 +96,18 @@ def test_the_table_encloses_what_the_csv_file_holds_in_full(shuffledp: Run, fold
     result = shuffledp(COUNT + " --csv pets-counts.csv --confidence 0.9")
     assert result.exit_code == 0, result.output
     header, *rows = csv.reader((folder / "pets-counts.csv").read_text().splitlines())
-    assert header == ["category", "count", "standard_error", "lower", "upper"]
+    assert header == ["category", "count", "standard_error", "one_percent_dishonest", "lower", "upper"]
     assert "90% from" in result.stdout
     for name, *numbers in rows:
-        count, error, low, high = map(float, numbers)
-        shown = re.search(rf"^  {name} +(\S+) +(\S+) +(\S+) +(\S+)$", result.stdout, re.MULTILINE)
+        count, error, lies, low, high = map(float, numbers)
+        shown = re.search(rf"^  {name} +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$", result.stdout, re.MULTILINE)
         assert shown, result.stdout
         texts = [float(text.replace(",", "")) for text in shown.groups()]
         assert texts[0] == pytest.approx(count, abs=0.051)
         assert error <= texts[1] <= error + 0.1
-        assert low - 0.1 <= texts[2] <= low
-        assert high <= texts[3] <= high + 0.1
+        assert lies <= texts[2] <= lies + 0.1
+        assert low - 0.1 <= texts[3] <= low
+        assert high <= texts[4] <= high + 0.1
 
 
 def test_the_headline_is_the_certified_epsilon_rounded_up(shuffledp: Run) -> None:

@@ -221,7 +221,7 @@ def test_tallies_that_no_reports_can_have_are_refused() -> None:
         protocol.analyze()
     with pytest.raises(ValueError, match="tally needs n"):
         protocol.analyze(tally=[1] * 5)
-    with pytest.raises(ValueError, match="reports must be in"):
+    with pytest.raises(ValueError, match="reports must be ones of"):
         protocol.analyze(np.array([7], dtype=np.uint8))
 
 

@@ -6,9 +6,10 @@ import json
 import warnings
 from functools import cache
 
+import numpy as np
 import pytest
 
-from shuffledp import KaryRandomizedResponse
+from shuffledp import KaryRandomizedResponse, shuffle
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.statement import honest_reports, state_privacy
@@ -61,18 +62,24 @@ def test_only_honest_reports_count() -> None:
     assert "at least 750 of the 1000 received" in by_share.assumption
 
 
-def test_more_reports_than_planned_make_up_for_dishonest_ones() -> None:
+def test_injected_reports_do_not_improve_the_statement() -> None:
+    """Whatever arrives, no more than the planned reports (or their honest share) hide anybody."""
+    planned = state_privacy(survey(), 1000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        statement = state_privacy(survey(), 2000, honest_fraction=0.5)
-    assert statement.n_honest == 1000
-    assert not statement.weakened
+        flooded = state_privacy(survey(), 3_000_000)
+    assert (flooded.n_honest, flooded.epsilon) == (1000, planned.epsilon)
+    with pytest.warns(WeakerPrivacyWarning):
+        half = state_privacy(survey(), 3_000_000, honest_fraction=0.5)
+    assert (half.n_honest, half.epsilon) == (500, certified(500, 1))
+    with pytest.raises(ValueError, match=r"minimum_honest must be in \[1, 1000\]"):
+        state_privacy(survey(), 3_000_000, minimum_honest=1001)
 
 
 def test_the_number_of_honest_reports_is_rounded_down_but_never_to_nobody() -> None:
-    assert honest_reports(999, 0.5, None) == 499
-    assert honest_reports(3, 0.1, None) == 1
-    assert honest_reports(10, 1.0, 4) == 4
+    assert honest_reports(999, 10_000, 0.5, None) == 499
+    assert honest_reports(3, 10_000, 0.1, None) == 1
+    assert honest_reports(10, 10_000, 1.0, 4) == 4
 
 
 @pytest.mark.parametrize(
@@ -112,3 +119,34 @@ def test_results_carry_the_statement_and_its_warning() -> None:
         result = survey().analyze(reports, honest_fraction=0.9)
     assert result.privacy.n_honest == 450
     assert "WEAKER THAN PLANNED" in str(result)
+
+
+def test_simulated_reports_are_never_called_certified() -> None:
+    """Also through shuffling, pieces, tallies and single reports."""
+    rng = np.random.default_rng(1)
+    reports = survey().randomize(["no"] * 1000, rng=rng)
+    tally = survey().count(reports[:300]) + survey().count(reports[300:])
+    single = np.concatenate([reports[1:], [survey().randomize("no", rng=rng)]])
+    for result in (
+        survey().analyze(reports),
+        survey().analyze(shuffle(reports)),
+        survey().analyze(shuffle(survey().randomize(["no"] * 1000), rng=rng)),
+        survey().analyze(tally=tally, n=1000),
+        survey().analyze(single),
+    ):
+        assert result.privacy.simulated
+        assert "SIMULATED" in result.privacy.text
+        assert "certified" not in str(result)
+    real = survey().analyze(survey().randomize(["no"] * 1000))
+    assert not real.privacy.simulated
+    assert "certified" in real.privacy.text
+    assert "SIMULATED" not in str(real)
+
+
+def test_a_report_that_nobody_sends_costs_one_report() -> None:
+    reports = survey().randomize(["yes"] * 1000)
+    result = survey().analyze(np.concatenate([reports, [200, 4, 255]]))
+    assert (result.n, result.privacy.n_set_aside) == (1000, 3)
+    assert "1000 received, 1000 planned, 3 more set aside" in result.privacy.text
+    with pytest.raises(ValueError, match="got none among 2"):
+        survey().analyze(np.array([200, 4], dtype=np.uint8))

@@ -206,7 +206,7 @@ def _honest_rows(given: Given) -> int:
     column = open_column(given["data"], given["column"], text=True)
     rows = sum(map(len, column)) if column.length is None else column.length
     check_enough(rows, 1)
-    return honest_reports(rows, given["honest_fraction"], None)
+    return honest_reports(rows, rows, given["honest_fraction"], None)
 
 
 def _analyzed(protocol: Protocol, given: Given) -> Any:
@@ -215,6 +215,8 @@ def _analyzed(protocol: Protocol, given: Given) -> Any:
     from shuffledp.shuffling.permutation import check_enough
 
     assumptions: Given = {"honest_fraction": given["honest_fraction"], "rounds": given["round"]}
+    if given["n"] is None:  # planned for the honest ones among the rows
+        assumptions |= {"honest_fraction": 1.0, "minimum_honest": protocol.n}
     if given["ledger_file"] is not None:
         ledger = open_ledger(given["ledger_file"])
         ticket = ledger.reserve(protocol, population=given["population"])

@@ -126,15 +126,17 @@ def present(result: Result, given: Given, truth: Any = None) -> None:
 
 def table_of(result: Any, truth: Any = None) -> tuple[list[str], list[list[Any]]]:
     """Names and rows of numbers: one row per category, or one for a sum or mean."""
-    low, high = result.interval()
+    from shuffledp.collecting.result import ONE_PERCENT, one_percent
+
+    (low, high), moved = result.interval(), result.poisoning(one_percent(result.n))
     if hasattr(result, "categories"):
         names = ["category", "count"]
-        columns = [result.counts, result.standard_errors, low, high]
+        columns = [result.counts, result.standard_errors, moved, low, high]
         rows = [list(result.categories), *(column.tolist() for column in columns)]
     else:
         names = ["quantity", "value"]
-        rows = [[entry] for entry in (result.name, result.value, result.standard_error, low, high)]
-    names += ["standard_error", "lower", "upper"]
+        rows = [[entry] for entry in (result.name, result.value, result.standard_error, moved, low, high)]
+    names += ["standard_error", ONE_PERCENT, "lower", "upper"]
     if truth is not None:
         names.append("truth")
         rows.append(truth.tolist() if hasattr(truth, "tolist") else [truth])
@@ -160,9 +162,12 @@ def _draw(result: Any, truth: Any, path: str) -> None:
 
 def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
     """The certified guarantee, the estimates, and what the guarantee rests on."""
+    from shuffledp.collecting.result import lies
+
     privacy = result.privacy
+    simulated = "SIMULATED " * privacy.simulated
     click.secho(
-        f"{privacy.protocol} of {result.n:,} reports, epsilon <= {rounded_up(privacy.epsilon)} "
+        f"{simulated}{privacy.protocol} of {result.n:,} reports, epsilon <= {rounded_up(privacy.epsilon)} "
         f"at delta = {written(privacy.delta)}",
         bold=True,
     )
@@ -170,7 +175,7 @@ def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
         click.echo("SIMULATION: the truth is shown, so this output is not private at all")
     click.echo()
     _print_estimates(header, rows, f"{100 * result.confidence:g}% from")
-    click.echo()
+    click.echo(f"  {lies(result.n)}\n")
     for line in privacy.text.splitlines():
         click.echo(f"  {line}")
 
@@ -178,12 +183,13 @@ def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
 def _print_estimates(header: list[str], rows: list[list[Any]], interval: str) -> None:
     """Two digits of the standard error, and as many of the rest; intervals rounded outward."""
     places = decimals(row[2] for row in rows)
-    rounding = [ROUND_HALF_EVEN, ROUND_CEILING, ROUND_FLOOR, ROUND_CEILING, ROUND_HALF_EVEN]
+    up = ROUND_CEILING
+    rounding = [ROUND_HALF_EVEN, up, up, ROUND_FLOOR, up, ROUND_HALF_EVEN]
     cells = []
     for name, *numbers in rows[:_SHOWN]:
         shown = [fixed(x, places, way) for x, way in zip(numbers, rounding, strict=False)]
         cells.append([str(name), *shown])
-    titles = [header[0], header[1], "std. error", interval, "to", *header[5:]]
+    titles = [header[0], header[1], "std. error", "1% lies", interval, "to", *header[6:]]
     print_table([titles, *cells], first="<")
     if len(rows) > _SHOWN:
         click.echo(f"  ... {len(rows) - _SHOWN:,} more: --csv and --json have all")

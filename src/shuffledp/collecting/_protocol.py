@@ -23,15 +23,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from shuffledp import _json, _validate
+from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.errors import short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
+from shuffledp.shuffling._batches import Mask, passing, tally_of_possible
 
 FORMAT_VERSION = 1
 """Of ``to_dict``. A reader refuses what it does not know."""
@@ -74,7 +76,7 @@ class Protocol(ABC):
         """What the clients send: one report per value, or one report for one value.
 
         Secure and exact; ``rng`` makes it repeatable, for simulations only."""
-        return self.randomizer.randomize(self.encode(column, rng=rng), rng=rng)
+        return marked(self.randomizer.randomize(self.encode(column, rng=rng), rng=rng), rng is not None)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
@@ -91,7 +93,15 @@ class Protocol(ABC):
         """The tally: all that the analysis needs of (shuffled) reports. Checks every report.
 
         Tallies of pieces add up to the tally of the whole."""
-        return np.asarray(self.randomizer.support(reports))
+        return marked(self.randomizer.support(reports), is_simulated(reports))
+
+    def possible(self, reports: Any) -> Mask:
+        """Which of the reports the randomizer can have sent. One that it cannot costs itself, no other.
+
+        TypeError or ValueError where all are of another type or width."""
+        rows = np.asarray(reports).reshape(-1, *self.report_shape)
+        own = getattr(self.randomizer, "possible", None)
+        return np.asarray(own(rows)) if own is not None else passing(self.count, rows)
 
     @cached_property
     def tally_size(self) -> int:
@@ -180,16 +190,38 @@ def checked_description(description: Any, *names: str) -> str:
     return str(name)
 
 
-def checked_tally(protocol: Protocol, reports: Any, tally: Any, n: int | None) -> tuple[Counts, int]:
-    """(tally, n) from reports or from a tally: exactly one of them is given."""
+class Tallied(NamedTuple):
+    """The tally of n reports, and what a statement should say about them."""
+
+    tally: Counts
+    n: int
+    remarks: dict[str, Any]
+
+
+def checked_tally(
+    protocol: Protocol, reports: Any, tally: Any, n: int | None, assumptions: dict[str, Any]
+) -> Tallied:
+    """From reports or from a tally (exactly one of them is given), with the ``assumptions`` about them.
+
+    Reports that the randomizer cannot have sent are set aside."""
     if (reports is None) == (tally is None):
         raise ValueError("give either reports or tally (with n)")
-    if reports is not None:
-        if n is not None:
-            raise ValueError(f"n is the number of reports when reports are given, got {n=}")
-        counted, rows = protocol.count(reports), np.asarray(reports)
-        n = 1 if rows.ndim == len(protocol.report_shape) else len(rows)
-        return counted, _validate.count("n", n)
+    given = tally if reports is None else reports
+    remarks = assumptions | {"simulated": assumptions.get("simulated", False) or is_simulated(given)}
+    if reports is None:
+        return Tallied(*_checked_counts(protocol, tally, n), remarks)
+    if n is not None:
+        raise ValueError(f"n is the number of reports when reports are given, got {n=}")
+    rows = np.asarray(reports)
+    rows = rows[None] if rows.ndim == len(protocol.report_shape) else rows
+    counted, aside = tally_of_possible(protocol, rows)
+    users = len(rows) - aside
+    if users == 0 and aside:
+        raise ValueError(f"reports must be ones of {protocol.randomizer!r}, got none among {aside}")
+    return Tallied(counted, _validate.count("n", users), remarks | {"set_aside": aside})
+
+
+def _checked_counts(protocol: Protocol, tally: Any, n: int | None) -> tuple[Counts, int]:
     if n is None:
         raise ValueError("tally needs n, the number of reports it counts")
     users = _validate.count("n", n, most=_MOST_USERS)

@@ -100,9 +100,9 @@ class HistogramProtocol(Protocol):
         **assumptions: Any,
     ) -> HistogramResult:
         """Unbiased counts with error bars, from shuffled reports or from their tally and number."""
-        support, received = checked_tally(self, reports, tally, n)
+        support, received, remarks = checked_tally(self, reports, tally, n, assumptions)
         _check_sum(self.randomizer, int(support.sum()), received)
-        privacy = state_privacy(self, received, **assumptions)
+        privacy = state_privacy(self, received, **remarks)
         return HistogramResult(self.categories, support, received, self.randomizer, privacy, confidence)
 
     def _domain(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp._randomness.words import source
 from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
 from shuffledp.collecting._domain import as_column, missing_in, refuse
@@ -36,6 +37,7 @@ from shuffledp.randomizers._categories import Counts, checked_symbols, histogram
 from shuffledp.randomizers._grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import canonical
+from shuffledp.shuffling._batches import Mask, passing
 
 _OUTSIDE = ("error", "clip")
 
@@ -115,7 +117,13 @@ class NumberProtocol(Protocol):
 
     def count(self, reports: Any) -> Counts:
         """How often each report came."""
-        return histogram(checked_symbols(reports, self._outputs), self._outputs)
+        return marked(
+            histogram(checked_symbols(reports, self._outputs), self._outputs), is_simulated(reports)
+        )
+
+    def possible(self, reports: Any) -> Mask:
+        """Which of the reports the randomizer can have sent."""
+        return passing(self.count, np.asarray(reports))
 
     @property
     def _outputs(self) -> int:
@@ -148,16 +156,27 @@ class NumberProtocol(Protocol):
         """The unbiased estimate with its error bar, from shuffled reports or their tally."""
         if tally is not None and n is None:
             n = int(np.sum(tally))
-        seen, received = checked_tally(self, reports, tally, n)
+        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
         if seen.sum() != received:
             raise ValueError(f"tally must sum to n = {received}, got {seen.sum()}")
-        privacy = state_privacy(self, received, **assumptions)
+        privacy = state_privacy(self, received, **remarks)
         scale = self.scale(received)
         error = self.step * float(np.sqrt(self.decoder.variance(seen))) * scale
         ends = (received * scale * self.low, received * scale * self.high)
+        reach = self._reach(received)
         return NumberResult(
-            self.name, self.estimate(seen, received), error, received, ends, privacy, confidence
+            self.name, self.estimate(seen, received), error, received, ends, reach, privacy, confidence
         )
+
+    def _reach(self, n: int) -> float:
+        """How far one dishonest report can move the estimate of n: in the place of another, or beside it."""
+        least, most = self._decoded_ends()
+        return max(most - least, most, -least)
+
+    def _decoded_ends(self) -> tuple[float, float]:
+        """What one report can stand for, at most and at least."""
+        values = self.low + self.step * self.decoder.values
+        return float(values.min()), float(values.max())
 
     def _domain(self) -> dict[str, Any]:
         return {"low": self.low, "high": self.high, "outside": self.outside}
@@ -187,6 +206,10 @@ class MeanProtocol(NumberProtocol):
     @staticmethod
     def scale(n: int) -> float:
         return 1.0 / n
+
+    def _reach(self, n: int) -> float:
+        least, most = self._decoded_ends()
+        return (most - least) / n
 
 
 def _best_response(levels: int | None, plan: dict[str, Any]) -> KaryRandomizedResponse:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 20
+ONE_PERCENT = "one_percent_dishonest"
+"""The column of tables for ``poisoning`` of 1 % of the reports."""
 
 
 class Interval(NamedTuple):
@@ -87,6 +89,14 @@ class HistogramResult:
         """The nearest counts that are not negative and sum to n: a histogram, but not unbiased."""
         return project_to_simplex(self.counts, float(self.n))
 
+    def poisoning(self, m: int) -> Floats:
+        """How far m dishonest reports can move each of ``counts``, in place of honest ones or beside them.
+
+        With p, q the probabilities of support a report adds between -q / (p - q) and (1 - q) / (p - q) to
+        each estimate, so it is m / (p - q). No randomizer, threshold or budget lowers that."""
+        liars = _validate.count("m", m, least=0, most=self.n)
+        return np.asarray(liars * _reach(self.randomizer, len(self.support)), dtype=np.float64)
+
     def plot(self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None) -> Axes:
         """Counts with their intervals (needs matplotlib); ``truth``: true counts of made-up data."""
         from shuffledp.plotting._rows import histogram
@@ -101,6 +111,7 @@ class HistogramResult:
         columns = {
             "count": self.counts,
             "standard_error": self.standard_errors,
+            ONE_PERCENT: self.poisoning(one_percent(self.n)),
             "lower": low,
             "upper": high,
             "frequency": self.frequencies,
@@ -112,31 +123,39 @@ class HistogramResult:
         low, high = self.interval()
         width = max(8, *(len(str(c)) for c in self.categories[:_SHOWN]))
         share = f"{100 * self.confidence:g}% interval"
-        lines = [f"{'category':<{width}}  {'count':>12}  {'std. error':>10}  {share:>27}"]
-        rows = zip(self.categories, self.counts, self.standard_errors, low, high, strict=True)
-        for category, count, error, a, b in list(rows)[:_SHOWN]:
-            lines.append(f"{category!s:<{width}}  {count:12.1f}  {error:10.1f}  {a:12.1f} .. {b:11.1f}")
+        lines = [f"{'category':<{width}}  {'count':>12}  {'std. error':>10}  {'1% lies':>10}  {share:>27}"]
+        moved = self.poisoning(one_percent(self.n))
+        rows = zip(self.categories, self.counts, self.standard_errors, moved, low, high, strict=True)
+        for category, count, error, far, a, b in list(rows)[:_SHOWN]:
+            numbers = f"{count:12.1f}  {error:10.1f}  {far:10.1f}  {a:12.1f} .. {b:11.1f}"
+            lines.append(f"{category!s:<{width}}  {numbers}")
         if len(self.categories) > _SHOWN:
             lines.append(f"... {len(self.categories) - _SHOWN} more categories")
-        return "\n".join([*lines, "", self.privacy.text])
+        return "\n".join([*lines, lies(self.n), "", self.privacy.text])
 
 
 @dataclass(frozen=True)
 class NumberResult:
     """``value`` estimates the sum (or mean) of the n people's own numbers, which lies in ``ends``.
 
-    ``standard_error`` is that of the randomization (rounding included): the people are who they are."""
+    ``standard_error`` is that of the randomization (rounding included): the people are who they are.
+    ``reach``: how far one dishonest report can move the value."""
 
     name: str
     value: float
     standard_error: float
     n: int
     ends: tuple[float, float]
+    reach: float
     privacy: PrivacyStatement
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
         checked_confidence(self.confidence)
+
+    def poisoning(self, m: int) -> float:
+        """How far m dishonest reports can move ``value``: in the place of honest ones or beside them."""
+        return _validate.count("m", m, least=0, most=self.n) * self.reach
 
     def interval(self, confidence: float | None = None) -> Interval:
         """A confidence interval of the true sum (or mean) of these n people.
@@ -163,14 +182,39 @@ class NumberResult:
 
         low, high = self.interval()
         row = {"value": self.value, "standard_error": self.standard_error}
+        row |= {ONE_PERCENT: self.poisoning(one_percent(self.n))}
         return pandas.DataFrame(row | {"lower": low, "upper": high, "n": self.n}, index=[self.name])
 
     def __str__(self) -> str:
         low, high = self.interval()
-        return (
-            f"{self.name}  {self.value:.6g}  (standard error {self.standard_error:.3g}, "
-            f"{100 * self.confidence:g}% interval {low:.6g} .. {high:.6g})\n\n{self.privacy.text}"
-        )
+        moved, share = self.poisoning(one_percent(self.n)), f"{100 * self.confidence:g}% interval"
+        errors = f"standard error {self.standard_error:.3g}, 1% lies {moved:.3g}"
+        head = f"{self.name}  {self.value:.6g}  ({errors}, {share} {low:.6g} .. {high:.6g})"
+        return "\n".join([head, lies(self.n), "", self.privacy.text])
+
+
+def one_percent(n: int) -> int:
+    """The dishonest reports for which a printed result says how far they can move it: 1 %, rounded up."""
+    return -(-n // 100)
+
+
+def lies(n: int) -> str:
+    """What the column beside the errors means."""
+    return f"1% lies: how far {one_percent(n)} dishonest reports could move it (result.poisoning)"
+
+
+def _reach(randomizer: FrequencyOracle, size: int) -> Any:
+    """How far one report can move each estimate, given a tally of ``size`` entries."""
+    known = two_probabilities(randomizer)
+    if known is not None:
+        return np.full(randomizer.k, 1.0 / (known[0] - known[1]))
+    each = np.array([np.asarray(randomizer.estimate(unit, 1)) for unit in np.eye(size, dtype=np.int64)])
+    if getattr(randomizer, "support_size", None) == 1:  # a report is one entry of the tally
+        least, most = each.min(axis=0), each.max(axis=0)
+    else:  # any set of entries
+        none = np.asarray(randomizer.estimate(np.zeros(size, dtype=np.int64), 1))
+        least, most = (none + choose(each - none, 0.0).sum(axis=0) for choose in (np.minimum, np.maximum))
+    return np.maximum(most - least, np.maximum(most, -least))
 
 
 def project_to_simplex(values: Any, total: float = 1.0) -> Floats:

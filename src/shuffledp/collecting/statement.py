@@ -1,8 +1,9 @@
 """What may be said about the privacy of one finished collection, and what it rests on.
 
 The number is the accountant's: rounds * Shuffled(randomizer, n=honest reports). Only honest reports
-hide anybody, so ``honest_fraction`` (a share of what was received) or ``minimum_honest`` (a number)
-lowers n; reports that never came lower it as well. Either is said in the statement and warned about.
+hide anybody, so ``honest_fraction`` (a share) or ``minimum_honest`` (a number) lowers n; reports that
+never came lower it as well. Either is said in the statement and warned about. Reports beyond the planned
+number never raise it: anybody can send more of them, and they hide nobody if he did.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ ADVERSARY = (
     "sees the shuffled reports and every result computed from them, knows the data of all other "
     "people, and learns neither who sent which report nor any device's coin flips"
 )
+_SIMULATED = "SIMULATED: these were made with a repeatable generator, which protects nobody"
 NEIGHBOURS = "substitution: one person's value is replaced by any other value of the domain"
 
 
@@ -36,7 +38,9 @@ class PrivacyStatement:
 
     ``epsilon`` is certified for ``delta``, for ``rounds`` shuffles of ``n_honest`` honest reports each.
     One report alone is (``epsilon0``, ``delta0``)-differentially private. ``total_epsilon`` (with a
-    ledger) also counts the population's other collections, at the delta of the ledger's budget."""
+    ledger) also counts the population's other collections, at the delta of the ledger's budget.
+    ``n_set_aside``: reports that no client of this protocol sends, which were not counted.
+    ``simulated``: made with ``rng=``, so that the statement is about the protocol, not about the reports."""
 
     protocol: str
     randomizer: str
@@ -55,6 +59,8 @@ class PrivacyStatement:
     adversary: str = ADVERSARY
     neighbours: str = NEIGHBOURS
     delta0: float = 0.0
+    n_set_aside: int = 0
+    simulated: bool = False
 
     @property
     def weakened(self) -> bool:
@@ -78,11 +84,13 @@ class PrivacyStatement:
     @property
     def text(self) -> str:
         """The statement in words, one fact per line."""
+        guarantee = f"({rounded_up(self.epsilon, 6)}, {written(self.delta)})-differential privacy"
+        aside = f", {self.n_set_aside} more set aside" if self.n_set_aside else ""
         lines = [
-            f"({rounded_up(self.epsilon, 6)}, {written(self.delta)})-differential privacy, certified",
+            f"{guarantee} of real reports; {_SIMULATED}" if self.simulated else f"{guarantee}, certified",
             f"protocol    {self.protocol}, {self.randomizer}",
             f"rounds      {self.rounds} so far, {self.rounds_planned} planned",
-            f"reports     {self.n_received} received, {self.n_planned} planned",
+            f"reports     {self.n_received} received, {self.n_planned} planned{aside}",
             f"neighbours  {self.neighbours}",
             f"adversary   {self.adversary}",
             f"assumption  {self.assumption}",
@@ -117,14 +125,19 @@ def _weaker(statement: PrivacyStatement) -> str:
     )
 
 
-def honest_reports(received: int, honest_fraction: float, minimum_honest: int | None) -> int:
-    """How many of the received reports hide somebody (the person in question is one of them)."""
-    share = _validate.probability("honest_fraction", honest_fraction, positive=True)
+def honest_reports(received: int, planned: int, honest_fraction: float, minimum_honest: int | None) -> int:
+    """How many of the received reports hide somebody (the person in question is one of them).
+
+    At most the planned number: who injects reports must not improve the statement."""
+    share, counted = (
+        _validate.probability("honest_fraction", honest_fraction, positive=True),
+        min(received, planned),
+    )
     if minimum_honest is None:
-        return max(1, math.floor(Fraction(share) * received))
+        return max(1, math.floor(Fraction(share) * counted))
     if share != 1.0:
         raise ValueError(f"give one of {honest_fraction=} and {minimum_honest=}")
-    return _validate.count("minimum_honest", minimum_honest, most=received)
+    return _validate.count("minimum_honest", minimum_honest, most=counted)
 
 
 def state_privacy(
@@ -137,13 +150,15 @@ def state_privacy(
     ledger: Ledger | None = None,
     reservation: str | None = None,
     batch: str | None = None,
+    set_aside: int = 0,
+    simulated: bool = False,
 ) -> PrivacyStatement:
     """The statement for the last of ``rounds`` collections, with ``received`` reports.
 
     Earlier rounds are taken to have had as many honest reports; a ledger knows better. With one, the
     ``reservation`` made there before the collection becomes a commitment of what really came in;
     ``batch`` names the reports, so that the same ones can be analyzed again."""
-    honest = honest_reports(received, honest_fraction, minimum_honest)
+    honest = honest_reports(received, protocol.n, honest_fraction, minimum_honest)
     so_far = _validate.count("rounds", rounds, most=protocol.rounds)
     if (ledger is None) != (reservation is None):
         raise ValueError("a ledger needs a reservation and the other way round")
@@ -168,6 +183,8 @@ def state_privacy(
         total_epsilon=spent,
         total_delta=None if ledger is None else ledger.delta,
         delta0=alone.delta0,
+        n_set_aside=set_aside,
+        simulated=simulated,
     )
     if statement.weakened:
         warnings.warn(_weaker(statement), WeakerPrivacyWarning, stacklevel=3)

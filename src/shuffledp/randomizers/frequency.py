@@ -168,14 +168,21 @@ class SetRandomizer(FrequencyRandomizer):
         (width,) = self.report_shape
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(f"reports must have shape (n, {width}) for k = {self.k}, got {array.shape}")
-        used = np.uint8(self.k - 8 * (width - 1))
-        beyond = np.flatnonzero(rows[:, -1] >> used) if used < 8 else np.empty(0, dtype=np.intp)
-        if beyond.size:
+        wrong = np.flatnonzero(~self.possible(rows))
+        if wrong.size:
             raise ValueError(
-                f"reports must have no bits beyond category {self.k - 1}, "
-                f"got reports[{beyond[0]}] = {rows[beyond[0]]}"
+                f"reports must be {self._sets}, got {wrong.size} others, the first at reports[{wrong[0]}]"
             )
         return rows
+
+    @property
+    def _sets(self) -> str:
+        return f"sets of the categories 0 to {self.k - 1}"
+
+    def possible(self, rows: Integers) -> Bits:
+        """Which rows of bytes can be sent: those without bits beyond the last category."""
+        used = np.uint8(self.k - 8 * (self.report_shape[0] - 1))
+        return (rows[:, -1] >> used) == 0 if used < 8 else np.ones(len(rows), dtype=np.bool_)
 
     def _count(self, reports: Integers) -> Counts:
         total = np.zeros(self.k, dtype=np.int64)

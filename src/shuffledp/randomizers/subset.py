@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from shuffledp._randomness.uniform import WORD, uniform
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw
 from shuffledp.randomizers._categories import Integers, chunks
-from shuffledp.randomizers.frequency import SetRandomizer, packed, unpacked
+from shuffledp.randomizers.frequency import Bits, SetRandomizer, packed, unpacked
 
 
 @dataclass(frozen=True, init=False)
@@ -108,17 +107,16 @@ class SubsetSelection(SetRandomizer):
             bits[active, at] = True
         return packed(bits)
 
-    def _checked_reports(self, reports: Any) -> Integers:
-        rows = super()._checked_reports(reports)
+    @property
+    def _sets(self) -> str:
+        return f"sets of {self.size} of the categories 0 to {self.k - 1}"
+
+    def possible(self, rows: Integers) -> Bits:
+        """Which rows of bytes can be sent: those that hold ``size`` categories."""
+        good = super().possible(rows)
         for part in chunks(len(rows), self._words_per_value):
-            sizes = unpacked(rows[part], self.k).sum(axis=1, dtype=np.int64)
-            wrong = np.flatnonzero(sizes != self.size)
-            if wrong.size:
-                raise ValueError(
-                    f"reports must hold {self.size} categories each, "
-                    f"reports[{part.start + wrong[0]}] holds {sizes[wrong[0]]}"
-                )
-        return rows
+            good[part] &= unpacked(rows[part], self.k).sum(axis=1, dtype=np.int64) == self.size
+        return good
 
 
 def _own_probability(k: int, size: int, E: Fraction) -> Fraction:

@@ -20,6 +20,7 @@ from shuffledp.errors import DomainError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Mask = npt.NDArray[np.bool_]
 
 BATCH_BYTES = 1 << 24  # of reports at once; speed, and memory of a thread
 BATCH_ROWS = 1 << 18  # likewise
@@ -44,11 +45,46 @@ class Collectable(Protocol):
 
     def count(self, reports: Any) -> npt.NDArray[np.int64]: ...
 
+    def possible(self, reports: Any) -> Mask: ...
+
     def analyze(
         self, reports: Any = None, *, tally: Any = None, n: int | None = None, **assumptions: Any
     ) -> Any: ...
 
     def to_dict(self) -> dict[str, Any]: ...
+
+
+def tally_of_possible(protocol: Collectable, reports: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], int]:
+    """The tally of the reports that the protocol's randomizer can have sent, and the number of others."""
+    try:
+        return protocol.count(reports), 0
+    except ValueError:
+        good = protocol.possible(reports)
+        return protocol.count(reports[good]), int(len(reports) - good.sum())
+
+
+def passing(check: Callable[[npt.NDArray[Any]], object], rows: npt.NDArray[Any]) -> Mask:
+    """Which rows pass on their own a check that raises a ValueError for any that does not.
+
+    Numbers are sorted first: those out of a range are then neighbours, and halving finds them soon.
+
+    >>> passing(lambda rows: rows.astype(np.uint8).tobytes().decode("ascii"), np.array([65, 200, 66]))
+    array([ True, False,  True])
+    """
+    order = np.argsort(rows, kind="stable") if rows.ndim == 1 else np.arange(len(rows))
+    good = np.ones(len(rows), dtype=np.bool_)
+    pieces = [order]
+    while pieces:
+        piece = pieces.pop()
+        try:
+            check(rows[piece])
+        except ValueError:
+            half = len(piece) // 2
+            if half:
+                pieces += [piece[:half], piece[half:]]
+            else:
+                good[piece] = False
+    return good
 
 
 def bytes_per_report(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:

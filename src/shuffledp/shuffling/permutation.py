@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
+from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp._randomness.words import Uint64s, Words, source
 from shuffledp.errors import TooFewReportsError
 
@@ -40,7 +41,7 @@ def shuffle(reports: Any, *, minimum: int = 1, rng: np.random.Generator | None =
     if rows.ndim == 0:
         raise ValueError(f"reports must be an array of at least one dimension, got {reports!r}")
     check_enough(len(rows), minimum)
-    return permuted(rows, source(rng))
+    return marked(permuted(rows, source(rng)), rng is not None or is_simulated(reports))
 
 
 def check_enough(n: int, minimum: int) -> None:

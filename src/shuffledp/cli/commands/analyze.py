@@ -15,10 +15,10 @@ EXAMPLE = """
 $ shuffledp analyze shuffled.parquet --plot pets.png --statement privacy.txt
 histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
 
-  category     count  std. error  95% from        to
-  cat       50,000.3         8.0  49,985.0  50,016.0
-  dog       34,994.1         7.6  34,979.0  35,009.0
-  fish      15,005.6         7.1  14,992.0  15,019.0
+  category     count  std. error  1% lies  95% from        to
+  cat       50,000.3         8.0  1,001.3  49,985.0  50,016.0
+  dog       34,994.1         7.6  1,001.3  34,979.0  35,009.0
+  fish      15,005.6         7.1  1,001.3  14,992.0  15,019.0
 """
 
 
