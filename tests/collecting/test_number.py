@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from shuffledp import KaryRandomizedResponse
 from shuffledp.collecting import protocol_from_dict
 from shuffledp.collecting._choice import best_levels, calibrated_response, relative_variance
-from shuffledp.collecting.number import MeanProtocol, NumberProtocol, SumProtocol
+from shuffledp.collecting.number import MeanProtocol, NumberProtocol, SumProtocol, least_single_message_error
 from shuffledp.errors import DomainError
 from shuffledp.randomizers.laplace import DiscreteLaplace
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding
@@ -163,3 +164,25 @@ def test_results_print_and_become_frames() -> None:
     result = mean().analyze(mean().randomize(DATA["spread"]))
     assert str(result).startswith("mean  ")
     assert isinstance(result.to_pandas(), pandas.DataFrame)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 50_000), (1.0, 1_000), (3.0, 10)])
+def test_no_protocol_is_below_the_least_error_of_single_messages(epsilon: float, n: int) -> None:
+    """Balle et al. 2019, Theorem 4.2: also one message in the local model, which needs no shuffler."""
+    total = SumProtocol(low=-2, high=3, epsilon=epsilon, delta=1e-6, n=n)
+    mean = MeanProtocol(low=-2, high=3, epsilon=epsilon, delta=1e-6, n=n)
+    least = least_single_message_error(n, epsilon, 1e-6)
+    assert 0 < total.least_standard_error < total.worst_standard_error
+    assert total.least_standard_error == pytest.approx(5 * least)
+    assert mean.least_standard_error == pytest.approx(5 * least / n)
+    p = 1 / (math.exp(epsilon) + 1)  # of a lie; the worst data are all ones
+    assert least < math.sqrt(n * p * (1 - p)) / (1 - 2 * p)
+
+
+def test_the_least_error_is_that_of_the_formula_and_grows_as_the_sixth_root() -> None:
+    n, K = 10**6, 100
+    one = n * K * min(math.exp(-1) / (8 * K**3), (1 - K**-2) * (0.5 - 1e-6) / (48 * n))
+    assert math.sqrt(one) * (1 - 1e-12) <= least_single_message_error(n, 1.0, 1e-6)
+    ratio = least_single_message_error(10**12, 1.0, 1e-6) / least_single_message_error(10**6, 1.0, 1e-6)
+    assert ratio == pytest.approx(10, rel=0.02)
+    assert least_single_message_error(n, 1.0, 0.5) == 0.0

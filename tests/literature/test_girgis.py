@@ -3,18 +3,31 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oracles.brute import cohort_law, cohort_pairs, k_ary
+from oracles.brute import Matrix, cohort_law, cohort_pairs, k_ary, random_matrices, shape, shuffled_law
 from oracles.golden import Golden, entries
 from oracles.hockey import Atoms, atoms
 from shuffledp.accounting._curves.clones import clones_2021, strong_clones
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.literature.composition import kairouz_oh_viswanath_closed_epsilon
-from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_lower, girgis_2021_upper
+from shuffledp.literature.girgis import (
+    girgis_2021_epsilon,
+    girgis_2021_excess_loss,
+    girgis_2021_lemma_7,
+    girgis_2021_lower,
+    girgis_2021_mixed_upper,
+    girgis_2021_theorem_4,
+    girgis_2021_theorem_5,
+    girgis_2021_theorem_6,
+    girgis_2021_upper,
+    girgis_shuffle_2021_upper,
+    wang_2019_subsampled,
+)
 from shuffledp.literature.renyi import epsilon_from_renyi, renyi_divergence
 
 pytestmark = pytest.mark.quick
@@ -154,3 +167,82 @@ def test_bad_input_is_named() -> None:
         girgis_2021_lower(1.0, 5, 10, 1.0)
     with pytest.raises(ValueError, match="rounds must be in"):
         girgis_2021_epsilon(1.0, 5, 10, 0, 1e-6)
+
+
+def ternary(matrix: Matrix, others: tuple[int, ...], order: int) -> float:
+    """The largest E_R |(P - Q)/R|^order over what the last person holds in P, Q and R."""
+    laws = [shuffled_law(matrix, (*others, x)) for x in range(len(matrix))]
+    found = [
+        sum((abs(p[h] - q[h]) ** order / r[h] ** (order - 1) for h in r), Fraction(0))
+        for p, q, r in product(laws, repeat=3)
+    ]
+    return float(max(found))
+
+
+def local_epsilon(matrix: Matrix) -> float:
+    """The local epsilon, a hair up: ratios are rational."""
+    columns = list(zip(*matrix, strict=True))
+    return math.log(max(max(column) / min(column) for column in columns)) * (1 + 1e-15)
+
+
+MATRICES = [k_ary(2, Fraction(3)), k_ary(3, Fraction(2)), *random_matrices(4, seed=5)]
+
+
+@pytest.mark.parametrize("matrix", MATRICES, ids=shape)
+def test_moments_of_the_special_case_are_bounded(matrix: Matrix) -> None:
+    """Lemma 7 and Theorem 6, from the definition."""
+    epsilon0 = local_epsilon(matrix)
+    for m in (1, 2, 4):
+        for order in (2, 3, 4, 7):
+            same = [shuffled_law(matrix, (0,) * m), shuffled_law(matrix, (0,) * (m - 1) + (1,))]
+            moment = sum(
+                (abs(same[1][h] - q) ** order / q ** (order - 1) for h, q in same[0].items()), Fraction(0)
+            )
+            assert float(moment) <= girgis_2021_lemma_7(epsilon0, m, order)
+            assert ternary(matrix, (0,) * (m - 1), order) <= girgis_2021_theorem_6(epsilon0, m, order)
+
+
+@pytest.mark.parametrize("matrix", MATRICES[:4], ids=shape)
+def test_the_ternary_divergence_of_any_data_is_bounded(matrix: Matrix) -> None:
+    """Theorem 5 as a mixture, and Theorem 4 above it."""
+    epsilon0 = local_epsilon(matrix)
+    for n in (1, 2, 4):
+        for order in (2, 3, 6):
+            worst = max(
+                ternary(matrix, others, order)
+                for others in combinations_with_replacement(range(len(matrix)), n - 1)
+            )
+            mixed = girgis_2021_theorem_5(epsilon0, n, order)
+            assert worst <= mixed <= girgis_2021_theorem_4(epsilon0, n, order) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("order", [2, 3, 6])
+def test_the_other_divergences_cover_every_dataset_of_a_few_users(order: int) -> None:
+    """The mixture of Theorem 5, the bound of the whole shuffle, and that subsampled (Wang et al. 2019)."""
+    for k, E, population, cohort in [(2, 2, 6, 3), (2, 5, 5, 5), (2, 20, 4, 1), (3, 3, 4, 2)]:
+        epsilon0 = math.log(E)
+        exact = max(
+            divergence(pair, order) for pair in cohort_pairs(k_ary(k, Fraction(E)), population, cohort)
+        )
+        assert exact <= girgis_2021_mixed_upper(epsilon0, cohort, population, order)
+        whole = [girgis_shuffle_2021_upper(epsilon0, cohort, j) for j in range(2, order + 1)]
+        assert exact <= wang_2019_subsampled(whole, epsilon0, cohort / population)
+        crowd = max(divergence(pair, order) for pair in cohort_pairs(k_ary(k, Fraction(E)), cohort, cohort))
+        assert crowd <= whole[-1]
+
+
+def test_without_chernoff_the_paper_s_learning_setting_costs_a_third_less() -> None:
+    at: Any = {"epsilon0": 2.0, "cohort": 2000, "population": 60_000, "rounds": 6000, "delta": 1e-5}
+    mixed = girgis_2021_epsilon(**at, orders=range(2, 12), divergence=girgis_2021_mixed_upper)
+    assert mixed == pytest.approx(3.9766, abs=2e-4)
+    assert girgis_2021_epsilon(**at) == pytest.approx(5.7946, abs=1e-3)
+
+
+def test_the_excess_loss_is_that_of_lemmas_9_and_10() -> None:
+    """By hand: d = 10, cohort 500, e^epsilon0 = 3, T = 100: G^2 = 1 + 14 10/500 4."""
+    found = girgis_2021_excess_loss(math.log(3), 500, 100, dimension=10, diameter=6.0)
+    assert found == pytest.approx(2 * 6 * math.sqrt(2.12) * (2 + math.log(100)) / 10, rel=1e-12)
+    wide = girgis_2021_excess_loss(math.log(3), 500, 100, dimension=10, diameter=6.0, norm=math.inf)
+    assert wide == pytest.approx(2 * 6 * math.sqrt(10 * 1.32) * (2 + math.log(100)) / 10, rel=1e-12)
+    with pytest.raises(ValueError, match="norm must be"):
+        girgis_2021_excess_loss(1.0, 500, 100, dimension=10, norm=0.5)

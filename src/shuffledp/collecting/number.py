@@ -3,7 +3,8 @@
 Balle, Bell, Gascon, Nissim 2019, Algorithms 2 and 3: randomized rounding to levels + 1 grid points, k-ary
 randomized response on them, debiasing. The number of levels and the noise minimise the exact worst-case
 mean squared error at the certified (epsilon, delta) (see ``collecting._choice``), instead of the paper's
-asymptotic constants. Noise on a grid (``DiscreteLaplace``, ``DiscreteGaussian``) can be given instead.
+asymptotic constants. Noise on a grid (``DiscreteLaplace``, ``DiscreteGaussian``) can be given instead. The
+mean of q(x) for a statistical query q into [0, 1] (their Corollary 4.1.1): a ``MeanProtocol`` on the q(x).
 
 Rounding is exact: a number the share f of the way between two grid points goes up if a random 64-bit
 word is below 2^64 f. It costs no privacy: a mixture of inputs is never worse than the inputs.
@@ -16,6 +17,7 @@ True
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -24,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import CALL, Floats, down
 from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp._randomness.words import source
 from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
@@ -135,6 +137,12 @@ class NumberProtocol(Protocol):
         error = self.step * float(np.sqrt(self.n * self.decoder.worst_variance))
         return error * self.scale(self.n)
 
+    @property
+    def least_standard_error(self) -> float:
+        """What no protocol of one message per person can go below at this (epsilon, delta), worst data."""
+        least = least_single_message_error(self.n, self.epsilon, self.delta)
+        return (self.high - self.low) * least * self.scale(self.n)
+
     @staticmethod
     def scale(n: int) -> float:
         """What a sum of n numbers is multiplied with."""
@@ -210,6 +218,24 @@ class MeanProtocol(NumberProtocol):
     def _reach(self, n: int) -> float:
         least, most = self._decoded_ends()
         return (most - least) / n
+
+
+def least_single_message_error(n: int, epsilon: float, delta: float) -> float:
+    """The least root mean squared error that any (epsilon, delta)-DP protocol with one message per person can
+    have for the sum of n numbers in [0, 1], worst data: a lower bound (Balle et al. 2019, Theorem 4.2). With
+    their proof's constants, for the best whole K >= 2 among some,
+
+        error^2 >= n K min(e^-epsilon/(8 K^3), (1 - 1/K^2)(1/2 - delta)/(48 n));    0 from delta = 1/2 on.
+
+    >>> round(least_single_message_error(10**6, epsilon=1.0, delta=1e-6), 3)
+    1.307
+    """
+    people, e = _validate.count("n", n), float(_validate.non_negative("epsilon", epsilon).reshape(()))
+    slack = 0.5 - _validate.probability("delta", delta)
+    K = np.unique(np.geomspace(2.0, 2.0 + 10.0 * people ** (1.0 / 3.0), 400).round())
+    spread = math.exp(-e) / (8.0 * K**3)
+    square = people * K * np.minimum(spread, (1.0 - K**-2.0) * slack / (48.0 * people))
+    return down(math.sqrt(max(float(square.max()), 0.0)), operations=2 * CALL + 8) if slack > 0.0 else 0.0
 
 
 def _best_response(levels: int | None, plan: dict[str, Any]) -> KaryRandomizedResponse:

@@ -8,7 +8,7 @@ bounds, for which neighbours and against which adversary.
     continuous          one round: the privacy blanket of Laplace and Gaussian noise on [0, 1], numerically
     approximate_local   one round of (epsilon0, delta0)-LDP randomizers
     renyi               the Renyi divergence of any profile, and its conversion to (epsilon, delta)
-    girgis              rounds of random cohorts: Renyi divergences (Girgis 2021)
+    girgis              rounds of random cohorts: Renyi divergences, learning (Girgis 2021)
     composition         rounds of which only (epsilon, delta) is known: advanced and optimal composition
 
     compare             ``shuffledp.compare``: all that apply to a mechanism, beside the certified ones

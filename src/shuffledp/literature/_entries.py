@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from shuffledp._certified.rounding import CALL, up
@@ -17,11 +18,18 @@ from shuffledp.accounting._ends.upper import discretise
 from shuffledp.literature import closed_forms as closed, concentration as blanket
 from shuffledp.literature._case import Answer, Case, Entry
 from shuffledp.literature.composition import dwork_rothblum_vadhan_epsilon, kairouz_oh_viswanath_epsilon
-from shuffledp.literature.girgis import ORDERS, girgis_2021_delta, girgis_2021_epsilon
+from shuffledp.literature.girgis import (
+    ORDERS,
+    girgis_2021_delta,
+    girgis_2021_epsilon,
+    girgis_2021_mixed_upper,
+)
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi
 
 _RENYI_ORDERS = tuple(1.0 + 0.1 * 1.25**i for i in range(40))  # speed
 _RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of the discretised curve; points it skips
+_MIXED_ORDERS = (*range(2, 17), *(round(17 * 1.2**i) for i in range(16)))  # speed
+_MOST_MIXED = 10**6  # speed: users
 _MOST_TILTED_LOSS = 600.0  # soundness: e to this power does not overflow
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # soundness: of a cumulant; per round, of masses that sum to one
 
@@ -82,6 +90,12 @@ def _composed(one_round: Answer, compose: Bound) -> Answer:
 
 def _closed(bound: Bound) -> Answer:
     return lambda case, delta: closed.usable(bound)(epsilon0=case.epsilon0, n=case.n, delta=delta)
+
+
+def _theorem_3_1(case: Case, delta: float) -> float:
+    return closed.usable(closed.balle_2019_krr_epsilon)(
+        epsilon0=case.epsilon0, k=case.k, n=case.n, delta=delta
+    )
 
 
 def _local(case: Case, delta: float) -> float:
@@ -194,6 +208,17 @@ _MANY_ROUNDS = (
         reason=f"best whole order from {ORDERS[0]} to {ORDERS[-1]}",
     ),
     Entry(
+        "Girgis et al. 2021, no Chernoff bound",
+        "Girgis et al. 2021, Lemma 2 with Theorems 5 and 6 (Corollary 1, Lemma 7)",
+        *_both(
+            partial(girgis_2021_epsilon, orders=_MIXED_ORDERS, divergence=girgis_2021_mixed_upper),
+            partial(girgis_2021_delta, orders=_MIXED_ORDERS, divergence=girgis_2021_mixed_upper),
+            _cohorts,
+        ),
+        lambda case: case.n <= _MOST_MIXED,
+        reason=f"best whole order from {_MIXED_ORDERS[0]} to {_MIXED_ORDERS[-1]}",
+    ),
+    Entry(
         "certified round, optimal composition",
         f"the certified profile at one point; {_KOV}",
         _composed(_certified, kairouz_oh_viswanath_epsilon),
@@ -213,6 +238,14 @@ _MANY_ROUNDS = (
         _composed(_closed(closed.feldman_2021_epsilon), kairouz_oh_viswanath_epsilon),
         None,
         _repeated,
+    ),
+    Entry(
+        "Balle et al. 2019, advanced composition",
+        "Balle et al. 2019, Theorem 3.1; Dwork, Rothblum, Vadhan 2010",
+        _composed(_theorem_3_1, dwork_rothblum_vadhan_epsilon),
+        None,
+        lambda case: _repeated(case) and case.k >= 2 and case.n >= 2,
+        reason="several messages about the same data (Koskela et al. 2021, Theorem 6) are rounds",
     ),
     Entry(
         "no amplification, optimal composition",

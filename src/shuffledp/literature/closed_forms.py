@@ -16,6 +16,7 @@ shuffled reports. With E = e^epsilon0, a = e^epsilon, s = E - 1/E:
     erlingsson_2019:     epsilon = 12 epsilon0 sqrt(log(1/delta)/n)
     balle_2019_krr:      gamma >= max(14 k log(2/delta)/((n-1) epsilon^2), 27 k/((n-1) epsilon)) implies DP
     balle_2019_generic:  delta = (a+1)^2 s^2/(4 n (a-1)) exp(-(1 - e^-2) n min(1/E, (a-1)^2/((a+1)^2 s^2)))
+                         (its rate, Corollary 5.3.1: epsilon = O(min(1, epsilon0) E sqrt(log(1/delta)/n)))
     feldman_2021:        epsilon = log(1 + (E-1)/(E+1) (8 sqrt(E log(4/delta)/n) + 8 E/n))
     feldman_2022:        epsilon = log(1 + (E-1) (4 sqrt(2 log(4/delta)/((E+1) n)) + 4/n))
 
