@@ -156,7 +156,7 @@ def parts_of_a_sum(units: float) -> tuple[np.ndarray, np.ndarray]:
         [tilted], own_z, own_w, one(3.0), theta, np.array([999]), None, np.zeros(1), units
     )
     rows = np.zeros(500, dtype=np.int64)
-    return lattice_sum._sum(problem, rows, np.arange(500), [])
+    return lattice_sum._sum(problem, frequencies.Chosen(rows, np.arange(500), []))
 
 
 def test_frequencies_and_numerators() -> None:
@@ -177,7 +177,7 @@ def test_frequencies_and_numerators() -> None:
         0.0,
     )
     zero = np.zeros(1, dtype=np.int64)
-    value, error = lattice_sum._sum(problem, zero, zero, [])
+    value, error = lattice_sum._sum(problem, frequencies.Chosen(zero, zero, []))
     term = float(value[0, 0])
     spilled = (160 + 1 + 1) * U * term
     summed = 9 * U * term
@@ -194,8 +194,14 @@ def test_dropped_frequencies() -> None:
     bound = frequencies._log_bound([tilted], np.zeros(1, dtype=np.int64), quarter, quarter, half)
     reach = 2.0 * math.pi / (2e9 + 1.0) * (1e-6 + 32 * U * 1e9)
     assert math.exp(bound[0]) >= reach**2 + 4 * (2 + C + 8) * U
-    table = frequencies._table(tilted, 1025)
-    assert table.error >= U * (16.0 * math.log2(1025) + 1)
+    _, error = frequencies.transformed(tilted.z[0], tilted.w[0], 1029)
+    assert error >= U * (16.0 * math.log2(1029) + 1)
+    # Of what a transform leaves out, the size is known with its error: here it is nothing but that.
+    (chosen,) = frequencies.choose_frequencies([tilted], np.array([1029]), True)
+    left_out = np.setdiff1d(np.arange(513), chosen.r)
+    exact = 2.0 * np.log(np.abs(np.cos(2.0 * np.pi * left_out / 1029)) + error)
+    assert np.all(exact <= -frequencies.DEPTH)
+    assert chosen.tables[0].error[0] == error
 
 
 def test_two_binomials() -> None:

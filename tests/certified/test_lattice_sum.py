@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -70,3 +71,46 @@ def test_transforms_are_of_smooth_sizes() -> None:
         while (whole := sizes % prime == 0).any():
             sizes[whole] //= prime
     assert np.all(sizes == 1)
+
+
+def test_a_batch_of_wide_laws_by_transforms_is_that_of_rationals() -> None:
+    """Rows of different sizes, two groups, two signed outputs."""
+    rng = np.random.default_rng(11)
+    counts, k0 = np.array([2.0, 4.0, 3.0]), np.array([150.0, 300.0, 10.0])
+    wide = np.array([rng.choice(600, 26, replace=False) - 300 for _ in range(3)])
+    narrow = np.array([[0, 1], [0, 7], [-3, 4]])
+    weights = [rng.integers(1, 2**20, z.shape) for z in (wide, narrow)]
+    groups = [
+        Group(z.astype(float), w / w.sum(axis=1, keepdims=True), c)
+        for z, w, c in zip((wide, narrow), weights, (counts, np.ones(3)), strict=True)
+    ]
+    own = Own(wide.astype(float), rng.integers(-50, 100, (3, 26, 2)) / 64.0)
+    result = tail_sum(groups, own, k0, np.array([0.01, 0.002, 0.03]))
+    for i in range(3):
+        law = _power(dict(zip(wide[i].tolist(), weights[0][i].tolist(), strict=True)), int(counts[i]))
+        law = _times(law, dict(zip(narrow[i].tolist(), weights[1][i].tolist(), strict=True)))
+        total = sum(law.values())
+        for output in range(2):
+            exact = sum(
+                weight * Fraction(c)
+                for k, weight in law.items()
+                for z, c in zip(wide[i].tolist(), own.c[i, :, output].tolist(), strict=True)
+                if k + z >= k0[i]
+            ) / Fraction(total)
+            scale = math.exp(result.log_scale[i])
+            assert abs(scale * result.value[i, output] - float(exact)) <= scale * result.error[i, output]
+            assert result.error[i, output] <= 1e-7
+
+
+def _times(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:
+    product: dict[int, int] = {}
+    for (a, u), (b, v) in itertools.product(first.items(), second.items()):
+        product[a + b] = product.get(a + b, 0) + u * v
+    return product
+
+
+def _power(law: dict[int, int], count: int) -> dict[int, int]:
+    result = {0: 1}
+    for _ in range(count):
+        result = _times(result, law)
+    return result

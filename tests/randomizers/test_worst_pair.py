@@ -1,5 +1,6 @@
 """Clamped noise that falls off: the two ends are the worst pair, in exact whole numbers."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shuffledp.randomizers._grid import matrix_of_noise
+from shuffledp.randomizers._grid import GridRandomizer, matrix_of_noise
 from shuffledp.randomizers.gaussian import DiscreteGaussian
 from shuffledp.randomizers.laplace import DiscreteLaplace
 
@@ -65,11 +66,58 @@ def test_no_pair_of_realised_gaussian_noise_is_above_the_ends(sigma: float) -> N
         assert excess(randomizer.noise, 4, randomizer.pad, alpha) <= 0
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_no_pair_is_above_the_ends_where_the_last_weight_holds_a_tail(seed: int) -> None:
+    """As large a last weight as can be spread in proportion: f(m + pad - 1) T(pad) >= f(pad) T(m + pad)."""
+    rng = np.random.default_rng(seed)
+    levels, pad = int(rng.integers(1, 6)), int(rng.integers(0, 4))
+    inner = [w + 1 for w in falling(rng, levels + pad - 1)]
+    # last <= f(m + pad - 1) (S + last) / f(pad), S the rest of an end.
+    left, at_an_end = inner[-1], sum(inner[pad:])
+    most = left * at_an_end // (inner[pad] - left) if inner[pad] > left else 50 * at_an_end
+    noise = [*inner, max(most, 1)]
+    assert _Noise(tuple(noise), pad).falls_off
+    for alpha in ALPHAS:
+        assert excess(noise, levels, pad, alpha) <= 0
+
+
+@pytest.mark.parametrize("epsilon0", [0.01, 0.7, 3.0, 12.0])
+def test_no_pair_of_realised_laplace_noise_is_above_the_ends(epsilon0: float) -> None:
+    for levels in (1, 2, 5, 8):
+        randomizer = DiscreteLaplace(epsilon0=epsilon0, levels=levels)
+        assert randomizer.falls_off
+        for alpha in (Fraction(1), Fraction(9, 8), Fraction(3), Fraction(10**6)):
+            assert excess(list(randomizer.noise), levels, 0, alpha) <= 0
+
+
+def test_a_last_weight_that_cannot_be_spread_makes_a_worse_pair() -> None:
+    noise = [20, 1, 40]
+    assert not _Noise(tuple(noise), 0).falls_off
+    assert max(excess(noise, 2, 0, alpha) for alpha in ALPHAS) > 0
+
+
+@dataclass(frozen=True, init=False)
+class _Noise(GridRandomizer):
+    """Weights as they are."""
+
+    def __init__(self, noise: tuple[int, ...], pad: int) -> None:
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "pad", pad)
+
+    @property
+    def positions(self) -> Any:
+        raise NotImplementedError
+
+
 def test_noise_with_two_peaks_has_a_worse_pair() -> None:
     assert max(excess((1, 0, 8, 1, 1), 2, 2, alpha) for alpha in ALPHAS) > 0
 
 
-def test_only_noise_that_falls_off_is_analysed_by_its_ends_alone() -> None:
-    gaussian, laplace = DiscreteGaussian(sigma=0.5), DiscreteLaplace(epsilon0=1.0)
-    assert gaussian.falls_off
-    assert not laplace.falls_off  # the last weight holds the tail
+def test_noise_of_all_families_is_analysed_by_its_ends_alone() -> None:
+    for randomizer in (
+        DiscreteGaussian(sigma=0.5),
+        DiscreteLaplace(epsilon0=1.0),
+        DiscreteLaplace(9.0, levels=300),
+    ):
+        assert randomizer.falls_off
+        assert len(randomizer.facts().above) == 1

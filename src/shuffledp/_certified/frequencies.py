@@ -15,6 +15,7 @@ from shuffledp.errors import NoCertificateError
 
 Ints = npt.NDArray[np.int64]
 Complexes = npt.NDArray[np.complex128]
+Bools = npt.NDArray[np.bool_]
 
 DEPTH = 46.0  # soundness
 """Every truncation is below e^-DEPTH of the tilted total (1.1e-20)."""
@@ -22,14 +23,20 @@ DEPTH = 46.0  # soundness
 MAX_POINTS = (1 << 31) - 1  # speed; above 2^31 integer products would overflow
 """Trapezoidal points allowed in one problem; beyond it no certificate is attempted."""
 
+MAX_TERMS = 1 << 26  # speed
+"""Frequencies times atoms summed in one call, at most."""
+
 _MOST_CELLS = 1 << 20  # speed: cells of frequencies looked at together
-_FEW_CELLS = 1 << 12  # speed: beyond, one transform is cheaper
+_FEW_CELLS = 1 << 10  # speed: of one problem; beyond, a transform may be cheaper
 _CELL_ATOMS_AT_ONCE = 1 << 19  # speed: in one array
 _MOST_CELL_ATOMS = 1 << 30  # speed: some ten seconds
 _PARTS_OF_A_CELL = 4  # speed
-_WIDE_LAW_ATOMS = 24  # speed: one transform may be cheaper
-_FEW_TERMS = 1000  # speed: the same
+_WIDE_LAW_ATOMS = 24  # speed: a transform may be cheaper
+_POINTS_PER_ATOM = 256  # speed: up to so many it is
+_MANY_TERMS = 2000  # speed: frequencies times atoms, beyond two per point
+_FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
+_MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _EDGE = 1e-6  # soundness: in frequencies, more than any rounding below 10^8
 
 
@@ -56,49 +63,90 @@ class Tilted:
 
 @dataclass(frozen=True)
 class Table:
-    """A transform at all frequencies, and its absolute error but for that of the weights."""
+    """Transforms at the chosen frequencies; per problem their absolute error but for that of the weights."""
 
     phi: Complexes
-    error: float
+    error: Floats
+
+    def part(self, chosen: Ints) -> Table:
+        return Table(self.phi[chosen], self.error)
 
 
-def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> tuple[Ints, Ints, list[Table]]:
-    """(row, r, transforms) of the frequencies to sum: few of them, or all by Fourier transform.
+@dataclass(frozen=True)
+class Chosen:
+    """Frequencies r of problems ``rows`` (sorted); where they are known, their transforms (one per law)."""
 
-    A single problem of wide laws (or few terms, or where asked: ``whole``) is transformed whole where
-    that is cheap, or where too many frequencies would remain (laws with few heavy atoms)."""
-    wide = points.size == 1 and (
-        whole
-        or max(t.z.shape[1] for t in tilted) >= _WIDE_LAW_ATOMS
-        or sum(t.count[0] for t in tilted) <= _FEW_TERMS
-    )
-    if not (wide and points[0] <= _SMALL_TRANSFORM):
-        try:
-            limit = _FEW_CELLS if wide and points[0] <= _LARGEST_TRANSFORM else _affordable(tilted)
-            return *_frequencies(tilted, points, limit), []
-        except NoCertificateError:
-            if not (wide and points[0] <= _LARGEST_TRANSFORM):
-                raise
-    r = np.arange((points[0] + 1) // 2)
-    return np.zeros_like(r), r, [_table(t, int(points[0])) for t in tilted]
+    rows: Ints
+    r: Ints
+    tables: list[Table]
+
+
+def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> list[Chosen]:
+    """The frequencies to sum: few of them are looked for, or all are transformed and most are dropped.
+
+    Problems of wide laws (or few terms, or where asked: ``whole``) are transformed where that is cheap, or
+    where too many frequencies would remain (laws with few heavy atoms)."""
+    atoms = max(t.z.shape[1] for t in tilted)
+    count = np.sum([t.count for t in tilted], axis=0)
+    possible, close = points <= _LARGEST_TRANSFORM, count <= _MOST_COPIES
+    done = possible & close & (points <= _POINTS_PER_ATOM * atoms * (atoms >= _WIDE_LAW_ATOMS))
+    if points.size == 1:
+        done |= (points <= _SMALL_TRANSFORM) & (whole | (count <= _FEW_TERMS))
+    few = Chosen(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
+    if not done.all():
+        rows, r, crowded = _frequencies(tilted, points, np.flatnonzero(~done), possible)
+        kept = np.bincount(rows, minlength=points.size)
+        crowded |= possible & close & (kept * atoms > 2 * points + _MANY_TERMS)
+        if (kept * ~crowded).sum() * atoms > MAX_TERMS:
+            crowded |= possible
+        done |= crowded
+        left = ~done[rows]
+        few = Chosen(rows[left], r[left], [])
+    found = [few] if few.rows.size else []
+    return [*found, _transformed(tilted, points, np.flatnonzero(done))] if done.any() else found
+
+
+def _transformed(tilted: list[Tilted], points: Ints, problems: Ints) -> Chosen:
+    """All frequencies by Fourier transforms, but for those whose power is negligible."""
+    rows, kept = [], []
+    phi: list[list[Complexes]] = [[] for _ in tilted]
+    error = np.zeros((len(tilted), points.size))
+    for i in problems:
+        size = np.zeros((points[i] + 1) // 2)
+        found = []
+        for g, t in enumerate(tilted):
+            row = i if len(t.z) > 1 else 0
+            transform, error[g, i] = transformed(t.z[row], t.w[row], int(points[i]))
+            slack = error[g, i] + 16.0 * t.error[i] + gamma(4 * CALL)
+            with np.errstate(divide="ignore"):
+                size += t.count[i] * np.log(np.minimum(np.abs(transform) + slack, 1.0))
+            found.append(transform)
+        size[0] = 0.0
+        r = np.flatnonzero(size > -(DEPTH + 2.0))
+        rows.append(np.full(r.size, i))
+        kept.append(r)
+        for all_phi, transform in zip(phi, found, strict=True):
+            all_phi.append(transform[r])
+    tables = [Table(np.concatenate(part), error[g]) for g, part in enumerate(phi)]
+    return Chosen(np.concatenate(rows), np.concatenate(kept), tables)
+
+
+def transformed(z: Floats, w: Floats, m: int) -> tuple[Complexes, float]:
+    """sum w e^{i omega z} at all frequencies, by one Fourier transform of a smooth size (no convolution),
+    and its error in units of sum |w|.
+
+    Every intermediate of a transform of w is a partial sum of its terms, at most sum |w|: with
+    log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed. Before,
+    the weights of values that agree modulo M are added."""
+    place = np.mod(z, m).astype(np.int64)
+    together = int(np.bincount(place[w != 0.0], minlength=1).max())
+    return np.fft.rfft(np.bincount(place, w, m)).conj(), gamma(16.0 * np.log2(m) + together)
 
 
 def _affordable(tilted: list[Tilted]) -> int:
     """How many cells of frequencies may be looked at together."""
     atoms = max(int(t.z.shape[1]) for t in tilted)
     return max(_FEW_CELLS, min(_MOST_CELLS, _MOST_CELL_ATOMS // atoms))
-
-
-def _table(t: Tilted, m: int) -> Table:
-    """phi of a single problem at all frequencies, by one Fourier transform of a smooth size (no convolution).
-
-    Every intermediate of a transform of w is a partial sum of its terms, at most sum |w| = 1: with
-    log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed. Before,
-    the weights of values that agree modulo M are added."""
-    place = np.mod(t.z[0], m).astype(np.int64)
-    together = int(np.bincount(place[t.w[0] > 0.0]).max())
-    phi = np.fft.rfft(np.bincount(place, t.w[0], m)).conj()
-    return Table(phi, gamma(16.0 * np.log2(m) + together))
 
 
 def _smooth_numbers() -> Ints:
@@ -124,18 +172,25 @@ _SMOOTH = _smooth_numbers()
 _LARGEST_TRANSFORM = int(_SMOOTH[-1])  # soundness: the error of a transform is known for smooth sizes
 
 
-def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, Ints]:
-    """(row, r) of every frequency 0 <= r <= M/2 that cannot be proved negligible."""
+def _frequencies(
+    tilted: list[Tilted], points: Ints, problems: Ints, possible: Bools
+) -> tuple[Ints, Ints, Bools]:
+    """(row, r) of every frequency 0 <= r <= M/2 of these problems that cannot be proved negligible.
+
+    Problems with too many are given up, and told, where a transform is ``possible``."""
     half = (points - 1) // 2
     deepest = -(DEPTH + 2.0)
+    atoms = max(t.z.shape[1] for t in tilted)
+    most = np.where(possible, np.maximum(_FEW_CELLS, 2 * points // atoms), _MOST_CELLS)
+    crowded = np.zeros(points.size, bool)
     total = np.sqrt(sum(t.count * t.deviation**2 for t in tilted))
     many = max(tilted, key=lambda t: float(t.count.max()))  # powers of few are never negligible
     # Cells so wide that the quadratic bound is informative, but at least a few of them.
     cells = np.clip(np.ceil(np.pi * 1.25 * many.deviation), 4, 4096).astype(np.int64)
-    cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))
-    rows = np.repeat(np.arange(points.size), cells)
+    cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))[problems]
+    rows = np.repeat(problems, cells)
     index = np.arange(rows.size) - np.repeat(np.cumsum(cells) - cells, cells)
-    width = ((half + 1) / cells)[rows]
+    width = (half[rows] + 1) / np.repeat(cells, cells)
     low, high = index * width, (index + 1) * width
     kept_rows, kept_low, kept_high = [], [], []
     while rows.size:
@@ -153,14 +208,17 @@ def _frequencies(tilted: list[Tilted], points: Ints, limit: int) -> tuple[Ints, 
         kept_rows.append(rows[small])
         kept_low.append(low[small])
         kept_high.append(high[small])
-        rows, low, high = rows[~small], low[~small], high[~small]
+        crowded |= _PARTS_OF_A_CELL * np.bincount(rows[~small], minlength=points.size) > most
+        open_ = ~small & ~(crowded & possible)[rows]
+        rows, low, high = rows[open_], low[open_], high[open_]
         step = np.repeat((high - low) / _PARTS_OF_A_CELL, _PARTS_OF_A_CELL)
         part = np.tile(np.arange(_PARTS_OF_A_CELL), rows.size)
         rows, low = (np.repeat(rows, _PARTS_OF_A_CELL), np.repeat(low, _PARTS_OF_A_CELL) + part * step)
         high = low + step
-        if rows.size > limit:
+        if rows.size > _affordable(tilted):
             raise NoCertificateError("too many frequencies carry mass")
-    return _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
+    found = _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
+    return *found, crowded & possible
 
 
 def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:

@@ -33,12 +33,15 @@ import numpy as np
 from shuffledp._certified.frequencies import (
     DEPTH,
     MAX_POINTS,
+    MAX_TERMS,
+    Chosen,
     Complexes,
     Ints,
     Table,
     Tilted,
     choose_frequencies,
     smooth_size,
+    transformed,
 )
 from shuffledp._certified.rounding import CALL, Floats, additions, gamma, positive, segment_totals, total, up
 from shuffledp.errors import NoCertificateError
@@ -52,10 +55,8 @@ TERM_UNITS = 160  # soundness
 these are off by three units of at most pi), two differences from one in the kernel (24 each), expm1, 12
 operations of up to 3 and a complex quotient. A move by one costs another 32."""
 
-MAX_TERMS = 1 << 26  # speed
-"""Frequencies times atoms summed in one call, at most."""
-
 _TERMS_AT_ONCE = 1 << 19  # speed: frequencies times atoms in one array
+_DIRECTLY = 2  # speed: terms of an own measure per point, up to which a transform is not worth it
 _LARGEST_LOG_SCALE = 600.0  # soundness: beyond, values overflow
 # Distances from the tilt that Chernoff's bound is tried at (speed): in standard deviations of the sum,
 # in tilts, and in units of the largest value.
@@ -170,7 +171,10 @@ def tail_sum(
     points = smooth_size(points + 2 * int(np.abs(shifts).max()))
     moves = np.asarray(shifts, dtype=np.float64)
     problem = _Problem(tilted, own.z, own_w, k0, theta, points, payoff, moves, units)
-    value, error = _sum(problem, *choose_frequencies(tilted, points, whole))
+    parts = [_sum(problem, chosen) for chosen in choose_frequencies(tilted, points, whole)]
+    value, error = (
+        np.sum([part[side] for part in parts], axis=0) for side in (0, 1)
+    )  # of other problems each
     damping = 1.0 / -np.expm1(-theta)
     truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
@@ -245,36 +249,61 @@ class _Problem:
     units: float
 
 
-def _sum(problem: _Problem, rows: Ints, r: Ints, tables: list[Table]) -> tuple[Floats, Floats]:
-    """(value, error) of the trapezoidal sum over frequencies r of the problems ``rows`` (sorted)."""
+def _sum(problem: _Problem, chosen: Chosen) -> tuple[Floats, Floats]:
+    """(value, error) of the trapezoidal sum over the chosen frequencies; zero for problems without any."""
+    rows, r, tables = chosen.rows, chosen.r, chosen.tables
     atoms = 1 if tables else max(t.z.shape[1] for t in problem.tilted)
     if rows.size * atoms > MAX_TERMS:
         raise NoCertificateError("too many frequencies carry mass")
-    outputs = max(problem.own_w.shape[2], problem.moves.size)
-    value = np.zeros((problem.theta.size, outputs))
-    error = np.zeros((problem.theta.size, outputs))
+    value, error = np.zeros((2, problem.theta.size, max(problem.own_w.shape[2], problem.moves.size)))
+    numerators = _numerators(problem, chosen) if tables else None
+    if numerators is None:
+        atoms = max(atoms, problem.own_z.shape[1])
     parts = np.array_split(np.arange(rows.size), 1 + rows.size * atoms // _TERMS_AT_ONCE)
     moved = 32.0 * float(np.abs(problem.moves).max())
     units = TERM_UNITS + moved + additions(rows.size) + len(parts)
     for part in parts:
         i = rows[part]
-        term, doubt = _terms(problem, i, r[part], tables, units)
+        known = None if numerators is None else numerators.part(part)
+        term, doubt = _terms(problem, i, r[part], [table.part(part) for table in tables], known, units)
         starts = np.flatnonzero(np.append(True, i[1:] != i[:-1]))
         value[i[starts]] += segment_totals(term, starts)
         error[i[starts]] += segment_totals(doubt, starts)
     return value, up(error, units, tiny=0.0)
 
 
-def _terms(problem: _Problem, i: Ints, r: Ints, tables: list[Table], units: float) -> tuple[Floats, Floats]:
+def _numerators(problem: _Problem, chosen: Chosen) -> Table | None:
+    """The own measures' transforms (frequencies, outputs), where a Fourier transform is the cheaper way."""
+    problems, starts = np.unique(chosen.rows, return_index=True)
+    if chosen.rows.size * problem.own_z.shape[1] <= _DIRECTLY * problem.points[problems].sum():
+        return None
+    error = np.zeros(problem.theta.size)
+    found = []
+    for i, r in zip(problems, np.split(chosen.r, starts[1:]), strict=True):
+        parts = [transformed(problem.own_z[i], w, int(problem.points[i])) for w in problem.own_w[i].T]
+        error[i] = max(part[1] for part in parts)
+        found.append(np.stack([part[0][r] for part in parts], axis=1))
+    return Table(np.concatenate(found), error)
+
+
+def _terms(
+    problem: _Problem, i: Ints, r: Ints, tables: list[Table], known: Table | None, units: float
+) -> tuple[Floats, Floats]:
     """(real part of each frequency's term, its error), both (frequencies, outputs)."""
     theta, m = problem.theta[i], problem.points[i]
     omega = 2.0 * np.pi * r / m
     size = np.hypot(theta, omega)
     log_power, log_size, loss = _powers(problem.tilted, tables, i, r, m, size)
-    own_w = problem.own_w[i]
-    phase = np.exp(1j * _angles(problem.own_z, i, r, m))
-    numerator = total(np.swapaxes(own_w * phase[:, :, None], 1, 2))
-    numerator_abs = np.abs(own_w).sum(axis=1)
+    # The numerator: its weights, exponentials and phases; its sum.
+    own_error = problem.units * (1.0 + size * np.abs(problem.own_z).max(axis=1)[i])
+    if known is None:
+        phase = np.exp(1j * _angles(problem.own_z, i, r, m))
+        numerator = total(np.swapaxes(problem.own_w[i] * phase[:, :, None], 1, 2))
+        own_error += gamma(additions(problem.own_z.shape[1]))
+    else:
+        numerator = known.phi
+        own_error += known.error[i]
+    numerator_abs = np.abs(problem.own_w).sum(axis=1)[i]
     if problem.moves.size > 1:
         numerator = numerator * np.exp(-(theta + 1j * omega)[:, None] * problem.moves)
         numerator_abs = numerator_abs * np.exp(-theta[:, None] * problem.moves)
@@ -283,9 +312,6 @@ def _terms(problem: _Problem, i: Ints, r: Ints, tables: list[Table], units: floa
     share = np.where(r == 0, 1.0, 2.0) / m
     power, most = np.exp(log_power.real), np.exp(log_size)
     term = (share * np.exp(log_power) * turn * kernel)[:, None] * numerator
-    # The numerator: its weights, exponentials and phases; its sum.
-    own_error = problem.units * (1.0 + size * np.abs(problem.own_z[i]).max(axis=1))
-    own_error += gamma(additions(own_w.shape[1]))
     spill = share * (np.abs(kernel) * most * loss + kernel_abs * power * gamma(units))
     doubt = spill[:, None] * np.abs(numerator)
     doubt += (share * kernel_abs * most * np.minimum(own_error, 1.0))[:, None] * numerator_abs
@@ -318,9 +344,9 @@ def _powers(
     loss = np.zeros(i.size)
     for g, t in enumerate(tilted):
         if tables:
-            phi = tables[g].phi[r]
+            phi = tables[g].phi
             re, im = phi.real - 1.0, phi.imag
-            slack = tables[g].error + 16.0 * t.error[i]
+            slack = tables[g].error[i] + 16.0 * t.error[i]
         else:
             half = 0.5 * _angles(t.z, i, r, m)
             sine = np.sin(half)

@@ -14,15 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.frequencies import DEPTH, Complexes
-from shuffledp._certified.lattice_sum import (
-    ERROR_UNITS,
-    MAX_TERMS,
-    TERM_UNITS,
-    Result,
-    log_one_plus,
-    one_minus_exp,
-)
+from shuffledp._certified.frequencies import DEPTH, MAX_TERMS, Complexes
+from shuffledp._certified.lattice_sum import ERROR_UNITS, TERM_UNITS, Result, log_one_plus, one_minus_exp
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive
 from shuffledp.errors import NoCertificateError
 

@@ -18,6 +18,7 @@ from shuffledp.facts import AmplificationLaw, Facts, Matrix
 Witness = AmplificationProfile | EvenCrowdProfile | InexactProfile
 
 _MOST_PAIRS = 4  # of a matrix; speed
+_MOST_INPUTS = 129  # of a matrix that are tried; speed
 _SMALL_CROWD = 1000.0  # reports x or x'; speed
 
 
@@ -58,18 +59,20 @@ def _even_crowd(law: AmplificationLaw, n: int) -> EvenCrowdProfile | None:
 
 def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
     """The pairs of inputs and the third inputs with the largest chi-square, all others at the third."""
-    rows = matrix.rows
-    if rows.shape[0] < 2:
+    if len(matrix.rows) < 2:
         return []
+    # Of very many inputs some, evenly spread and with both ends: those of noise are in order.
+    some = np.linspace(0, len(matrix.rows) - 1, min(len(matrix.rows), _MOST_INPUTS)).astype(int)
+    rows = matrix.rows[some]
     found: list[tuple[float, int, int, int]] = []
     for z in range(rows.shape[0]):
         seen = rows[z] > 0.0
         scaled = np.where(seen, rows / np.where(seen, np.sqrt(positive(rows[z])), 1.0), 0.0)
-        hidden = np.where(seen, 0.0, rows)
         square = (scaled**2).sum(axis=1)
         chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T
-        # What the others can never send is seen at once: it outweighs everything.
-        chi = chi + 1e6 * n * np.abs(hidden[:, None, :] - hidden[None, :, :]).sum(axis=2)
+        if not seen.all():  # what the others can never send is seen at once: it outweighs everything
+            hidden = rows[:, ~seen]
+            chi = chi + 1e6 * n * np.abs(hidden[:, None, :] - hidden[None, :, :]).sum(axis=2)
         x, y = np.unravel_index(int(np.argmax(chi)), chi.shape)
         found.append((float(chi[x, y]), int(x), int(y), z))
     found.sort(reverse=True)

@@ -12,7 +12,8 @@ ends have the largest total variation distance: laws of larger inputs are stocha
 of them cross once.
 
 Where the noise falls off, f(0) >= f(1) >= ..., the amplification variable X of the two ends is above that
-of all other pairs in the convex order, for every alpha >= 1 (docs/proofs/noise-on-a-grid.md).
+of all other pairs in the convex order, for every alpha >= 1 (docs/proofs/noise-on-a-grid.md). The last weight
+holds all beyond; it counts as if it were spread there.
 """
 
 from __future__ import annotations
@@ -102,15 +103,21 @@ class GridRandomizer(ABC):
 
     @property
     def falls_off(self) -> bool:
-        """Whether no weight of the noise is below the next one: the theorem of the module applies."""
-        return all(a >= b for a, b in pairwise(self.noise))
+        """Whether no weight of the noise is below the next one: the theorem of the module applies.
+
+        The last weight holds all beyond. It passes if it can be spread there, in proportion to what an
+        end holds: T(m + pad) / T(pad) f(pad) is then the weight that follows the last but one."""
+        *inner, last = self.noise
+        at_an_end = sum(self.noise[self.pad :])
+        spread = bool(inner) and inner[-1] * at_an_end >= self.noise[self.pad] * last
+        return all(a >= b for a, b in pairwise(inner)) and (spread or inner[-1:] >= [last])
 
     def law(self) -> AmplificationLaw:
         """The law of the amplification variable for the pair (low, high).
 
-        It is the largest of all pairs where the noise ``falls_off`` (see module). Where it does not, as
-        for Laplace noise, whose last weight holds a tail, the accountant takes all pairs of ``finite``
-        and compares them with this one at every epsilon (accounting._curves.stop_loss)."""
+        It is the largest of all pairs where the noise ``falls_off`` (see module). Where it does not, the
+        accountant takes all pairs of ``finite`` and compares them with this one at every epsilon
+        (accounting._curves.stop_loss)."""
         first, last, least = self.weights[0], self.weights[-1], self.weights.min(axis=0)
         rows = zip(first.tolist(), last.tolist(), least.tolist(), strict=True)
         return AmplificationLaw.merged(
