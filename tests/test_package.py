@@ -85,7 +85,8 @@ ROOMS = (
     ("accounting", "randomizers", "shuffling"),
     ("interop", "literature", "collecting", "learning"),
     ("plotting",),
-    ("papers",),
+    ("papers", "service"),
+    ("client",),
     ("cli",),
 )
 CONVENIENT = {"plotting", "interop"}  # .plot() and .to_dp_accounting() load them when they are called

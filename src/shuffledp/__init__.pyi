@@ -1,5 +1,6 @@
 """The public names of shuffledp: the one list. ``__init__.py`` loads them from here on first use."""
 
+from shuffledp import client as client
 from shuffledp.accounting.calibration import Calibration as Calibration, calibrate as calibrate
 from shuffledp.accounting.mechanism import (
     Composition as Composition,
@@ -25,16 +26,20 @@ from shuffledp.errors import (
     DamagedReportsError as DamagedReportsError,
     DomainError as DomainError,
     LogCorruptError as LogCorruptError,
+    LostJournalError as LostJournalError,
     MixedReportsError as MixedReportsError,
     NoCertificateError as NoCertificateError,
     OutsideRangeError as OutsideRangeError,
     OverspentWarning as OverspentWarning,
     PlanError as PlanError,
     ReportFileError as ReportFileError,
+    SealError as SealError,
     ShuffledpError as ShuffledpError,
     ShuffledpWarning as ShuffledpWarning,
+    SubmitError as SubmitError,
     TooFewReportsError as TooFewReportsError,
     TornLineWarning as TornLineWarning,
+    UnknownKeyError as UnknownKeyError,
     UnknownVersionError as UnknownVersionError,
     WeakerPrivacyWarning as WeakerPrivacyWarning,
 )

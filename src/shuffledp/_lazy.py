@@ -1,7 +1,7 @@
 """Public names that are loaded on first use, from the stub beside a package's ``__init__``.
 
 ``__init__.pyi`` is the one list: type checkers read it, and so does this loader. Every line of it is
-``from shuffledp.home import Name as Name``, or names in brackets.
+``from shuffledp.home import Name as Name``, or names in brackets; from the package itself come modules.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class PublicNames:
         """The value of a name, kept in the package from then on."""
         if name not in self._homes:
             raise AttributeError(f"module {self.package!r} has no attribute {name!r}")
-        value = getattr(import_module(self._homes[name]), name)
+        home = self._homes[name]
+        module = home == self.package
+        value = import_module(f"{home}.{name}") if module else getattr(import_module(home), name)
         setattr(sys.modules[self.package], name, value)
         return value

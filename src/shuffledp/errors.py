@@ -12,6 +12,10 @@
         DamagedReportsError                     it is truncated, corrupted or changed
         UnknownVersionError                     this release does not know its version
         MixedReportsError                       its reports do not belong together
+      SealError               (ValueError)      a sealed report that a key, for a task, does not open
+        UnknownKeyError                         it is sealed to a key that the shuffler does not have
+      SubmitError             (RuntimeError)    a running shuffler took no report
+      LostJournalError        (RuntimeError)    a store of released batches without their journal
     ShuffledpWarning          (UserWarning)
       WeakerPrivacyWarning                      fewer honest reports than planned
       OverspentWarning                          a collection cost more than the budget
@@ -119,6 +123,22 @@ class UnknownVersionError(ReportFileError):
 
 class MixedReportsError(ReportFileError):
     """Reports that do not belong together: of different protocols, or the same ones twice."""
+
+
+class SealError(ShuffledpError, ValueError):
+    """A sealed report that this key, for this task, does not open."""
+
+
+class UnknownKeyError(SealError):
+    """Sealed to a key that the shuffler does not have, or has no more."""
+
+
+class SubmitError(ShuffledpError, RuntimeError):
+    """The shuffler refused the report, or could not be reached."""
+
+
+class LostJournalError(ShuffledpError, RuntimeError):
+    """The store has released batches of which this folder knows nothing."""
 
 
 class WeakerPrivacyWarning(ShuffledpWarning):

@@ -8,6 +8,9 @@ import numpy as np
 
 from shuffledp._json import canonical
 from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.service.documents import Task
+from shuffledp.service.keys import AnalystKey
+from shuffledp.service.shuffler import Shuffler
 from shuffledp.shuffling.roles import randomize_file, shuffle_files
 
 PETS = ["cat"] * 50_000 + ["dog"] * 35_000 + ["fish"] * 15_000
@@ -63,13 +66,23 @@ def clouds(folder: Path) -> None:
         (folder / name).write_text("\n".join(["u,v,y", *rows, ""]))
 
 
+def service(folder: Path) -> None:
+    """A shuffler that collects for one task."""
+    shuffler, key = Shuffler(folder / "shuffler"), AnalystKey.new(folder / "analyst.key")
+    identity = shuffler.keys.public
+    task = Task.new("pets", survey(), key=key.signs, analyst=key.public, shuffler=identity)
+    shuffler.create(task.signed)
+
+
 NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "analyze": (shuffled,),
     "histogram": (pets,),
     "ledger": (protocol,),
     "mean": (ages,),
     "randomize": (pets, protocol),
+    "serve": (service,),
     "shuffle": (reports,),
     "sum": (ages,),
+    "task": (protocol,),
     "train": (clouds,),
 }

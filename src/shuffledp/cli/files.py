@@ -110,7 +110,10 @@ def protocol_of_reports(path: str) -> Protocol:
     from shuffledp.collecting import protocol_from_dict
     from shuffledp.shuffling.report_files import open_reports
 
-    return protocol_from_dict(open_reports(path).header.protocol)
+    header = open_reports(path).header
+    if header.stage == "sealed":
+        raise click.ClickException(f"{path} is sealed: give the analyst's --key")
+    return protocol_from_dict(header.protocol)
 
 
 def open_ledger(path: str) -> Ledger:

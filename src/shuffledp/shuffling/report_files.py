@@ -44,7 +44,7 @@ from shuffledp.shuffling._batches import bytes_per_report, rows_per_batch
 
 VERSION = 1
 FORMAT = "shuffledp reports"
-STAGES = ("randomized", "shuffled")
+STAGES = ("randomized", "shuffled", "sealed")
 COLUMN = "report"
 _HEADER, _REPORTS, _CHECKSUM = "shuffledp.header", "shuffledp.reports", "shuffledp.checksum"
 _MOST_BYTES = 2**31 - 1  # of one report: what Arrow can hold in one value

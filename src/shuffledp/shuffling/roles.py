@@ -174,6 +174,8 @@ def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> A
     With a ledger the file is known by the name of its batch: it may be analyzed again, after a crash
     for instance, under the same reservation."""
     stored = open_reports(path)
+    if stored.header.stage == "sealed":
+        raise ReportFileError(f"{str(stored.path)!r} is sealed: it needs the analyst's key")
     if stored.header.stage != "shuffled":
         raise ReportFileError(f"{str(stored.path)!r} was not shuffled yet: its order can tell who sent what")
     tally, n = tally_file(protocol, stored)

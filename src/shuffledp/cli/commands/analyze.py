@@ -29,21 +29,40 @@ histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
     EXISTING_FILE,
     "Refuse reports of another protocol.  [default: what the reports say]",
 )
+@privacy("--key key_file", EXISTING_FILE, "Opens a batch of `shuffledp serve`: the analyst's key.")
 @statement_options
 @ledger_option
 @option("--reservation", "ID", "Made by `shuffledp ledger reserve`.", group=LEDGER)
 @result_options
-def analyze(reports: str, protocol_file: str | None, **given: Any) -> None:
+def analyze(reports: str, protocol_file: str | None, key_file: str | None, **given: Any) -> None:
     """Estimates and privacy statement from shuffled reports.
 
     The last of three roles. Fewer honest reports than planned weaken the statement, which says so."""
     with_ledger(given, "reservation")
-    from shuffledp.shuffling.roles import analyze_file
-
-    protocol = read_protocol(protocol_file) if protocol_file else protocol_of_reports(reports)
     assumptions: Given = {"honest_fraction": given["honest_fraction"], "rounds": given["round"]}
     if given["ledger_file"] is not None:
         assumptions["ledger"] = open_ledger(given["ledger_file"])
         assumptions["reservation"] = given["reservation"]
-    result = analyze_file(protocol, reports, confidence=given["confidence"], **assumptions)
-    present(result, given)
+    assumptions["confidence"] = given["confidence"]
+    if key_file is not None:
+        present(_opened(reports, protocol_file, key_file, assumptions), given)
+        return
+    from shuffledp.shuffling.roles import analyze_file
+
+    protocol = read_protocol(protocol_file) if protocol_file else protocol_of_reports(reports)
+    present(analyze_file(protocol, reports, **assumptions), given)
+
+
+def _opened(batch: str, protocol_file: str | None, key_file: str, assumptions: Given) -> Any:
+    """A released batch, opened; what was left out is said on standard error."""
+    from shuffledp.service.batches import open_batch, result_of
+    from shuffledp.service.keys import AnalystKey
+
+    pinned = read_protocol(protocol_file).fingerprint if protocol_file else None
+    found = open_batch(batch, AnalystKey.read(key_file), fingerprint=pinned)
+    if found.not_opened or found.outside:
+        left_out = (
+            f"left out: {found.not_opened:,} reports did not open, {found.outside:,} are outside the domain"
+        )
+        click.echo(left_out, err=True)
+    return result_of(found, **assumptions)

@@ -1,0 +1,247 @@
+"""The HTTP side of the shuffler (Starlette on uvicorn; extra ``service``)::
+
+    GET  /                       the page: tasks, counts against thresholds, what is promised
+    GET  /tasks/NAME             the signed task, and the shuffler's signed key of the day
+    POST /tasks/NAME/reports     one sealed report, of exactly the task's size
+         202 on the disk   409 came before   400, 411, 413 not a report   422 unknown key
+         408 too slow      503 with Retry-After: no room, or no disk
+    GET  /health, /metrics
+
+No address, value or time of arrival is read, logged or kept. Slow clients have ``HEAD_SECONDS`` for their
+headers and ``BODY_SECONDS`` for the body; all the same, put a proxy in front that speaks TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from uvicorn import Config, Server
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from shuffledp.errors import SealError, ShuffledpError, UnknownKeyError
+from shuffledp.service._ingest import ACCEPTED, BEFORE, BUSY, UNAVAILABLE, Ingest
+from shuffledp.service._page import log, metrics, page
+from shuffledp.service.shuffler import Collection, Shuffler
+
+HEAD_SECONDS, BODY_SECONDS = 10.0, 10.0
+_ANYBODY = {"Access-Control-Allow-Origin": "*"}  # sealed reports come from any page
+_PREFLIGHT = _ANYBODY | {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "content-type",
+    "Access-Control-Max-Age": "86400",
+}
+_LATER, _GO = _ANYBODY | {"Retry-After": "1"}, _ANYBODY | {"Connection": "close"}
+_HEADERS = {BUSY: _LATER, UNAVAILABLE: _LATER, "too slow": _GO, "without length": _GO, "of another size": _GO}
+"""By outcome: who sends something else is not read any further."""
+_LOG_SECONDS = 60.0
+
+
+class Service:
+    """One process of the shuffler."""
+
+    def __init__(
+        self,
+        shuffler: Shuffler,
+        *,
+        capacity: int = 4096,
+        group: int = 1024,
+        release: bool = True,
+        every: float = 1.0,
+        static: str | None = None,
+    ) -> None:
+        self.shuffler, self._capacity, self._group = shuffler, capacity, group
+        self._release, self._every = release, every
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._reading = 0
+        self._ingest: Ingest
+        routes: list[Any] = [
+            Route("/", self.home),
+            Route("/health", self.health),
+            Route("/metrics", self.metrics),
+            Route("/tasks/{name}", self.task),
+            Route("/tasks/{name}/reports", self.submit, methods=["POST", "OPTIONS"]),
+        ]
+        if static is not None:
+            routes.append(Mount("/survey", StaticFiles(directory=static, html=True)))
+        self.app = Starlette(routes=routes, lifespan=self._running)
+
+    @asynccontextmanager
+    async def _running(self, app: Starlette) -> AsyncIterator[None]:
+        self._ingest = Ingest(self.shuffler.store, capacity=self._capacity, group=self._group)
+        self._thread = ThreadPoolExecutor(1, "release")
+        looking = asyncio.create_task(self._look_after())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await self._ingest.stop()
+            await asyncio.to_thread(self._thread.shutdown)  # a release that is under way ends
+            log("stopped")
+
+    async def submit(self, request: Request) -> Response:
+        """Take one report."""
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=_PREFLIGHT)
+        name = request.path_params["name"]
+        collection = self.shuffler.collections.get(name)
+        if collection is None:
+            return _answer(404, "no such task")
+        status, outcome = await self._submitted(request, collection)
+        self.counts[name, outcome] += 1
+        return _answer(status, outcome)
+
+    async def _submitted(self, request: Request, collection: Collection) -> tuple[int, str]:
+        wanted, told = collection.body_bytes, request.headers.get("content-length")
+        if told is None:
+            return 411, "without length"
+        if told != str(wanted):
+            return (413 if told.isdecimal() and int(told[:9]) > wanted else 400), "of another size"
+        if self._reading + self._ingest.length >= self._capacity:
+            return 503, BUSY
+        self._reading += 1
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await request.body()
+        except TimeoutError:
+            return 408, "too slow"
+        except ClientDisconnect:
+            return 400, "cut off"
+        finally:
+            self._reading -= 1
+        try:
+            report = self.shuffler.opened(collection, body)
+        except SealError as error:
+            unknown = isinstance(error, UnknownKeyError)
+            return (422, "of an unknown key") if unknown else (400, "not opened")
+        outcome = await self._ingest.add(report)
+        return {ACCEPTED: 202, BEFORE: 409}.get(outcome, 503), outcome
+
+    async def task(self, request: Request) -> Response:
+        """The signed task and key."""
+        collection = self.shuffler.collections.get(request.path_params["name"])
+        if collection is None:
+            return _answer(404, "no such task")
+        signed, key = collection.task.signed.to_dict(), self.shuffler.keys.document.to_dict()
+        return JSONResponse({"task": signed, "key": key}, headers=_ANYBODY | {"Cache-Control": "max-age=60"})
+
+    async def home(self, request: Request) -> Response:
+        """For people."""
+        names = sorted(self.shuffler.collections)
+        found = await asyncio.to_thread(lambda: [self.shuffler.status(name) for name in names])
+        return HTMLResponse(page(found))
+
+    async def health(self, request: Request) -> Response:
+        """200 while reports can be kept."""
+        healthy = self._ingest.healthy
+        return JSONResponse({"status": "ok" if healthy else "no store"}, 200 if healthy else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        """For Prometheus."""
+        found = self.shuffler.collections
+        pending = await asyncio.to_thread(lambda: {name: self.shuffler.pending(name) for name in found})
+        gauges = {"queue_length": self._ingest.length, "group_commits": self._ingest.groups}
+        return PlainTextResponse(metrics(self.counts, gauges, pending))
+
+    async def _look_after(self) -> None:
+        """Tasks, keys, releases; a line in the log when something has come."""
+        told, last = sum(self.counts.values()), time.monotonic()
+        while True:
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._round)
+            except Exception as error:  # the next round tries again; a text could quote a store
+                log("not released", error=type(error).__name__)
+                if isinstance(error, ShuffledpError):
+                    log("not released", reason=str(error))
+            if time.monotonic() - last > _LOG_SECONDS and sum(self.counts.values()) != told:
+                told, last = sum(self.counts.values()), time.monotonic()
+                log("reports", **{f"{task}: {outcome}": n for (task, outcome), n in self.counts.items()})
+            await asyncio.sleep(self._every)
+
+    def _round(self) -> None:
+        self.shuffler.refresh()
+        for name, collection in self.shuffler.collections.items():
+            if not self._release or self.shuffler.pending(name) < collection.stored.minimum:
+                continue
+            path = self.shuffler.release_if_ready(name)
+            if path is not None:
+                log("released", task=name, file=path.name)
+
+
+def _answer(status: int, outcome: str) -> Response:
+    return PlainTextResponse(outcome + "\n", status, _HEADERS.get(outcome, _ANYBODY))
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """HTTP that waits for headers for a while, not for ever."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+
+    def on_headers_complete(self) -> None:
+        self._deadline.cancel()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _too_slow(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Lines(logging.Handler):
+    """What uvicorn has to say, without tracebacks: they could show what came in."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log("server", message=str(record.msg))
+
+
+def serve(shuffler: Shuffler, *, host: str = "127.0.0.1", port: int = 8440, **settings: Any) -> None:
+    """Run until SIGTERM or Ctrl-C; what was taken is committed first."""
+    os.umask(0o077)
+    if settings.get("release", True):
+        shuffler.reconcile()
+    service = Service(shuffler, **settings)
+    listening = socket.create_server((host, port), backlog=2048, reuse_port=False)
+    config = Config(
+        service.app,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=10,
+    )
+    logger = logging.getLogger("uvicorn.error")
+    logger.handlers, logger.propagate = [_Lines(logging.WARNING)], False
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when all is done
+        signal.signal(number, lambda *_: None)
+    log(
+        "listening", address=f"http://{host}:{listening.getsockname()[1]}", tasks=sorted(shuffler.collections)
+    )
+    Server(config).run(sockets=[listening])

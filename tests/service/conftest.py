@@ -1,0 +1,59 @@
+"""Both stores: a file, and a real PostgreSQL server from the package pgserver."""
+
+import itertools
+import subprocess
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service.running import Setting
+
+_NAMES = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server of its own for the tests of this process."""
+    pgserver = pytest.importorskip("pgserver", reason="PostgreSQL for the tests comes with pgserver")
+    pytest.importorskip("psycopg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where it keeps its sockets
+        server = started(pgserver, tmp_path_factory.mktemp("postgres"))
+    yield server
+    server.cleanup()
+
+
+def started(pgserver: Any, folder: Path) -> Any:
+    """The package gives a start ten seconds, which a busy machine may need more than once."""
+    for _ in range(5):
+        with suppress(subprocess.TimeoutExpired):
+            return pgserver.get_server(folder)
+    raise TimeoutError("PostgreSQL did not start")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def setting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting]:
+    """An empty shuffler on each store; its processes end with the test."""
+    address = None
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres")
+        name = f"test{next(_NAMES)}"
+        server.psql(f"CREATE DATABASE {name};")
+        address = server.get_uri(name)
+    yield from _ended(Setting(tmp_path, address))
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Setting]:
+    """An empty shuffler on a file."""
+    yield from _ended(Setting(tmp_path))
+
+
+def _ended(setting: Setting) -> Iterator[Setting]:
+    yield setting
+    for one in setting.running:
+        if one.process.poll() is None:
+            one.kill()
