@@ -223,7 +223,8 @@ class Facts:
 
     above: tuple[AmplificationLaw, ...] = ()
     """Laws of which every ordered pair of inputs lies below one, in either direction: for every alpha >= 1
-    and n its (1/n) E[(X_1 + ... + X_n)_+] is at most that law's. Convex order of X is enough."""
+    and t, E[(X - t)_+] is at most that law's (the increasing convex order of X). Without cohorts it is enough
+    that (1/n) E[(X_1 + ... + X_n)_+] is, for every alpha >= 1 and n."""
 
     concrete: tuple[AmplificationLaw, ...] = ()
     """Laws that real neighbouring datasets reach: ``clone`` is the whole law of every other user's report (of

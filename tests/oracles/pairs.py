@@ -68,6 +68,22 @@ def counting(n: int, own: Sequence[Fraction], other: Sequence[Fraction], clone: 
     return atoms(_one_more(crowd, own), _one_more(crowd, other))
 
 
+def counting_in_cohort(
+    n: int, own: Sequence[Fraction], other: Sequence[Fraction], clone: Sequence[Fraction], share: Fraction
+) -> Atoms:
+    """`counting`, where the victim is among the n with probability `share`, else one more of the others.
+
+    The adversary sees how often each type was sent, and how many reports are none of them: n in all.
+    """
+    rest = 1 - sum(clone)
+    crowd = [*clone, rest]
+    mixed = [
+        [share * u + (1 - share) * c for u, c in zip([*report, ZERO], crowd, strict=True)]
+        for report in (own, other)
+    ]
+    return counting(n, mixed[0], mixed[1], crowd)
+
+
 def _one_more(law: Law, report: Sequence[Fraction]) -> Law:
     following: dict[tuple[int, ...], Fraction] = defaultdict(lambda: ZERO)
     for counts, mass in law.items():

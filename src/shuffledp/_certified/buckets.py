@@ -57,26 +57,26 @@ class Buckets:
         return np.asarray(np.where(self.single, values, following))
 
 
-def binomial_buckets(trials: int, rate: float, rest: float, resolution: float) -> Buckets:
+def binomial_buckets(trials: int, rate: float, rest: float, resolution: float, farther: int = 0) -> Buckets:
     """Uniform in the bulk, with a width of ``resolution`` times the mean (a bucket of relative width
-    w loosens epsilon by about w/4); beyond it widths grow."""
+    w loosens epsilon by about w/4); beyond it widths grow. Fine ones go ``farther`` to the right."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
     width = max(1, math.floor(min(resolution * mean, 0.5 * spread)))
     # Tiny deltas need the far left exactly: they come back with a finer resolution.
     coarse = resolution >= 1e-4 and 2 * width < spread
     if coarse and 24.0 * spread + 120.0 < MAX_WINDOW:
         return _few(trials, rate, rest, width)
-    return _all(trials, rate, rest, width)
+    return _all(trials, rate, rest, width, farther)
 
 
 @lru_cache(maxsize=32)
-def _all(trials: int, rate: float, rest: float, width: int) -> Buckets:
+def _all(trials: int, rate: float, rest: float, width: int, farther: int) -> Buckets:
     """Every bucket enclosed with a small relative error, however rare."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
     low = max(0, math.floor(mean - 9.0 * spread - 60.0))
     if low <= _MOST:
         low = 0  # the farthest tails of a curve may come from there
-    high = min(trials, math.ceil(mean + 8.0 * spread + 20.0))
+    high = min(trials, math.ceil(mean + 8.0 * spread + 20.0) + farther)
     edges = np.concatenate([_towards_zero(low, width), np.arange(low, high + 1, width), [trials + 1.0]])
     weight_low, weight_high = interval_probabilities(trials, rate, rest, edges)
     return Buckets(edges, weight_low, weight_high)

@@ -29,6 +29,7 @@ from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.subsampled import in_cohort
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
 
@@ -155,8 +156,8 @@ def names_for(facts: Facts) -> list[str]:
     return [analysis.name for analysis in ANALYSES if analysis.applies(facts)]
 
 
-def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
-    """The profile of one round of n users under one analysis, or under the best that apply."""
+def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0) -> BestProfile:
+    """The profile of one round of n users, a random ``fraction`` of all, under one analysis or the best."""
     known = names_for(facts)
     if not known:
         raise NoCertificateError("epsilon0 is not bounded, and no law and no matrix is known")
@@ -174,7 +175,10 @@ def profile_of(facts: Facts, n: int, analysis: str) -> BestProfile:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
         chosen = [name for name in chosen if name != "exact"] or ["blanket"]
     curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
-    return BestProfile(tuple(chosen), curves, rivals=1 if _ordered(curves[0], facts) else len(curves))
+    rivals = 1 if _ordered(curves[0], facts) else len(curves)
+    if fraction < 1.0:
+        curves = tuple(in_cohort(curve, fraction) for curve in curves)
+    return BestProfile(tuple(chosen), curves, rivals)
 
 
 def _ordered(first: PrivacyProfile, facts: Facts) -> bool:

@@ -57,7 +57,8 @@ def calibrate(
       function that gives a randomizer or its facts, and its other parameters. A class may say by
       ``MOST_EPSILON0`` which local epsilon it accepts at most.
     * ``calibrate(answer, solve_for="n", ...)`` finds the smallest n, ``"rounds"`` the most rounds,
-      ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then).
+      ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then). The truth rises with
+      the cohort, so every smaller one meets the target, too.
 
     The answer is re-checked by evaluating it; a local epsilon is within ``tolerance`` of the best one,
     a count is exact up to the looseness ``tolerance`` of the evaluation. ValueError if nothing meets
@@ -263,8 +264,18 @@ def _most_rounds(ratio: Ratio, target: _Target, population: int | None) -> float
 
 
 def _largest_cohort(ratio: Ratio, target: _Target, population: int | None) -> float:
+    """From the top: the truth rises with the cohort (docs/proofs/cohorts.md, T5'), and where numbers do not,
+    a larger one that meets the target counts."""
     assert population is not None
-    return _largest_count(ratio, "cohort", population)
+    high, value = population, ratio(population)
+    while value > 1.0:
+        if high == 1:
+            raise ValueError("not even cohort = 1 meets the target epsilon")
+        low = max(1, math.floor(high / min(max(value * value, 1.5), 64.0)))
+        if (below := ratio(low)) <= 1.0:
+            return _integer_bisect(lambda v: ratio(v) > 1.0, low, high)[0]
+        high, value = low, below
+    return high
 
 
 def _largest_count(ratio: Ratio, name: str, most: int) -> float:

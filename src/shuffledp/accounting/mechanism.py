@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import CALL, capped, down, up
+from shuffledp._certified.rounding import CALL, down, up
 from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
+from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._witnesses import witnesses
@@ -227,26 +227,23 @@ class Shuffled(OneRound):
     def analysis_at(self, epsilon: float) -> str:
         """The name of the analysis that gives the smallest delta at epsilon."""
         at = float(_validate.non_negative("epsilon", epsilon).reshape(()))
-        inner = math.log1p(math.expm1(capped(at)) / self.fraction)
-        return self._base.winner(inner, DEFAULT_TOLERANCE)
+        return self._profile.winner(at, DEFAULT_TOLERANCE)
 
     @cached_property
-    def _base(self) -> BestProfile:
-        return profile_of(self.facts, self.n, self.analysis)
+    def _profile(self) -> BestProfile:
+        return profile_of(self.facts, self.n, self.analysis, self.fraction)
 
     @cached_property
     def round(self) -> Round:
         pairs = witnesses(self.facts, self.n)
-        profile: PrivacyProfile = self._base
         if self.fraction < 1.0:
-            profile = SubsampledProfile(profile, self.fraction)
             pairs = [pair.subsampled(self.fraction) for pair in pairs]
         attained = self._local(self.facts.epsilon0.lower, down) if pairs else 0.0
-        told = self._base.profiles[0] if self.analysis == "strong" and self.fraction == 1.0 else None
+        told = self._profile.profiles[0] if self.analysis == "strong" and self.fraction == 1.0 else None
         if isinstance(told, CloneProfile):
             # What the strong adversary sees is the analysis, exactly; nothing hides a report without clones.
-            return Round(profile, (told,), self._pure, self._pure, self.n == 1)
-        return Round(profile, tuple(pairs), self._pure, attained, self.n == 1)
+            return Round(self._profile, (told,), self._pure, self._pure, self.n == 1)
+        return Round(self._profile, tuple(pairs), self._pure, attained, self.n == 1)
 
     @property
     def _pure(self) -> float:

@@ -8,6 +8,7 @@ bounds, for which neighbours and against which adversary.
     continuous          one round: the privacy blanket of Laplace and Gaussian noise on [0, 1], numerically
     approximate_local   one round of (epsilon0, delta0)-LDP randomizers
     renyi               the Renyi divergence of any profile, and its conversion to (epsilon, delta)
+    cohorts             rounds of random cohorts: the curve as published (Koskela 2023)
     girgis              rounds of random cohorts: Renyi divergences, learning (Girgis 2021)
     composition         rounds of which only (epsilon, delta) is known: advanced and optimal composition
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from shuffledp._certified.rounding import CALL, up
 from shuffledp.accounting._ends.upper import discretise
+from shuffledp.accounting.mechanism import Mechanism
 from shuffledp.literature import closed_forms as closed, concentration as blanket
 from shuffledp.literature._case import Answer, Case, Entry
+from shuffledp.literature.cohorts import koskela_2023_cohort
 from shuffledp.literature.composition import dwork_rothblum_vadhan_epsilon, kairouz_oh_viswanath_epsilon
 from shuffledp.literature.girgis import (
     ORDERS,
@@ -104,6 +107,10 @@ def _local(case: Case, delta: float) -> float:
 
 def _certified(case: Case, delta: float) -> float:
     return case.cohort.upper_epsilon(delta=delta)
+
+
+def _published(case: Case) -> Mechanism:
+    return case.rounds * koskela_2023_cohort(replace(case.part, analysis="best"))
 
 
 def _divergences(case: Case) -> list[tuple[float, float]]:
@@ -199,6 +206,13 @@ _MANY_ROUNDS = (
         _renyi_epsilon,
         _renyi_delta,
         _always,
+    ),
+    Entry(
+        "cohorts as published",
+        "Koskela et al. 2023, Lemma 7, of the best analysis of the cohort",
+        lambda case, delta: _published(case).upper_epsilon(delta=delta),
+        lambda case, epsilon: float(_published(case).upper_delta(epsilon=epsilon)),
+        lambda case: case.fraction < 1.0,
     ),
     Entry(
         "Girgis et al. 2021",

@@ -57,11 +57,14 @@ class FiniteBlanketProfile(PrivacyProfile):
 
     matrix: Matrix
     n: int
+    fraction: float = 1.0
+    """The share of the population that the n users are, drawn at random (T5', docs/proofs/cohorts.md)."""
 
     @cached_property
     def laws(self) -> list[AmplificationProfile]:
         """One law per class of pairs, the largest chi-square first."""
-        return _laws(self.matrix, self.n)
+        whole = _laws(self.matrix, self.n)
+        return whole if self.fraction == 1.0 else [law.subsampled(self.fraction) for law in whole]
 
     @cached_property
     def largest(self) -> LargestProfile:

@@ -13,6 +13,7 @@ Both lose only the second order of the lattice spacing. See _certified.lattice_s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 
@@ -208,11 +209,17 @@ def complete(weight: Floats, clone: Floats) -> tuple[Floats, Floats]:
     What overflows is negative, and too low to matter: it may be raised."""
     with np.errstate(over="ignore"):
         x = np.maximum(weight / clone, _LOWEST)
-    rest = max(0.0, 1.0 - math.fsum(clone))
-    if rest <= gamma(16 * clone.size):  # complete: what rounding leaves is no atom
+    rest = unhidden(clone.tolist())
+    if rest == 0.0:
         return x, np.broadcast_to(clone, x.shape)
     x = np.concatenate([x, np.zeros((len(x), 1))], axis=1)
     return x, np.broadcast_to(np.append(clone, rest), x.shape)
+
+
+def unhidden(clone: Sequence[float]) -> float:
+    """The probability of reports that hide nothing; what rounding leaves is none."""
+    rest = 1.0 - math.fsum(clone)
+    return rest if rest > gamma(16 * len(clone)) else 0.0
 
 
 def usable_tilt(theta: Floats, x: Floats) -> Floats:

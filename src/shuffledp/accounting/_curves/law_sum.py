@@ -22,7 +22,7 @@ import numpy as np
 
 from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, UNIT, Floats, capped, down, gamma, up
-from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
+from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete, unhidden
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
@@ -82,15 +82,23 @@ class AmplificationProfile(PrivacyProfile):
         return AmplificationProfile(self.n, own, other, gap, clone)
 
     def subsampled(self, fraction: float) -> AmplificationProfile:
-        """The differing user takes part with probability ``fraction``, else one of the others.
-
-        For concrete datasets only: ``clone`` must be the whole law of one other user's report."""
+        """A cohort (T5', docs/proofs/cohorts.md): the differing user takes part with probability
+        ``fraction``, else one more of the others; what hides nothing is one more type."""
+        whole = self._with_rest()
 
         def mix(own: tuple[float, ...]) -> tuple[float, ...]:
-            return tuple(fraction * u + (1.0 - fraction) * c for u, c in zip(own, self.clone, strict=True))
+            return tuple(fraction * u + (1.0 - fraction) * c for u, c in zip(own, whole.clone, strict=True))
 
-        gap = tuple(fraction * g for g in self.gap)
-        return AmplificationProfile(self.n, mix(self.own), mix(self.other), gap, self.clone)
+        gap = tuple(fraction * g for g in whole.gap)
+        return AmplificationProfile(self.n, mix(whole.own), mix(whole.other), gap, whole.clone)
+
+    def _with_rest(self) -> AmplificationProfile:
+        """The same law with the reports that hide nothing as a type of their own."""
+        rest = unhidden(self.clone)
+        if rest == 0.0:
+            return self
+        own, other, gap = ((*part, 0.0) for part in (self.own, self.other, self.gap))
+        return AmplificationProfile(self.n, own, other, gap, (*self.clone, rest))
 
     @cached_property
     def symmetric(self) -> bool:

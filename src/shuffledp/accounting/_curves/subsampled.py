@@ -1,28 +1,78 @@
 """A fresh random cohort of fixed size in every round.
 
-n of ``population`` users, a uniformly random subset, are asked; g = n / population. For
-substitution neighbours and a curve h of the n-user round (Koskela et al. 2023, Lemma 7):
+n of ``population`` users, a uniformly random subset, are asked; g = n / population. Substitution neighbours;
+proofs: docs/proofs/cohorts.md.
+
+**T5'.** Where a curve is the law of X (blanket, total variation, clones), so is that of the cohort:
+
+    H_alpha = (1/n) E[(X'_1 + ... + X'_n)_+],    X' = g X + (1 - g)(1 - alpha),
+
+reports that hide nothing (X = 0) being one more type.
+
+**T5.** For any other curve h of the n-user round (Koskela et al. 2023, Lemma 7):
 
     alpha >= 1:  g h(1 + (alpha - 1)/g),
     alpha <  1:  1 - alpha + alpha g h(1 + (1/alpha - 1)/g),
 
 neither form alone for all alpha. The second is the first, reversed, so the symmetric curve that a
-PrivacyProfile is covers both.
+PrivacyProfile is covers both. It pairs "x hides in the crowd" with "the absent user held x'", which no
+dataset does at once: for a law it is up to 129 times larger in epsilon.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.clones import CloneProfile, strong_clones
+from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
+from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._hints.starts import Hints, SubsampledHints
 
 _INNER_UNITS = 2 * CALL + 2  # soundness: of the cohort's epsilon: two calls, a quotient, the fraction
+
+
+def in_cohort(profile: PrivacyProfile, fraction: float) -> PrivacyProfile:
+    """The curve of the n-user round ``profile`` where the n users are a random ``fraction`` of all."""
+    match profile:
+        case AmplificationProfile():
+            return profile.subsampled(fraction)
+        case CloneProfile(weight=1.0) if 0.0 < profile.epsilon0 < math.inf:
+            return _clones_in_cohort(profile, fraction)
+        case FiniteBlanketProfile():
+            return replace(profile, fraction=fraction)
+        case LargestProfile():
+            return LargestProfile(tuple(in_cohort(part, fraction) for part in profile.profiles))
+        case ExactBinaryProfile():
+            clones = in_cohort(strong_clones(profile.epsilon0, profile.n), fraction)
+            return _smaller(clones, SubsampledProfile(profile, fraction))
+    return SubsampledProfile(profile, fraction)
+
+
+def _clones_in_cohort(profile: CloneProfile, fraction: float) -> PrivacyProfile:
+    """Clones among whom the user is, or is not, and the reports that hide nothing.
+
+    The clones of 2021 hide a report by less than it has in either world, so that in a cohort its loss may
+    exceed the local one; T5 does not, and the smaller counts."""
+    decay = math.exp(-profile.epsilon0)
+    lie = decay / (1.0 + decay)
+    whole = EvenCrowdProfile(profile.n, 1.0, profile.kappa, lie, 0.0, profile.rate, profile.rest)
+    tight = whole.subsampled(fraction)
+    hidden = profile.rate >= down(2.0 * lie, operations=4 * CALL)
+    return tight if hidden else _smaller(tight, SubsampledProfile(profile, fraction))
+
+
+def _smaller(tight: PrivacyProfile, published: PrivacyProfile) -> BestProfile:
+    """Both are above one and the same convex truth."""
+    return BestProfile(("T5'", "T5"), (tight, published), rivals=2)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ _ROUGHLY = 2e-4
 _RARE = 1e-4
 _UNITS = 8 * CALL  # soundness
 """Of weights, kappa and y: of inputs that are sums of few products, an exponential, ten operations."""
+_MOST_FARTHER = 8192  # speed
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,9 @@ class EvenCrowdProfile(PrivacyProfile):
         # Q of the events is smaller than P by up to b / a: a rough tail would hide it.
         rough = resolution >= _ROUGHLY and self.other > _RARE * self.near
         rule = ROUGH if rough else CLOSE
-        return binomial_buckets(self.n - 1, self.rate, self.rest, resolution), rule
+        # Many reports x or x' say that the user was there: tiny deltas may come from the far right.
+        farther = min(600 + int(3.0 * self.n * self.rate), _MOST_FARTHER)
+        return binomial_buckets(self.n - 1, self.rate, self.rest, resolution, farther), rule
 
     def _odds(self, m: Floats) -> Floats:
         """w_0 / w_1."""

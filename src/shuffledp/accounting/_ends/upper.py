@@ -262,6 +262,8 @@ def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
     corners = any(part.profile.hints.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
     resolution, stride = 0.5 * tolerance, 64 if corners else 4
+    yield resolution, stride
+    resolution, stride = 0.8 * resolution, 2 * stride  # most that fail, fail by little
     for _ in range(_MOST_REFINEMENTS):
         yield resolution, stride
         resolution, stride = 0.4 * resolution, min(8 * stride, 1024)
