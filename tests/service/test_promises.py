@@ -25,7 +25,7 @@ from service.running import (
 
 import shuffledp as sdp
 from shuffledp.errors import PlanError, TooFewReportsError
-from shuffledp.service.batches import analyze_batch, open_batch
+from shuffledp.service.batches import analyze_batch, open_batch, result_of
 from shuffledp.service.keys import KeyRing
 from shuffledp.service.sealing import body_size, inner_size
 from shuffledp.shuffling.report_files import open_reports
@@ -357,6 +357,7 @@ def test_the_analyst_counts_what_is_wrong_and_goes_on(embedded: Setting, tmp_pat
     found = open_batch(path, embedded.key, fingerprint=survey().fingerprint)
     assert (found.n, found.not_opened, found.outside) == (300, 5, 7)
     assert found.tally.sum() == 300
+    assert "300 received, 300 planned, 12 more set aside" in str(result_of(found).privacy)
     with pytest.raises(PlanError):
         open_batch(path, Setting(tmp_path_for(tmp_path)).key)
     with pytest.raises(PlanError, match="fingerprint"):
@@ -368,6 +369,16 @@ def test_the_analyst_counts_what_is_wrong_and_goes_on(embedded: Setting, tmp_pat
 def tmp_path_for(path: Path) -> Path:
     (path / "else").mkdir()
     return path / "else"
+
+
+def test_reports_beyond_the_plan_do_not_improve_the_statement(embedded: Setting) -> None:
+    task = embedded.create()
+    with embedded.shuffler() as shuffler:
+        bodies = sealed(embedded, task, ["yes"] * 900)
+        shuffler.store.add([shuffler.opened(shuffler.collection("pets"), body) for body in bodies])
+        result = analyze_batch(shuffler.release("pets"), embedded.key)
+    assert result.n == 900
+    assert result.privacy.n_honest == 300
 
 
 def test_a_task_is_for_one_shuffler_has_a_threshold_of_its_plan_and_stays_deleted(setting: Setting) -> None:

@@ -20,12 +20,11 @@ from shuffledp._progress import Progress
 from shuffledp.errors import ReportFileError, SealError
 from shuffledp.service.documents import Signed, Task
 from shuffledp.service.sealing import inner_size, open_inner
-from shuffledp.shuffling._batches import available_cores
+from shuffledp.shuffling._batches import available_cores, tally_of_possible
 from shuffledp.shuffling.permutation import check_enough
 from shuffledp.shuffling.report_files import StoredReports, open_reports
 
 if TYPE_CHECKING:
-    from shuffledp.collecting._protocol import Protocol
     from shuffledp.service.keys import AnalystKey
 
 _ROWS = 1 << 12  # opened at once
@@ -55,6 +54,7 @@ def result_of(opened: Opened, **assumptions: Any) -> Any:
     check_enough(opened.n, 1)
     if assumptions.get("ledger") is not None:
         assumptions["batch"] = opened.batch
+    assumptions["set_aside"] = opened.not_opened + opened.outside
     return opened.task.protocol.analyze(tally=opened.tally, n=opened.n, **assumptions)
 
 
@@ -68,7 +68,7 @@ def open_batch(path: str | os.PathLike[str], key: AnalystKey, *, fingerprint: st
     with Progress(stored.n, what="reports") as progress:
         for reports in opened_reports(stored, task, key):
             rows = np.frombuffer(b"".join(reports[0]), protocol.report_dtype.newbyteorder("<"))
-            counted, wrong = count_valid(protocol, rows.reshape(-1, *protocol.report_shape))
+            counted, wrong = tally_of_possible(protocol, rows.reshape(-1, *protocol.report_shape))
             tally += counted
             n += len(reports[0]) - wrong
             not_opened += reports[1]
@@ -123,16 +123,3 @@ def _open(piece: tuple[bytes, bytes, bytes, int]) -> tuple[list[bytes], int]:
         except SealError:
             lost += 1
     return found, lost
-
-
-def count_valid(protocol: Protocol, reports: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], int]:
-    """(tally of the reports in the domain, how many are not): halves, until the bad ones are alone."""
-    if not len(reports):
-        return np.zeros(protocol.tally_size, dtype=np.int64), 0
-    try:
-        return protocol.count(reports), 0
-    except ValueError:
-        if len(reports) == 1:
-            return np.zeros(protocol.tally_size, dtype=np.int64), 1
-    halves = [count_valid(protocol, half) for half in np.array_split(reports, 2)]
-    return halves[0][0] + halves[1][0], halves[0][1] + halves[1][1]

@@ -1,0 +1,221 @@
+"""The JavaScript client: draw for draw the Python samplers, the same tasks and seals; a browser."""
+
+import fcntl
+import json
+import math
+import shutil
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from service.running import ANSWERS, Setting, sealed, survey
+
+import shuffledp as sdp
+from shuffledp.service.batches import analyze_batch
+from shuffledp.service.documents import sampler_of
+from shuffledp.service.sealing import open_inner
+from shuffledp.shuffling._batches import bytes_per_report
+from shuffledp.shuffling.report_files import open_reports
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example page with its packages installed, once for all processes of the tests."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"the JavaScript client needs {program}")
+    top = tmp_path_factory.getbasetemp()
+    shared = (top.parent if top.name.startswith("popen-") else top) / "javascript"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = shared / "examples" / "web-survey"
+        if not (made / "node_modules" / "@hpke" / "core").exists():
+            ignore = shutil.ignore_patterns("node_modules")
+            for part in ("clients/js", "examples/web-survey"):
+                shutil.copytree(ROOT / part, shared / part, ignore=ignore, dirs_exist_ok=True)
+            install = ["npm", "install", "--install-links", "--no-package-lock", "--no-audit", "--no-fund"]
+            done = subprocess.run(install, cwd=made, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip("npm could not install the packages of the client")
+    return made
+
+
+def node(page: Path, job: str, **given: Any) -> Any:
+    """What the JavaScript client answers."""
+    client = page / "node_modules" / "shuffledp-client" / "src" / "index.js"
+    command = ["node", str(Path(__file__).parent / "drive.mjs"), str(client)]
+    text = json.dumps({"job": job, **given})
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def task_of(protocol: Any) -> dict[str, Any]:
+    """The fields of a task that a sampler needs."""
+    size = bytes_per_report(protocol.report_dtype, protocol.report_shape)
+    return {"plan": protocol.to_dict(), "sampler": sampler_of(protocol), "report_bytes": size}
+
+
+def asked(randomizer: Any, k: int) -> sdp.HistogramProtocol:
+    return sdp.HistogramProtocol([f"v{i}" for i in range(k)], 2.0, 1e-3, 50, randomizer=randomizer)
+
+
+PROTOCOLS: dict[str, Any] = {
+    "k-ary": lambda: survey(),
+    "binary": lambda: asked(sdp.BinaryRandomizedResponse(epsilon0=1.5), 2),
+    "k-ary of 300": lambda: asked(sdp.KaryRandomizedResponse(300, epsilon0=1.5), 300),
+    "OUE": lambda: asked(sdp.OptimisedUnaryEncoding(11, epsilon0=1.5), 11),
+    "RAPPOR": lambda: asked(sdp.SymmetricUnaryEncoding(8, epsilon0=1.5), 8),
+    "mean": lambda: sdp.MeanProtocol(-3.0, 17.3, 2.0, 1e-3, 50),
+    "clipped": lambda: sdp.SumProtocol(0.0, 0.7, 2.0, 1e-3, 50, outside="clip", levels=5),
+    "Laplace": lambda: sdp.SumProtocol(
+        -1.0, 2.0, 2.0, 1e-3, 50, randomizer=sdp.DiscreteLaplace(1.0, -1.0, 2.0)
+    ),
+    "Gaussian": lambda: sdp.MeanProtocol(
+        0.0, 1.0, 2.0, 1e-2, 50, randomizer=sdp.DiscreteGaussian(1.0, 0.0, 1.0, levels=6)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+def test_the_same_words_give_the_same_reports_in_both_languages(page: Path, kind: str) -> None:
+    protocol = PROTOCOLS[kind]()
+    rng, cases, expected = np.random.default_rng(len(kind)), [], []
+    for case in range(60):
+        if protocol.name == "histogram":
+            value = protocol.categories[int(rng.integers(len(protocol.categories)))]
+        else:
+            value = float(rng.uniform(protocol.low, protocol.high))
+            value = [protocol.low, protocol.high, value][min(case, 2)]
+            value += 9.0 * (protocol.outside == "clip" and case % 5 == 0)
+        words = np.random.default_rng(case).integers(0, 2**64 - 1, size=320, dtype=np.uint64, endpoint=True)
+        cases.append((value, words.astype("<u8").tobytes().hex()))
+        report = protocol.randomize(value, rng=np.random.default_rng(case))
+        expected.append(np.asarray(report, dtype=protocol.report_dtype.newbyteorder("<")).tobytes().hex())
+    answered = node(page, "randomize", task=task_of(protocol), cases=cases)
+    assert [report for report, _ in answered] == expected
+
+
+def test_words_beyond_the_weights_are_drawn_again(page: Path) -> None:
+    third = str(2**64 // 3)
+    task = task_of(survey()) | {"sampler": {"kind": "response", "k": 3, "weights": [third, third]}}
+    ((_, drawn),) = node(page, "randomize", task=task, cases=[["no", "ff" * 8 + "00" * 8]])
+    assert drawn == 2
+
+
+def test_fresh_words_have_the_exact_probabilities(page: Path) -> None:
+    protocol, draws = survey(), 20_000
+    a, b = map(int, sampler_of(protocol)["weights"])
+    answered = node(page, "fresh", task=task_of(protocol), value="yes", count=draws)
+    seen = Counter(int(report, 16) for report in answered)
+    expected = {place: draws * (a if place == 1 else b) / 2**64 for place in range(3)}
+    chi = sum((seen[place] - mean) ** 2 / mean for place, mean in expected.items())
+    assert chi < 27.6  # two degrees of freedom: exceeded once in a million
+    assert sum(seen.values()) == draws
+
+
+def test_both_languages_agree_what_one_report_costs(page: Path) -> None:
+    protocols = [make() for make in PROTOCOLS.values()]
+    costs = node(page, "epsilon", samplers=[sampler_of(protocol) for protocol in protocols])
+    for protocol, cost in zip(protocols, costs, strict=True):
+        assert math.isclose(cost, protocol.randomizer.facts().epsilon0.upper, rel_tol=1e-9)
+
+
+def test_values_outside_of_the_domain_are_refused(page: Path) -> None:
+    histogram, mean = task_of(survey()), task_of(PROTOCOLS["mean"]())
+    other = task_of(sdp.HistogramProtocol(["a", "b"], 2.0, 1e-3, 50, other="else"))
+    tasks = [(histogram, "maybe"), (histogram, 1), (mean, 99.0), (mean, None), (mean, "3"), (other, "c")]
+    answered = node(page, "refused", tasks=tasks)
+    assert answered[:5] == ["RangeError"] * 5
+    assert len(answered[5]) == 2
+
+
+def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path, embedded: Setting) -> None:
+    task = embedded.create()
+    running = embedded.start("--no-release")
+    address, signer = f"{running.address}/tasks/pets", embedded.key.signer.hex()
+    checks = {"signer": signer, "maxEpsilon0": 3.0, "fingerprint": sdp.short_fingerprint(survey())}
+    done = node(page, "submit", address=address, checks=checks, values=["yes", "no", "perhaps"] * 4)
+    assert done["told"] == [1] * 12
+    assert "differentially private" in " ".join(done["words"])
+    with embedded.shuffler() as shuffler:
+        assert shuffler.pending("pets") == 12
+        with shuffler.store.transaction("BEGIN") as t:
+            _, seals = t.reports(
+                shuffler.collection("pets").key, 12, len(sealed(embedded, task, ["no"])[0]) - 73
+            )
+    opened = [open_inner(seal.tobytes(), task.id, embedded.key.opens) for seal in seals]
+    assert {len(report) for report in opened} == {1}
+    assert {report[0] for report in opened} <= {0, 1, 2}
+    for wrong, message in (
+        ({"signer": "ab" * 32}, "not signed by"),
+        ({"signer": "short"}, "64 hexadecimal"),
+        ({"maxEpsilon0": 1.0}, "maxEpsilon0"),
+        ({"fingerprint": survey(301).fingerprint}, "fingerprint"),
+    ):
+        refused = node(page, "submit", address=address, checks=checks | wrong, values=["yes"])
+        assert "PlanError" in refused["error"]
+        assert message in refused["error"]
+
+
+def test_a_person_answers_in_a_browser_and_the_batch_is_right(
+    page: Path, embedded: Setting, tmp_path: Path
+) -> None:
+    """Chromium opens the example page, answers and submits; scripted clients make the crowd."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    folder = tmp_path / "page"
+    shutil.copytree(page, folder)
+    task = embedded.create()
+    config = f'export const task = "/tasks/pets", signer = "{embedded.key.signer.hex()}", maxEpsilon0 = 3;\n'
+    (folder / "config.js").write_text(config)
+    running = embedded.start("--page", str(folder))
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto(f"{running.address}/survey/")
+        tab.get_by_label("perhaps").check(timeout=60_000)
+        assert "your true answer is sent" in tab.inner_text("#means")
+        assert tab.inner_text("#fingerprint") == sdp.short_fingerprint(survey())
+        tab.click("#send")
+        tab.wait_for_function(
+            "document.getElementById('state').textContent.startsWith('Thank')", timeout=60_000
+        )
+        tab.reload()
+        tab.wait_for_function(
+            "document.getElementById('state').textContent.startsWith('You have')", timeout=60_000
+        )
+        (folder / "config.js").write_text(config.replace(embedded.key.signer.hex(), "ab" * 32))
+        other = browser.new_page()
+        other.goto(f"{running.address}/survey/")
+        other.wait_for_function(
+            "document.getElementById('state').textContent.includes('trusted')", timeout=60_000
+        )
+        browser.close()
+    values = ["no"] * 150 + ["yes"] * 100 + ["perhaps"] * 49
+    assert set(running.post_all(sealed(embedded, task, values))) == {202}
+    end = time.monotonic() + 60.0
+    while not embedded.batches():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert running.stop() == 0
+    (batch,) = embedded.batches()
+    assert open_reports(batch).n == 300
+    result = analyze_batch(batch, embedded.key)
+    low, high = result.interval(confidence=1 - 1e-9)
+    for truth, a, b in zip((150, 100, 50), low, high, strict=True):
+        assert a <= truth <= b
+    kept = b"".join(path.read_bytes() for path in embedded.data.rglob("*") if path.is_file())
+    text = (kept + embedded.logs).replace(json.dumps(task.signed.text).encode()[1:-1], b"")
+    text = text.replace(f'"address": "{running.address}"'.encode(), b"")
+    for word in (*ANSWERS[2:], "127.0.0.1", "::1", "Mozilla", "Chrome"):
+        assert word.encode() not in text, word
