@@ -78,14 +78,15 @@ def imports(path: Path, *, lazy: bool) -> set[str]:
 
 
 ROOMS = (
-    ("errors", "_lazy", "_json", "_files", "_progress", "_digits", "_validate", "bound", "_extras"),
+    ("errors", "_lazy", "_json", "_files", "_progress", "_digits", "_validate", "_extras"),
+    ("bound",),
     ("_certified",),
     ("facts", "_randomness"),
     ("noise",),
     ("accounting", "randomizers", "shuffling"),
     ("interop", "literature", "collecting", "learning"),
     ("plotting",),
-    ("papers", "service"),
+    ("papers", "service", "web"),
     ("client",),
     ("cli",),
 )

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import html
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from shuffledp._digits import rounded_down, rounded_up
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
     """The true value lies in [lower, upper]. ``float(bound)`` is the upper, safe end.
 
-    Vectorised questions give arrays in both fields.
+    It is also what is compared (``bound < 1``) and, rounded up, what is formatted. ``round`` keeps both ends,
+    rounded outward. Vectorised questions give arrays in both fields.
 
     >>> float(Bound(lower=0.9, upper=1.0))
     1.0
     >>> 0.95 in Bound(lower=0.9, upper=1.0)
     True
+    >>> bound = Bound(lower=0.61235, upper=0.61326)
+    >>> f"{bound:.3f}", round(bound, 3), bound < 0.6133
+    ('0.614', Bound(lower=0.612, upper=0.614), True)
+    >>> low, high = bound
     """
 
     lower: Any
@@ -33,6 +44,34 @@ class Bound:
 
     def __contains__(self, value: float) -> bool:
         return bool(np.all((np.asarray(self.lower) <= value) & (value <= np.asarray(self.upper))))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.lower, self.upper))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.upper < _upper(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.upper <= _upper(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.upper > _upper(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.upper >= _upper(other)
+
+    def __format__(self, spec: str) -> str:
+        """The upper end, rounded up; without a format both ends."""
+        return _outward(float(self), spec, ROUND_CEILING) if spec else str(self)
+
+    def __round__(self, digits: int = 0) -> Bound:
+        low = _outward(float(self.lower), f".{digits}f", ROUND_FLOOR)
+        return Bound(float(low), float(_outward(float(self), f".{digits}f", ROUND_CEILING)))
+
+    def _repr_html_(self) -> str:
+        if np.ndim(self.upper):
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        return f"<b>at most {rounded_up(self.upper)}</b>, at least {rounded_down(self.lower)}"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bound):
@@ -49,3 +88,16 @@ class Bound:
         if shape == ():
             return cls(float(lower.reshape(())), float(upper.reshape(())))
         return cls(lower.reshape(shape), upper.reshape(shape))
+
+
+def _upper(other: Any) -> Any:
+    return other.upper if isinstance(other, Bound) else other
+
+
+def _outward(value: float, spec: str, rounding: str) -> str:
+    """Formatted like a float, rounded one way from the shortest decimal that reads as ``value``."""
+    if not math.isfinite(value):
+        return f"{value:{spec}}"
+    with localcontext() as context:
+        context.rounding = rounding
+        return f"{Decimal(repr(value)):{spec}}"

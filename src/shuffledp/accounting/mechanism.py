@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
+
+if TYPE_CHECKING:
+    from shuffledp.accounting.statement import PlannedStatement
 
 DEFAULT_TOLERANCE = 1e-3
 FINE_TOLERANCE = 1e-4
@@ -50,11 +54,15 @@ class Mechanism(ABC):
         except NoCertificateError as error:
             raise NoCertificateError(f"no certificate for {self!r}: {error}") from None
 
-    def epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
-        """The smallest epsilon of the mechanism's (epsilon, delta)-DP, enclosed.
+    def epsilon(self, *, delta: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """The smallest epsilon of (epsilon, delta)-DP at delta (a number or an array), enclosed.
 
         ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative);
         ``lower`` is attained by a concrete pair of neighbouring datasets."""
+        if np.ndim(delta):
+            each = [self.epsilon(delta=float(one), tolerance=tolerance) for one in np.ravel(delta)]
+            low, high = (np.array([one.lower for one in each]), np.array([one.upper for one in each]))
+            return Bound.of(low, high, delta)
         level = _validate.probability("delta", delta)
         rounds = self._rounds()
         allowed = _validate.tolerance(tolerance)
@@ -131,6 +139,12 @@ class Mechanism(ABC):
 
         return privacy_curve(self, epsilon=epsilon, ax=ax)
 
+    def statement(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> PlannedStatement:
+        """What may be said about these rounds: plain words, formal words, JSON, a registry record."""
+        from shuffledp.accounting.statement import stated
+
+        return stated(self, delta, tolerance)
+
     def to_dp_accounting(self, *, discretization: float = 1e-4) -> Any:
         """A ``dp_accounting`` privacy loss distribution that dominates this mechanism's."""
         from shuffledp.interop.dp_accounting import to_dp_accounting
@@ -146,12 +160,23 @@ class Mechanism(ABC):
     __rmul__ = __mul__
 
     def __add__(self, other: Any) -> Mechanism:
+        if isinstance(other, int) and other == 0:
+            return self  # what sum() begins with
         if not isinstance(other, Mechanism):
             return NotImplemented
         total: dict[OneRound, int] = {}
         for part, count in self.parts + other.parts:
             total[part] = total.get(part, 0) + count
         return Composition(tuple(total.items()))
+
+    __radd__ = __add__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{count:,} &times;</td><td><code>{html.escape(repr(part))}</code></td></tr>"
+            for part, count in self.parts
+        )
+        return f"<table><caption>adaptive rounds on the same users</caption><tbody>{rows}</tbody></table>"
 
 
 def _reveals_nothing(part: Round) -> bool:

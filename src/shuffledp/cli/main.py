@@ -137,7 +137,7 @@ def _load(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> None
 def cli(context: click.Context) -> None:
     """Differential privacy in the shuffle model, certified.
 
-    Numbers may be written 1000000, 1_000_000 or 1e6.
+    Numbers may be written 1000000, 1_000_000, 1,000,000, 1e6 or 1M.
     """
     context.color = _color()
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shuffledp._digits import written
+from shuffledp._digits import as_typed, written
 from shuffledp._progress import quiet
 
 if TYPE_CHECKING:  # generic for the type checker, but not at run time before click 8.4
@@ -129,13 +128,14 @@ class Whole(IntegerType):
         self.least, self.most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            number = Decimal(value)
-        except (InvalidOperation, TypeError, ValueError):
-            number = Decimal("nan")
+        number = as_typed(value)
         # The range first: the integer of 1e999999999 would not fit anywhere.
         if number.is_nan() or not self.least <= number <= self.most or number % 1 != 0:
-            self.fail(f"{value!r} is not a whole number in [{self.least}, {self.most}].", param)
+            most = "2^53" if self.most == 2**53 else f"{self.most:,}"
+            self.fail(
+                f"{value!r} is not a whole number in [{self.least:,}, {most}] (as 1200000, 1.2e6 or 1.2M).",
+                param,
+            )
         return int(number)
 
 
@@ -148,10 +148,7 @@ class Real(FloatType):
         self.low, self.high, self.positive = low, high, positive
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
+        number = float(as_typed(value))
         inside = self.low <= number <= self.high and math.isfinite(number)
         if not inside or (self.positive and number == 0.0):
             self.fail(f"{value!r} is not a number in {self._range()}.", param)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Result = HistogramResult | NumberResult
 
-_NOT_INPUTS = ("as_json", "csv_file", "plot_file")
+_NOT_INPUTS = ("as_json", "csv_file", "plot_file", "statement_file")
 _SHOWN = 40
 """Categories on the terminal; files and JSON have all."""
 _MOST_DECIMALS = 9
@@ -59,6 +59,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and math.isinf(value):
         return "Infinity"
     return value
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """One line of standard error each."""
+    for sentence in sentences:
+        click.echo(f"shuffledp: warning: {sentence}", err=True)
 
 
 def print_answer(headline: str, rows: Iterable[tuple[str, str]]) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
+from shuffledp.cli.files import write_text
 from shuffledp.cli.options import WHOLE, Given, Real, option, stacked, wrong_usage
-from shuffledp.cli.output import json_option, print_answer, print_json
+from shuffledp.cli.output import json_option, print_answer, print_json, warn
 from shuffledp.cli.randomizers import randomizer_of, randomizer_options
 
 if TYPE_CHECKING:
     from shuffledp.accounting.mechanism import Mechanism
+    from shuffledp.accounting.statement import PlannedStatement
     from shuffledp.bound import Bound
 
 ROUNDS = "Rounds"
@@ -67,32 +70,33 @@ def mechanism_of(given: Given) -> Mechanism:
 def ask(quantity: str, at: str, level: float, given: Given) -> None:
     """``quantity`` (epsilon or delta) of all rounds where the other one, ``at``, is ``level``."""
     mechanism = mechanism_of(given)
+    from shuffledp.accounting.statement import analysis_used, cautions
+
+    bound: Bound
+    statement_file, tolerance = given.get("statement_file"), given["tolerance"]
     with Progress.clock(f"bounding {quantity}"):
-        bound = getattr(mechanism, quantity)(**{at: level}, tolerance=given["tolerance"])
+        if statement_file is None:
+            bound = getattr(mechanism, quantity)(**{at: level}, tolerance=tolerance)
+            found = cautions(mechanism, bound, level) if quantity == "epsilon" else ()
+        else:
+            statement = mechanism.statement(delta=level, tolerance=tolerance)
+            bound, found = statement.bound, statement.warnings
+            write_text(statement_file, as_planned(statement, statement_file))
         analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
+    warn(found)
     if given["as_json"]:
-        print_json(quantity=quantity, lower=bound.lower, upper=bound.upper, analysis=analysis)
+        ends = {"lower": bound.lower, "upper": bound.upper}
+        print_json(quantity=quantity, **ends, analysis=analysis, warnings=list(found))
         return
     headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
     print_answer(headline, certificate(mechanism, bound, analysis))
 
 
-def analysis_used(mechanism: Mechanism, epsilon: float) -> str:
-    """The analysis that is tightest for a round's share of a total ``epsilon``.
-
-    The analyses that apply form a chain, each below the next for every epsilon: the share matters
-    only where two of them agree, as all do from epsilon0 on, where delta is zero."""
-    from shuffledp import NoCertificateError, Shuffled
-    from shuffledp._certified.rounding import capped
-    from shuffledp.accounting._curves.subsampled import subsampled_epsilon
-
-    ((part, rounds),) = mechanism.parts
-    assert isinstance(part, Shuffled)
-    inside = subsampled_epsilon(0.5 * part.facts.epsilon0.upper, part.fraction)
-    try:
-        return part.analysis_at(capped(min(epsilon / rounds, inside)))
-    except NoCertificateError:
-        return part.analysis
+def as_planned(statement: PlannedStatement, path: str) -> str:
+    """JSON, a registry record or text, by the file's suffix."""
+    forms = {".json": statement.to_json, ".yaml": statement.registry, ".yml": statement.registry}
+    text = forms.get(Path(path).suffix.lower(), lambda: statement.text)()
+    return text.rstrip("\n") + "\n"
 
 
 def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, str]]:

@@ -9,8 +9,8 @@ import click
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.options import POSITIVE, PROBABILITY, Given, command, option, wrong_usage
-from shuffledp.cli.output import print_answer, print_json
-from shuffledp.cli.questions import analysis_used, certificate, question_options
+from shuffledp.cli.output import print_answer, print_json, warn
+from shuffledp.cli.questions import certificate, question_options
 from shuffledp.cli.randomizers import chosen, parameters, randomizer_of
 
 if TYPE_CHECKING:
@@ -47,12 +47,17 @@ def calibrate(as_json: bool, **given: Any) -> None:
     """The parameter that meets a wanted (epsilon, delta).
 
     The answer errs on the safe side and is checked by evaluating it."""
+    from shuffledp.accounting.statement import analysis_used, cautions
+
     with Progress.clock("calibrating"):
         found = _solve(given)
         bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
+        warned = cautions(found.mechanism, bound, found.delta)
+    warn(warned)
     if as_json:
         answer = {"parameter": found.parameter, "value": found.value, "quantity": "epsilon"}
-        print_json(**answer, lower=bound.lower, upper=bound.upper, analysis=analysis)
+        ends = {"lower": bound.lower, "upper": bound.upper}
+        print_json(**answer, **ends, analysis=analysis, warnings=list(warned))
         return
     target = f"epsilon <= {written(given['epsilon'])} at delta = {written(given['delta'])}"
     headline = f"{found.parameter} = {_shown(found)} meets {target}"

@@ -15,7 +15,7 @@ from shuffledp._progress import Progress
 from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import EPSILON, PROBABILITY, Given, Whole, command, option
 from shuffledp.cli.output import inputs, print_json, print_table
-from shuffledp.cli.questions import analysis_used, mechanism_of, question_options
+from shuffledp.cli.questions import mechanism_of, question_options
 
 if TYPE_CHECKING:
     from shuffledp.bound import Bound
@@ -104,6 +104,8 @@ def _privacy_curve(given: Given) -> Curve:
         high = float(epsilon_grid(mechanism)[-1]) if given["stop"] is None else given["stop"]
         epsilons = numbers(given["start"] or 0.0, high, given["points"])
         bound = mechanism.delta(epsilon=epsilons, tolerance=given["tolerance"])
+        from shuffledp.accounting.statement import analysis_used
+
         analysis = analysis_used(mechanism, epsilons[len(epsilons) // 2])
     return Curve("epsilon", "delta", epsilons, bound, analysis)
 
@@ -123,6 +125,8 @@ def _sweep(given: Given) -> Curve:
             bounds.append(mechanism.epsilon(delta=given["delta"], tolerance=given["tolerance"]))
             progress.advance()
     middle = len(values) // 2
+    from shuffledp.accounting.statement import analysis_used
+
     analysis = analysis_used(mechanisms[middle], bounds[middle].upper)
     return Curve(against, "epsilon", values, _together(bounds), analysis)
 

@@ -1,0 +1,261 @@
+"""Answers to the calculator's questions, each part by itself so that the number comes first.
+
+Numbers are in full beside the texts that are shown, which are rounded outward by ``_digits``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from shuffledp import __version__
+from shuffledp._digits import as_typed, rounded_down, rounded_up, written
+from shuffledp.accounting.calibration import Calibration, calibrate
+from shuffledp.accounting.statement import factor
+from shuffledp.errors import ShuffledpError
+from shuffledp.web import _accuracy, _code
+from shuffledp.web._question import Question, RefusalError, offered, parameters, read
+
+SHARES = ("1", "0.95", "0.9", "0.8", "0.5")
+"""Of honest people, in the table of what-ifs."""
+DEFAULT = {"krr": "5", "epsilon0": "3", "n": "20000", "rounds": "12", "delta": "1e-7"}
+"""The question that the page opens with."""
+_MOST_LOCAL = 12.0  # for a wanted error: beyond, reports are not protected in any useful sense
+_POINTS, _BEYOND, _CURVE_TOLERANCE = 33, 1.6, 0.01  # of the curve: how many, up to which epsilon, how fine
+
+
+def answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    """The part ``question["ask"]`` of the answer: epsilon (the default), curve, compare, honest or target.
+
+    A question without an answer gets ``{"refusal": sentence, "knob": what is to blame}``."""
+    start = time.perf_counter()
+    try:
+        if not isinstance(question, Mapping):
+            raise RefusalError("A question is an object of names and values.")
+        ask = str(question.get("ask", "epsilon"))
+        if ask not in _PARTS:
+            raise RefusalError(f"ask must be one of {', '.join(_PARTS)}, got {ask[:40]!r}.")
+        read_question = read(question)
+        found = _PARTS[ask](read_question, question)
+    except RefusalError as error:
+        return {"refusal": str(error), "knob": error.knob, "version": __version__}
+    except (ShuffledpError, ValueError, TypeError, OverflowError, ArithmeticError) as error:
+        return {"refusal": _sentence(error), "knob": "", "version": __version__}
+    seconds = time.perf_counter() - start
+    whole: dict[str, Any] = _plain(
+        found | {"link": read_question.link, "version": __version__, "seconds": seconds}
+    )
+    return whole
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """The randomizers and their parameters, for the page's knobs."""
+
+    def described(one: Any, optional: bool) -> dict[str, Any]:
+        top = None if math.isinf(one.most) else one.most
+        whole = one.type is int
+        return {
+            "name": one.name,
+            "help": one.help,
+            "whole": whole,
+            "least": one.least,
+            "most": top,
+            "optional": optional,
+        }
+
+    return [
+        {
+            "option": entry.option,
+            "summary": entry.summary,
+            "takes": entry.takes.name if entry.takes else None,
+            "parameters": [described(one, one in entry.details) for one in parameters(entry)],
+        }
+        for entry in offered()
+    ]
+
+
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity: a string."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _epsilon(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
+    """The one number, what it means and rests on, and what can be copied."""
+    statement = question.mechanism.statement(delta=question.delta)
+    low, high = statement.bound
+    short, long = _accuracy.sentence(question.randomizer, question.received)
+    local = question.randomizer.facts().epsilon0.upper
+    return {
+        "epsilon": {"lower": low, "upper": high, "shown": rounded_up(high), "shown_lower": rounded_down(low)},
+        "delta": written(question.delta),
+        "analysis": statement.analysis,
+        "meaning": statement.meaning,
+        "assumption": statement.assumption,
+        "without": _without(local, question.rounds),
+        "honest": question.honest,
+        "warnings": list(statement.warnings),
+        "error": {
+            "shown": short,
+            "sentence": long,
+            "margin": _accuracy.margin(question.randomizer, question.received),
+        },
+        "statement": {"plain": statement.plain, "formal": statement.formal},
+        "registry": statement.registry(),
+        "python": _code.python(question, rounded_up(high)),
+        "shell": _code.shell(question),
+    }
+
+
+def _without(local: float, rounds: int) -> str:
+    if math.isinf(local):
+        return "Without the shuffler nothing could be promised: a single report may give its sender away."
+    return f"Without the shuffler the same reports would allow a factor of {factor(rounds * local)}."
+
+
+def _curve(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
+    """delta over epsilon, with its band."""
+    mechanism = question.mechanism
+    top = mechanism.upper_epsilon(delta=question.delta, tolerance=_CURVE_TOLERANCE)
+    if not 0.0 < top < math.inf:
+        return {"points": [], "at": {"epsilon": top, "delta": question.delta}}
+    grid = [_BEYOND * top * i / (_POINTS - 1) for i in range(_POINTS)]
+    low, high = mechanism.delta(epsilon=grid, tolerance=_CURVE_TOLERANCE)
+    points = [list(point) for point in zip(grid, low.tolist(), high.tolist(), strict=True)]
+    return {"points": points, "at": {"epsilon": top, "delta": question.delta}}
+
+
+def _compare(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
+    """Every published bound beside ours, the smallest first."""
+    from shuffledp.literature._case import UNSOUND
+    from shuffledp.literature.compare import compare
+
+    if question.delta == 0.0:
+        raise RefusalError("Published bounds are compared at a delta above zero.", "delta")
+    found = compare(question.mechanism, delta=question.delta)
+    rows = [
+        {
+            "bound": row.bound,
+            "value": row.value,
+            "shown": rounded_up(row.value, 4),
+            "soundness": row.soundness,
+            "unsound": row.soundness == UNSOUND,
+            "certified": row.note == "certified numerically",
+            "theorem": row.theorem,
+            "note": row.note,
+        }
+        for row in found
+    ]
+    return {"rows": rows, "lower": found.lower, "shown_lower": rounded_down(found.lower, 4)}
+
+
+def _honest(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
+    """epsilon where fewer people are honest: dishonest people and drop-outs together."""
+
+    def row(share: str) -> dict[str, Any]:
+        here = replace(question, honest_fraction=Fraction(1), dropout=1 - Fraction(share))
+        upper = here.mechanism.upper_epsilon(delta=question.delta)
+        return {"share": share, "honest": here.honest, "upper": upper, "shown": rounded_up(upper)}
+
+    return {"rows": [row(share) for share in SHARES if Fraction(share) * question.n >= 1]}
+
+
+def _target(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameter that meets a wanted epsilon, or a wanted error of the survey."""
+    wanted = given.get("target")
+    if not isinstance(wanted, Mapping):
+        raise RefusalError("A target is an object with epsilon or margin.", "target")
+    if "margin" in wanted:
+        return _from_error(question, _positive(wanted["margin"], "The wanted error"))
+    epsilon = _positive(wanted.get("epsilon"), "The wanted epsilon")
+    unknown = str(wanted.get("solve_for", "epsilon0"))
+    if unknown not in ("epsilon0", "n", "rounds"):
+        raise RefusalError("solve_for must be one of epsilon0, n and rounds.", "target")
+    found = _calibrated(question, unknown, epsilon)
+    value, shown = _solution(question, unknown, found)
+    upper = found.epsilon.upper
+    name = {"epsilon0": "Local epsilon", "n": "People in one round", "rounds": "Rounds"}[unknown]
+    sentence = f"{name} {shown}: epsilon is at most {rounded_up(upper)}."
+    return {"parameter": unknown, "value": value, "shown": shown, "sentence": sentence, "upper": upper}
+
+
+def _calibrated(question: Question, unknown: str, epsilon: float) -> Calibration:
+    target: dict[str, Any] = {"epsilon": epsilon, "delta": question.delta, "solve_for": unknown}
+    counts: dict[str, Any] = {"n": question.honest, "rounds": question.rounds, "population": question.crowd}
+    counts.pop(unknown, None)
+    if unknown != "epsilon0":
+        return calibrate(question.randomizer, **target, **counts)
+    if "epsilon0" not in question.entry.local:
+        raise RefusalError(f"{question.entry.option} has no local epsilon to be found.", "target")
+    others = {name: value for name, value in question.arguments if name != "epsilon0"}
+    return calibrate(question.entry.load(), **target, **counts, **others)
+
+
+def _solution(question: Question, unknown: str, found: Calibration) -> tuple[Any, str]:
+    """To the safe side: a local epsilon is rounded down; enough people are asked that enough are honest."""
+    if unknown == "epsilon0":
+        shown = rounded_down(found.value)
+        return float(shown), shown
+    value = int(found.value)
+    if unknown == "n":
+        value = math.ceil(value / (question.honest_fraction * (1 - question.dropout)))
+    return value, f"{value:,}"
+
+
+def _from_error(question: Question, wanted: float) -> dict[str, Any]:
+    """The smallest local epsilon with at most this error (a share: 0.01 is one point), and its epsilon."""
+    if "epsilon0" not in question.entry.local or _accuracy.variance(question.randomizer) is None:
+        raise RefusalError(
+            "The error of this randomizer is not known: choose one that estimates something.", "target"
+        )
+    kind, others = question.entry.load(), dict(question.arguments)
+
+    def make(epsilon0: float) -> Any:
+        return kind(**others | {"epsilon0": epsilon0})
+
+    found = _accuracy.least_epsilon0(make, question.received, wanted, _MOST_LOCAL)
+    if found is None:
+        raise RefusalError(
+            f"{question.received:,} reports cannot have so small an error, not even at a local epsilon of "
+            f"{_MOST_LOCAL:g}, where they are hardly random.",
+            "target",
+        )
+    shown = rounded_up(found)
+    there = replace(question, arguments=tuple((others | {"epsilon0": float(shown)}).items()))
+    upper = there.mechanism.upper_epsilon(delta=question.delta)
+    sentence = f"Local epsilon {shown} has this error: it costs epsilon {rounded_up(upper)}."
+    return {
+        "parameter": "epsilon0",
+        "value": float(shown),
+        "shown": shown,
+        "sentence": sentence,
+        "upper": upper,
+    }
+
+
+def _positive(value: Any, label: str) -> float:
+    number = as_typed(value)
+    if number.is_nan() or not 0 < number < 10**6:
+        raise RefusalError(f"{label} must be a number above 0, got {str(value)[:40]}.", "target")
+    return float(number)
+
+
+_PARTS: dict[str, Callable[[Question, Mapping[str, Any]], dict[str, Any]]] = {
+    "epsilon": _epsilon,
+    "curve": _curve,
+    "compare": _compare,
+    "honest": _honest,
+    "target": _target,
+}
