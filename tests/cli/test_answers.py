@@ -194,3 +194,22 @@ def test_compare_lists_what_the_library_compares(shuffledp: Run, tmp_path: Path,
         assert row.bound in result.stdout
         if row.soundness == "unsound":
             assert f"{row.bound}: {row.note}" in result.stdout
+
+
+def test_a_statement_is_text_json_or_a_registry_record_by_its_suffix(shuffledp: Run, tmp_path: Path) -> None:
+    question = "epsilon --krr 4 --epsilon0 1 --n 1,000 --delta 1e-5"
+    mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
+    statement = mechanism.statement(delta=1e-5)
+    for name, text in [
+        ("a.txt", statement.text),
+        ("a.json", statement.to_json()),
+        ("a.yaml", statement.registry()),
+    ]:
+        assert shuffledp(f"{question} --statement {tmp_path / name}").exit_code == 0
+        assert (tmp_path / name).read_text() == text.rstrip("\n") + "\n"
+
+
+def test_a_large_delta_is_warned_about(shuffledp: Run) -> None:
+    question = "epsilon --epsilon0 1 --n 1k --delta 0.01"
+    assert "not far below 1/1,000" in shuffledp(question).stderr
+    assert json.loads(shuffledp(f"{question} --json").stdout)["warnings"]

@@ -103,7 +103,8 @@ class PlannedStatement:
             f"({self.epsilon}, {delta})-differential privacy in the shuffle model: for all neighbouring "
             f"datasets D, D' and all events E, Pr[E | D] <= e^{self.epsilon} Pr[E | D'] + {delta}. "
             f"Neighbours: {NEIGHBOURS}. The adversary {ADVERSARY}. Rounds, adaptively composed: "
-            f"{'; '.join(self._described)}. {self.assumption} {self._certificate}. Certified with shuffledp {__version__}."
+            f"{'; '.join(self._described)}. {self.assumption} {self._certificate}. "
+            f"Certified with shuffledp {__version__}."
         )
 
     @property
@@ -262,7 +263,7 @@ def cautions(mechanism: Mechanism, bound: Bound, delta: float, *, steep: bool = 
         found.append(
             f"delta = {written(delta)} is not far below 1/{people:,}, one over the number of people: "
             "(epsilon, delta) then allows that somebody's data are published. Choose delta below "
-            f"{written(_MUCH_DELTA / people)}."
+            f"{rounded_down(_MUCH_DELTA / people, 2)}."
             if delta < 1.0
             else "delta = 1 allows everything: the guarantee says nothing."
         )

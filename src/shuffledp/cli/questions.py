@@ -83,11 +83,11 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
             bound, found = statement.bound, statement.warnings
             write_text(statement_file, as_planned(statement, statement_file))
         analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
-    warn(found)
     if given["as_json"]:
         ends = {"lower": bound.lower, "upper": bound.upper}
         print_json(quantity=quantity, **ends, analysis=analysis, warnings=list(found))
         return
+    warn(found)
     headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
     print_answer(headline, certificate(mechanism, bound, analysis))
 

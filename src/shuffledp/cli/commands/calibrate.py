@@ -53,12 +53,12 @@ def calibrate(as_json: bool, **given: Any) -> None:
         found = _solve(given)
         bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
         warned = cautions(found.mechanism, bound, found.delta)
-    warn(warned)
     if as_json:
         answer = {"parameter": found.parameter, "value": found.value, "quantity": "epsilon"}
         ends = {"lower": bound.lower, "upper": bound.upper}
         print_json(**answer, **ends, analysis=analysis, warnings=list(warned))
         return
+    warn(warned)
     target = f"epsilon <= {written(given['epsilon'])} at delta = {written(given['delta'])}"
     headline = f"{found.parameter} = {_shown(found)} meets {target}"
     print_answer(headline, certificate(found.mechanism, bound, analysis))

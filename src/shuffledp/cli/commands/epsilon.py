@@ -12,8 +12,8 @@ EXAMPLE = """
 $ shuffledp epsilon --krr 16 --epsilon0 4 --n 1e6 --rounds 30 --delta 1e-8
 epsilon <= 0.23754 at delta = 1e-8
 
-$ shuffledp epsilon --krr 5 --epsilon0 3 --n 20000 --rounds 12 --delta 1e-7 --statement policy.txt
-epsilon <= 0.61326 at delta = 1e-7
+$ shuffledp epsilon --krr 5 --epsilon0 3 --n 2e4 --delta 1e-7 --statement policy.txt
+epsilon <= 0.16543 at delta = 1e-7
 """
 QUESTION = "The delta at which epsilon is asked for."
 
