@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp import _html
 from shuffledp._digits import rounded_down, rounded_up
 
 
@@ -70,7 +70,7 @@ class Bound:
 
     def _repr_html_(self) -> str:
         if np.ndim(self.upper):
-            return f"<pre>{html.escape(repr(self))}</pre>"
+            return _html.text(repr(self))
         return f"<b>at most {rounded_up(self.upper)}</b>, at least {rounded_down(self.lower)}"
 
     def __eq__(self, other: object) -> bool:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from shuffledp import _validate
+from shuffledp import _html, _validate
+from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import evaluated
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
@@ -34,6 +35,14 @@ class Calibration:
 
     def __float__(self) -> float:
         return float(self.value)
+
+    def _repr_html_(self) -> str:
+        # To the safe side: a smaller epsilon0, a larger gamma; counts are whole.
+        safe = {"epsilon0": rounded_down, "gamma": rounded_up}.get(
+            self.parameter, lambda count: f"{count:,.0f}"
+        )
+        met = f"epsilon <= {rounded_up(self.epsilon.upper)} at delta = {written(self.delta)}"
+        return _html.table([], [[self.parameter, safe(self.value)], ["meets", met]], "calibration")
 
 
 def calibrate(

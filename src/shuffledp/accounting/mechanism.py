@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffledp import _validate
+from shuffledp import _html, _validate
 from shuffledp._certified.rounding import CALL, down, up
 from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
 from shuffledp.accounting._curves.clones import CloneProfile
@@ -172,11 +171,8 @@ class Mechanism(ABC):
     __radd__ = __add__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{count:,} &times;</td><td><code>{html.escape(repr(part))}</code></td></tr>"
-            for part, count in self.parts
-        )
-        return f"<table><caption>adaptive rounds on the same users</caption><tbody>{rows}</tbody></table>"
+        rows = [(f"{count:,} ×", repr(part)) for part, count in self.parts]
+        return _html.table([], rows, "adaptive rounds on the same users")
 
 
 def _reveals_nothing(part: Round) -> bool:

@@ -130,19 +130,11 @@ def present(result: Result, given: Given, truth: Any = None) -> None:
         _draw(result, truth, given["plot_file"])
 
 
-def table_of(result: Any, truth: Any = None) -> tuple[list[str], list[list[Any]]]:
+def table_of(result: Result, truth: Any = None) -> tuple[list[str], list[list[Any]]]:
     """Names and rows of numbers: one row per category, or one for a sum or mean."""
-    from shuffledp.collecting.result import ONE_PERCENT, one_percent
-
-    (low, high), moved = result.interval(), result.poisoning(one_percent(result.n))
-    if hasattr(result, "categories"):
-        names = ["category", "count"]
-        columns = [result.counts, result.standard_errors, moved, low, high]
-        rows = [list(result.categories), *(column.tolist() for column in columns)]
-    else:
-        names = ["quantity", "value"]
-        rows = [[entry] for entry in (result.name, result.value, result.standard_error, moved, low, high)]
-    names += ["standard_error", ONE_PERCENT, "lower", "upper"]
+    left_out = ("frequency", "projected", "n")
+    columns = {name: column for name, column in result.columns().items() if name not in left_out}
+    names, rows = list(columns), list(columns.values())
     if truth is not None:
         names.append("truth")
         rows.append(truth.tolist() if hasattr(truth, "tolist") else [truth])

@@ -6,6 +6,7 @@ array([0.4, 0.6, 0. ])
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._intervals import checked_confidence, count_intervals, quantile
+from shuffledp.collecting._tabular import Tabular
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
@@ -33,9 +35,20 @@ class Interval(NamedTuple):
     upper: Any
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """One category: the estimated count, its standard error, the ends of its interval."""
+
+    category: Any
+    count: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
 @dataclass(frozen=True, eq=False)
-class HistogramResult:
-    """What n reports say about the people who sent them.
+class HistogramResult(Tabular):
+    """What n reports say about those who sent them: ``result["cat"]``, ``for each in result``, ``top(3)``.
 
     ``support`` is the tally of the reports, ``privacy`` what may be said about their privacy. Intervals
     shown by default have the given ``confidence``."""
@@ -103,12 +116,10 @@ class HistogramResult:
 
         return histogram(self, truth=truth, confidence=confidence, ax=ax)
 
-    def to_pandas(self) -> Any:
-        """A data frame, one row per category."""
-        import pandas
-
-        low, high = self.interval()
-        columns = {
+    def columns(self, confidence: float | None = None) -> dict[str, list[Any]]:
+        """One row per category."""
+        low, high = self.interval(confidence)
+        numbers = {
             "count": self.counts,
             "standard_error": self.standard_errors,
             ONE_PERCENT: self.poisoning(one_percent(self.n)),
@@ -117,7 +128,30 @@ class HistogramResult:
             "frequency": self.frequencies,
             "projected": self.projected(),
         }
-        return pandas.DataFrame(columns, index=pandas.Index(self.categories, name="category"))
+        return {"category": list(self.categories)} | {
+            name: column.tolist() for name, column in numbers.items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.categories)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        low, high = self.interval()
+        columns = (self.counts, self.standard_errors, low, high)
+        return map(Estimate, self.categories, *(column.tolist() for column in columns))
+
+    def __getitem__(self, category: Any) -> Estimate:
+        """The estimate of one category, by its name."""
+        if category not in self.categories:
+            raise KeyError(
+                f"no category {category!r}; there are {len(self)}, the first {self.categories[0]!r}"
+            )
+        place = self.categories.index(category)
+        return next(each for i, each in enumerate(self) if i == place)
+
+    def top(self, n: int) -> list[Estimate]:
+        """The n largest estimates, the largest first."""
+        return sorted(self, key=lambda each: -each.count)[: _validate.count("n", n)]
 
     def __str__(self) -> str:
         low, high = self.interval()
@@ -135,7 +169,7 @@ class HistogramResult:
 
 
 @dataclass(frozen=True)
-class NumberResult:
+class NumberResult(Tabular):
     """``value`` estimates the sum (or mean) of the n people's own numbers, which lies in ``ends``.
 
     ``standard_error`` is that of the randomization (rounding included): the people are who they are.
@@ -176,14 +210,15 @@ class NumberResult:
 
         return estimate(self, truth=truth, confidence=confidence, ax=ax)
 
-    def to_pandas(self) -> Any:
-        """A data frame of one row."""
-        import pandas
+    def __float__(self) -> float:
+        return self.value
 
-        low, high = self.interval()
-        row = {"value": self.value, "standard_error": self.standard_error}
-        row |= {ONE_PERCENT: self.poisoning(one_percent(self.n))}
-        return pandas.DataFrame(row | {"lower": low, "upper": high, "n": self.n}, index=[self.name])
+    def columns(self, confidence: float | None = None) -> dict[str, list[Any]]:
+        """One row."""
+        low, high = self.interval(confidence)
+        row = {"quantity": self.name, "value": self.value, "standard_error": self.standard_error}
+        row |= {ONE_PERCENT: self.poisoning(one_percent(self.n)), "lower": low, "upper": high, "n": self.n}
+        return {name: [value] for name, value in row.items()}
 
     def __str__(self) -> str:
         low, high = self.interval()

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shuffledp import _validate
+from shuffledp import _html, _validate
 from shuffledp._digits import rounded_up, written
 from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.errors import WeakerPrivacyWarning
@@ -107,6 +107,9 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return _html.text(self.text)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, the assumption and whether the plan was missed, ready for JSON."""

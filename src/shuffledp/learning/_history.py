@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shuffledp import _html
 from shuffledp._files import write_text
 
 if TYPE_CHECKING:
@@ -39,6 +40,15 @@ class History:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in self.last.items())
+        return f"History of {len(self.rows)} rows" + (f", the last: {shown}" if shown else "")
+
+    def _repr_html_(self) -> str:
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        rows = [[f"{row[name]:.4g}" if name in row else "" for name in names] for row in self.rows]
+        return _html.table(names, rows, "training")
 
     @property
     def last(self) -> Row:

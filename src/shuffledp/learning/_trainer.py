@@ -38,7 +38,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from shuffledp import _validate
+from shuffledp import _html, _validate
 from shuffledp._progress import Progress
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
@@ -117,6 +117,15 @@ class ShuffledTrainer:
     def _history(self, rows: list[dict[str, float]]) -> History:
         budget = self.spending.budget
         return History(rows, delta=None if budget is None else budget.delta)
+
+    def __repr__(self) -> str:
+        part, budget = self.spending.round, self.spending.budget
+        planned = "" if budget is None else f", budget ({budget.epsilon:g}, {budget.delta:g})"
+        people = f"cohorts of {part.n:,} out of {part.population:,}"
+        return f"ShuffledTrainer({part.randomizer!r}, {people}, {self.rounds} rounds done{planned})"
+
+    def _repr_html_(self) -> str:
+        return _html.text(repr(self)) + self.history._repr_html_()
 
     @property
     def randomizer(self) -> VectorRandomizer:

@@ -11,14 +11,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from shuffledp import _validate
+from shuffledp import _html, _validate
 from shuffledp._digits import rounded_down, rounded_up
 from shuffledp._progress import Progress
 from shuffledp.accounting._analyses import ANALYSES, names_for
@@ -96,15 +95,10 @@ class Comparison:
         return "\n".join([f"{self.title}: {self.mechanism}", *lines, truth])
 
     def _repr_html_(self) -> str:
-        def line(tag: str, cells: tuple[str, ...]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        body = "".join(line("td", row.cells()) for row in self.rows)
-        caption = html.escape(
-            f"{self.title}: {self.mechanism}. The truth is at least {rounded_down(self.lower)}."
+        truth = f"The truth is at least {rounded_down(self.lower)}."
+        return _html.table(
+            _COLUMNS, [row.cells() for row in self.rows], f"{self.title}: {self.mechanism}. {truth}"
         )
-        head = line("th", _COLUMNS)
-        return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
