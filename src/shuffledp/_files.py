@@ -5,7 +5,8 @@
 
 What is written goes to a file named ``<name>.<random>.partial`` in the same directory, is forced to
 the disk, and is then renamed. An error or Ctrl-C removes it. After ``kill -9`` or a power cut it stays
-behind under that name, which no reader of ``<name>`` takes for the real one; it can be deleted.
+behind under that name, which no reader of ``<name>`` takes for the real one; it can be deleted. What is
+about single people is ``private``: nobody but its owner reads it, not even while it is written.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,13 +28,15 @@ from pathlib import Path
 PathLike = str | os.PathLike[str]
 
 SUFFIX = ".partial"
+_TAKEN = "output must not exist yet, got {!r}"
 
 
 @contextmanager
-def atomic_file(path: PathLike, *, replace: bool = False) -> Iterator[Path]:
+def atomic_file(path: PathLike, *, replace: bool = False, private: bool = False) -> Iterator[Path]:
     """A file to write, which becomes ``path`` when the block ends without an error.
 
-    FileExistsError where ``path`` exists, unless it may be replaced: reports never are, silently."""
+    FileExistsError where ``path`` exists, unless it may be replaced: reports never are, silently. Of two who
+    write the same new file one wins, and the other gets that error. ``private``: mode 0600."""
     path = Path(path)
     if replace and path.exists() and not path.is_file():
         yield path  # a pipe or a device is written to, not replaced
@@ -41,10 +44,11 @@ def atomic_file(path: PathLike, *, replace: bool = False) -> Iterator[Path]:
     _check_place(path, replace)
     partial = _partial(path)
     try:
+        if private:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield partial
         _force_to_disk(partial)
-        _check_place(path, replace)
-        os.replace(partial, path)
+        (os.replace if replace else _claim)(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -78,9 +82,23 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.{secrets.token_hex(8)}{SUFFIX}")
 
 
+def _claim(partial: Path, path: Path) -> None:
+    """Give a file its name, if nobody else has it: checking first and renaming then would leave a gap."""
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        raise FileExistsError(_TAKEN.format(str(path))) from None
+    except OSError:  # a file system without hard links: the name is taken first
+        _check_place(path, replace=False)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.replace(partial, path)
+    else:
+        partial.unlink()
+
+
 def _check_place(path: Path, replace: bool) -> None:
     if path.exists() and not replace:
-        raise FileExistsError(f"output must not exist yet, got {str(path)!r}")
+        raise FileExistsError(_TAKEN.format(str(path)))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"output must be in an existing folder, got {str(path)!r}")
 

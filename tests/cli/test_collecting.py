@@ -259,7 +259,7 @@ def test_what_must_not_be_used_is_refused_on_one_line(
 def ledger(survey: HistogramProtocol, folder: Path) -> Ledger:
     """An empty ledger in readers.jsonl, and the protocol in survey.json."""
     write(survey)
-    return Ledger(folder / "readers.jsonl", (1.5, 1e-6))
+    return Ledger(folder / "readers.jsonl", (1.5, 1e-6), create=True, populations=["readers"])
 
 
 RECORDED = COUNT + " --ledger readers.jsonl --population readers"
@@ -278,7 +278,9 @@ def test_a_collection_is_recorded_and_one_too_many_refused(
     assert "--debug" not in result.stderr
     assert [each.status for each in ledger.collections] == ["committed", "committed"]
     assert ledger.epsilon("readers") <= 1.5
-    assert answer(shuffledp(RECORDED.replace("n readers", "n others") + " --json"))
+    others = RECORDED.replace("n readers", "n others")
+    refused(shuffledp(others), 1, "one of ['readers'], got 'others'")
+    assert answer(shuffledp(others + " --new-population --json"))
 
 
 def test_a_collection_that_fails_is_given_back(shuffledp: Run, ledger: Ledger) -> None:
@@ -362,12 +364,12 @@ def test_a_cut_last_line_is_noticed_on_one_line(shuffledp: Run, ledger: Ledger) 
 
 
 def test_a_ledger_is_created_once(shuffledp: Run, folder: Path) -> None:
-    line = "ledger create new.jsonl --epsilon 2 --delta 1e-6"
+    line = "ledger init new.jsonl --epsilon 2 --delta 1e-6"
     assert shuffledp(line).exit_code == 0
     before = (folder / "new.jsonl").read_bytes()
     refused(shuffledp(line), 1, "exists already")
     assert (folder / "new.jsonl").read_bytes() == before
-    refused(shuffledp("ledger show none.jsonl"), 1, "none.jsonl", "ledger create")
+    refused(shuffledp("ledger show none.jsonl"), 1, "none.jsonl", "ledger init")
     assert "none.jsonl" not in names(folder)
 
 
@@ -398,7 +400,7 @@ def test_a_ledger_is_created_once(shuffledp: Run, folder: Path) -> None:
         ("randomize pets.csv -o r.parquet", ["--protocol"]),
         ("shuffle -o s.parquet", ["REPORTS"]),
         ("analyze s.parquet --reservation 7", ["--ledger", "--reservation"]),
-        ("ledger create l.jsonl --epsilon 1", ["--delta"]),
+        ("ledger init l.jsonl --epsilon 1", ["--delta"]),
         ("ledger spend l.jsonl", ["spend"]),
     ],
 )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ import pytest
 from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting import _log
-from shuffledp.collecting._log import locked
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import SumProtocol
@@ -57,42 +57,48 @@ ONE = Shuffled(KaryRandomizedResponse(k=4, epsilon0=1.5), n=1000)
 SUM = Shuffled(KaryRandomizedResponse(k=3, epsilon0=1.0), n=1000)
 
 
+def reserve(ledger: Ledger, protocol: Any, *, population: str, **options: Any) -> str:
+    """A reservation; a population that is not known yet is asked for."""
+    known = {collection.population for collection in ledger.collections}
+    return ledger.reserve(protocol, population=population, new_population=population not in known, **options)
+
+
 def test_different_collections_on_the_same_people_are_composed(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
     assert ledger.epsilon("readers") == 0.0
-    ledger.reserve(survey(), population="readers")
+    reserve(ledger, survey(), population="readers")
     assert ledger.epsilon("readers") == composed(ONE)
-    ledger.reserve(total(), population="readers", note="monthly")
+    reserve(ledger, total(), population="readers", note="monthly")
     assert ledger.epsilon("readers") == composed(ONE, SUM)
     assert [c.note for c in ledger.collections] == ["", "monthly"]
 
 
 def test_other_people_have_a_budget_of_their_own(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ledger.reserve(survey(), population="readers")
-    ledger.reserve(survey(), population="writers")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    reserve(ledger, survey(), population="readers")
+    reserve(ledger, survey(), population="writers")
     assert ledger.epsilon("writers") == composed(ONE)
 
 
 def test_a_collection_beyond_the_budget_is_refused_before_it_is_run(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
     assert composed(3 * ONE) <= 0.43 < composed(4 * ONE)
     for _ in range(3):
-        ledger.reserve(survey(), population="readers")
+        reserve(ledger, survey(), population="readers")
     before = (tmp_path / "ledger").read_bytes()
     assert ledger.epsilon_with(survey(), population="readers") == composed(4 * ONE)
     with pytest.raises(BudgetExceededError, match=r"the budget is 0\.43") as caught:
-        ledger.reserve(survey(), population="readers")
+        reserve(ledger, survey(), population="readers")
     assert caught.value.epsilon == composed(4 * ONE)
     assert (tmp_path / "ledger").read_bytes() == before
     # The file remembers, not the object.
     with pytest.raises(BudgetExceededError):
-        Ledger(tmp_path / "ledger", BUDGET).reserve(survey(), population="readers")
+        reserve(Ledger(tmp_path / "ledger", BUDGET), survey(), population="readers")
 
 
 def test_a_released_reservation_costs_nothing(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ticket = ledger.reserve(survey(), population="readers")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    ticket = reserve(ledger, survey(), population="readers")
     ledger.release(ticket)
     assert ledger.epsilon("readers") == 0.0
     with pytest.raises(ValueError, match="is released already"):
@@ -102,13 +108,13 @@ def test_a_released_reservation_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_reservation_that_was_never_settled_goes_on_counting(tmp_path: Path) -> None:
-    Ledger(tmp_path / "ledger", BUDGET).reserve(survey(), population="readers")
+    reserve(Ledger(tmp_path / "ledger", BUDGET, create=True), survey(), population="readers")
     assert Ledger(tmp_path / "ledger", BUDGET).epsilon("readers") == composed(ONE)
 
 
 def test_a_commitment_counts_the_reports_that_came(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ticket = ledger.reserve(survey(), population="readers")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    ticket = reserve(ledger, survey(), population="readers")
     reports = survey().randomize([0, 1, 2, 3] * 200)
     with pytest.warns(WeakerPrivacyWarning):
         result = survey().analyze(reports, ledger=ledger, reservation=ticket)
@@ -128,23 +134,23 @@ def test_every_use_of_a_ledger_checks_its_file_once(tmp_path: Path, monkeypatch:
         return records, end
 
     monkeypatch.setattr(_log, "_read", counting)
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    assert checked == [0]
-    ticket = ledger.reserve(survey(), population="readers")
-    assert checked == [0, 1]
-    stored = Ledger.stored(tmp_path / "ledger")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    assert checked == [1]
+    ticket = ledger.reserve(survey(), population="readers", new_population=True)
+    assert checked == [1, 1]
+    stored = Ledger(tmp_path / "ledger")
     assert stored == ledger
     result = survey().analyze(survey().randomize([0] * 1000), ledger=stored, reservation=ticket)
-    assert checked == [0, 1, 2]
+    assert checked == [1, 1, 2, 2]
     assert result.privacy.total_epsilon == ledger.epsilon("readers")
     assert [c.status for c in ledger.collections] == ["committed"]
     assert ledger.hashes[-1] == ledger.head
-    assert checked == [0, 1, 2, 3, 3, 3, 3]
+    assert checked == [1, 1, 2, 2, 3, 3, 3, 3]
 
 
 def test_a_file_that_was_changed_since_the_last_use_is_noticed_by_the_next(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ticket = ledger.reserve(survey(), population="readers", note="monthly")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    ticket = reserve(ledger, survey(), population="readers", note="monthly")
     whole = (tmp_path / "ledger").read_bytes()
     (tmp_path / "ledger").write_bytes(whole.replace(b"monthly", b"yearly!"))
     with pytest.raises(LogCorruptError, match="line 2"):
@@ -153,18 +159,18 @@ def test_a_file_that_was_changed_since_the_last_use_is_noticed_by_the_next(tmp_p
 
 
 def test_too_few_reports_are_recorded_warned_about_and_end_the_budget(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ticket = ledger.reserve(survey(), population="readers")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    ticket = reserve(ledger, survey(), population="readers")
     with pytest.warns(OverspentWarning, match="beyond the budget"):
         ledger.commit(ticket, survey(), honest=10)
     assert ledger.epsilon("readers") > 0.43
     with pytest.raises(BudgetExceededError):
-        ledger.reserve(total(), population="readers")
+        reserve(ledger, total(), population="readers")
 
 
 def test_a_reservation_is_for_one_protocol(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ticket = ledger.reserve(survey(), population="readers")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    ticket = reserve(ledger, survey(), population="readers")
     with pytest.raises(ValueError, match="made for another protocol"):
         ledger.commit(ticket, total(), honest=1000)
     with pytest.raises(ValueError, match="reservation must be one of"):
@@ -172,33 +178,146 @@ def test_a_reservation_is_for_one_protocol(tmp_path: Path) -> None:
 
 
 def test_the_budget_can_not_be_changed(tmp_path: Path) -> None:
-    Ledger(tmp_path / "ledger", BUDGET)
+    Ledger(tmp_path / "ledger", BUDGET, create=True)
     with pytest.raises(ValueError, match=r"budget must be \(0\.43, 1e-06\)"):
         Ledger(tmp_path / "ledger", (5.0, 1e-6))
 
 
 def test_a_lost_or_foreign_file_is_noticed(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
     (tmp_path / "ledger").unlink()
-    with pytest.raises(LogCorruptError, match="not a ledger"):
+    with pytest.raises(FileNotFoundError, match="no ledger"):
+        ledger.reserve(survey(), population="readers", new_population=True)
+    for content in ({"something": "else"}, {"epsilon": 1.0, "delta": 1e-6}):
+        _log.create(tmp_path / "foreign", content)
+        with pytest.raises(LogCorruptError, match="not a ledger"):
+            Ledger(tmp_path / "foreign")
+        (tmp_path / "foreign").unlink()
+
+
+def test_a_ledger_that_should_exist_is_never_created(tmp_path: Path) -> None:
+    """A mistyped or deleted path would be a fresh, full budget."""
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    for open_it in (lambda path: Ledger(path, BUDGET), Ledger):
+        with pytest.raises(FileNotFoundError, match=r"create=True or `shuffledp ledger init`"):
+            open_it(tmp_path / "legder")
+    with pytest.raises(FileExistsError):
+        Ledger(tmp_path / "ledger", BUDGET, create=True)
+    (tmp_path / "ledger").unlink()
+    for use in (lambda: ledger.head, lambda: ledger.epsilon("readers"), lambda: ledger.release("x")):
+        with pytest.raises(FileNotFoundError, match="no ledger"):
+            use()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="needs a budget"):
+        Ledger(tmp_path / "ledger", create=True)
+
+
+def test_a_new_population_must_be_asked_for(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    with pytest.raises(ValueError, match="population must be one of"):
         ledger.reserve(survey(), population="readers")
-    with locked(tmp_path / "foreign") as log:
-        log.append({"something": "else"})
-    with pytest.raises(LogCorruptError, match="not a ledger"):
-        Ledger(tmp_path / "foreign", BUDGET)
-    with pytest.raises(LogCorruptError, match="no budget"):
-        Ledger.stored(tmp_path / "foreign")
-    with pytest.raises(FileNotFoundError):
-        Ledger.stored(tmp_path / "nowhere")
-    with locked(tmp_path / "alike") as log:
-        log.append({"epsilon": 1.0, "delta": 1e-6})
-    with pytest.raises(LogCorruptError, match="not a ledger"):
-        Ledger.stored(tmp_path / "alike").reserve(survey(), population="readers")
+    ledger.reserve(survey(), population="readers", new_population=True)
+    with pytest.raises(ValueError, match=r"one of \['readers'\], got 'raeders'"):
+        ledger.reserve(survey(), population="raeders")
+    with pytest.raises(ValueError, match="is not new"):
+        ledger.reserve(survey(), population="readers", new_population=True)
+    assert len(ledger.collections) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
+def test_reading_needs_no_right_to_write(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    ledger.reserve(survey(), population="readers", new_population=True)
+    code = (
+        "import os, sys; from shuffledp.collecting.ledger import Ledger\n"
+        "if os.getuid() == 0: os.setuid(65534)\n"
+        "assert not os.access(sys.argv[1], os.W_OK)\n"
+        "print(Ledger(sys.argv[1]).head)"
+    )
+    (tmp_path / "ledger").chmod(0o444)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    command = [sys.executable, "-c", code, str(tmp_path / "ledger")]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True)
+    assert done.stdout.decode().strip() == ledger.head, done.stderr
+
+
+WAITS = """
+import sys
+from shuffledp import KaryRandomizedResponse
+from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.collecting.ledger import Ledger
+
+answer = KaryRandomizedResponse(k=4, epsilon0=1.5)
+survey = HistogramProtocol(range(4), epsilon=0.3, delta=1e-6, n=1000, randomizer=answer)
+ledger = Ledger(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+print(ledger.reserve(survey, population="readers", new_population=True))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
+@pytest.mark.parametrize("what", ["replaced", "deleted"])
+def test_a_file_replaced_or_deleted_under_a_waiting_writer_is_noticed(tmp_path: Path, what: str) -> None:
+    """An acknowledged reservation is in the file that others read."""
+    path = tmp_path / "ledger"
+    ledger = Ledger(path, BUDGET, create=True)
+    command = [sys.executable, "-c", WAITS, str(path)]
+    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(SOURCE)}, text=True, **pipes
+    ) as waiting:
+        assert waiting.stdout.readline() == "ready\n"
+        with _log.locked(path, write=True):
+            waiting.stdin.write("\n")
+            waiting.stdin.flush()
+            time.sleep(0.5)  # it waits for the lock now, or will: both must be noticed
+            if what == "replaced":
+                (tmp_path / "copy").write_bytes(path.read_bytes())
+                (tmp_path / "copy").replace(path)
+            else:
+                path.unlink()
+        ticket, errors = waiting.communicate(timeout=60)
+    if what == "replaced":
+        assert [collection.id for collection in ledger.collections] == [ticket.strip()], errors
+    else:
+        assert (ticket, path.exists()) == ("", False)
+        assert "no ledger" in errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
+def test_a_file_replaced_while_a_line_is_written_confirms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger"
+    ledger = Ledger(path, BUDGET, create=True)
+
+    def replaced(file: Any, line: bytes, write: Any = _log._write_all) -> None:
+        (tmp_path / "copy").write_bytes(path.read_bytes())
+        (tmp_path / "copy").replace(path)
+        write(file, line)
+
+    monkeypatch.setattr(_log, "_write_all", replaced)
+    with pytest.raises(LogCorruptError, match="replaced or deleted"):
+        ledger.reserve(survey(), population="readers", new_population=True)
+    assert ledger.collections == ()
+
+
+def test_a_batch_is_committed_once(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    first, second = (reserve(ledger, survey(), population="readers") for _ in range(2))
+    ledger.commit(first, survey(), honest=1000, batch="b" * 32)
+    ledger.commit(first, survey(), honest=1000, batch="b" * 32)  # again, after a crash for instance
+    with pytest.raises(ValueError, match="was committed under another reservation"):
+        ledger.commit(second, survey(), honest=1000, batch="b" * 32)
+    with pytest.raises(ValueError, match=r"honest must be in \[1, 1000\]"):
+        ledger.commit(second, survey(), honest=1001)
 
 
 def test_the_head_shows_that_lines_were_removed(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger", BUDGET)
-    ledger.reserve(survey(), population="readers")
+    ledger = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    reserve(ledger, survey(), population="readers")
     head = ledger.head
     lines = (tmp_path / "ledger").read_bytes().splitlines(keepends=True)
     (tmp_path / "ledger").write_bytes(b"".join(lines[:-1]))
@@ -208,7 +327,7 @@ def test_the_head_shows_that_lines_were_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", [1.0, (1.0,), (0.0, 1e-6), (1.0, 0.0), (1.0, 2.0)])
 def test_impossible_budgets_are_refused(tmp_path: Path, budget: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="budget"):
-        Ledger(tmp_path / "ledger", budget)
+        Ledger(tmp_path / "ledger", budget, create=True)
     assert not (tmp_path / "ledger").exists()
 
 
@@ -243,16 +362,19 @@ def reserve_elsewhere(path: Path, how: str) -> subprocess.Popen[bytes]:
 
 
 def test_processes_at_the_same_time_can_not_overspend(tmp_path: Path) -> None:
+    known = Ledger(tmp_path / "ledger", BUDGET, create=True)
+    known.release(reserve(known, survey(), population="readers"))
     processes = [reserve_elsewhere(tmp_path / "ledger", "live") for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
     ledger = Ledger(tmp_path / "ledger", BUDGET)
-    assert len(ledger.collections) == 3
+    assert [c.status for c in ledger.collections] == ["released", *["reserved"] * 3]
     assert ledger.epsilon("readers") == composed(3 * ONE)
 
 
 def test_a_reservation_killed_before_its_last_byte_does_not_count(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    Ledger(path, BUDGET)
+    known = Ledger(path, BUDGET, create=True)
+    known.release(reserve(known, survey(), population="readers"))
     assert reserve_elsewhere(path, "die").wait() == -signal.SIGKILL
     with pytest.warns(TornLineWarning):
         ledger = Ledger(path, BUDGET)

@@ -28,13 +28,14 @@ def python(code: str, *arguments: object) -> subprocess.Popen[bytes]:
 
 
 def write(path: Path, count: int) -> None:
-    with locked(path) as log:
+    path.touch()
+    with locked(path, write=True) as log:
         for i in range(count):
             log.append({"value": i})
 
 
 def values(path: Path) -> list[int]:
-    with locked(path) as log:
+    with locked(path, write=False) as log:
         return [record.content["value"] for record in log.records]
 
 
@@ -111,7 +112,7 @@ def test_a_line_that_is_right_in_itself_but_rewritten_is_noticed(tmp_path: Path)
 def test_nothing_is_written_to_a_corrupt_file(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"not a log\n")
-    with pytest.raises(LogCorruptError), locked(path) as log:
+    with pytest.raises(LogCorruptError), locked(path, write=True) as log:
         log.append({"value": 1})
     assert path.read_bytes() == b"not a log\n"
 
@@ -124,7 +125,7 @@ path = Path(sys.argv[1])
 room = path.stat().st_size + int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 try:
-    with locked(path) as log:
+    with locked(path, write=True) as log:
         log.append({"value": 9})
 except OSError as error:
     sys.exit(str(error).count("too large"))
@@ -156,7 +157,7 @@ def half(record, previous, line=chained_log._line):
     os.kill(os.getpid(), signal.SIGKILL)
 
 chained_log._line = lambda record, previous: half(record, previous)
-with chained_log.locked(Path(sys.argv[1])) as log:
+with chained_log.locked(Path(sys.argv[1]), write=True) as log:
     log.append({"value": 0})
     chained_log._line = half
     half.armed, half.file = True, log._file
@@ -166,6 +167,7 @@ with chained_log.locked(Path(sys.argv[1])) as log:
 
 def test_a_process_killed_halfway_through_a_line_loses_that_line_only(tmp_path: Path) -> None:
     path = tmp_path / "log"
+    path.touch()
     assert python(DIES_HALFWAY, path).wait() == -signal.SIGKILL
     assert not path.read_bytes().endswith(b"\n")
     with pytest.warns(TornLineWarning):
@@ -182,7 +184,7 @@ from pathlib import Path
 from shuffledp.collecting._log import locked
 i = 0
 while True:
-    with locked(Path(sys.argv[1])) as log:
+    with locked(Path(sys.argv[1]), write=True) as log:
         log.append({"value": len(log.records), "padding": "x" * 20000})
         print(len(log.records), file=open(sys.argv[2], "w"), flush=True)
 """
@@ -190,6 +192,7 @@ while True:
 
 def test_killing_a_writer_at_any_time_leaves_every_confirmed_line(tmp_path: Path) -> None:
     path, confirmed = tmp_path / "log", tmp_path / "confirmed"
+    path.touch()
     for attempt in range(3):
         writer = python(APPENDS_FOR_EVER, path, confirmed)
         while not confirmed.exists() or not confirmed.read_text().strip():
@@ -210,13 +213,14 @@ import sys
 from pathlib import Path
 from shuffledp.collecting._log import locked
 for i in range(25):
-    with locked(Path(sys.argv[1])) as log:
+    with locked(Path(sys.argv[1]), write=True) as log:
         log.append({"value": int(sys.argv[2])})
 """
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "log"
+    path.touch()
     writers = [python(APPENDS_MANY, path, who) for who in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     found = values(path)

@@ -128,7 +128,9 @@ def test_what_cannot_be_written_as_json_is_refused_where_it_would_be(randomizer:
     with pytest.raises(TypeError, match=told):
         randomize_file(protocol, HELD, tmp_path / "reports.parquet")
     with pytest.raises(TypeError, match=told):
-        Ledger(tmp_path / "ledger", (2.0, 1e-5)).reserve(protocol, population="readers")
+        Ledger(tmp_path / "ledger", (2.0, 1e-5), create=True).reserve(
+            protocol, population="readers", new_population=True
+        )
 
 
 def test_a_class_with_the_name_of_one_of_ours_is_not_taken_for_it() -> None:

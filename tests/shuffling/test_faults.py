@@ -61,13 +61,13 @@ POINTS = {
         "before the first reports are written": ("report_files.ReportWriter.write", 0),
         "before the end of the file": ("report_files.ReportWriter.finish", 0),
         "before it is forced to the disk": ("os.fsync", 0),
-        "before it gets its name": ("os.replace", 0),
+        "before it gets its name": ("os.link", 0),
     },
     "shuffle": {
         "while reports go to buckets": ("external.uniform", 0),
         "between two buckets": ("external.permuted", 3),
         "before some reports are written": ("report_files.ReportWriter.write", 5),
-        "before it gets its name": ("os.replace", 0),
+        "before it gets its name": ("os.link", 0),
     },
     "analyze": {"while reports are counted": ("HistogramProtocol.count", 0)},
 }
@@ -185,7 +185,7 @@ def test_an_analysis_killed_after_its_commitment_can_be_run_again_and_counts_onc
     inputs: dict[str, Path], pets: HistogramProtocol, tmp_path: Path
 ) -> None:
     budget = (9.0, 1e-6)
-    ledger = Ledger(tmp_path / "ledger", budget)
+    ledger = Ledger(tmp_path / "ledger", budget, create=True, populations=["owners"])
     ticket = ledger.reserve(pets, population="owners")
     died = run(f"""
 from shuffledp.collecting.ledger import Ledger
@@ -210,7 +210,7 @@ roles.analyze_file(pets, {str(inputs["analyze"])!r}, ledger=ledger, reservation=
 def test_a_reservation_is_not_good_for_other_reports(
     inputs: dict[str, Path], pets: HistogramProtocol, tmp_path: Path
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger", (9.0, 1e-6))
+    ledger = Ledger(tmp_path / "ledger", (9.0, 1e-6), create=True, populations=["owners"])
     ticket = ledger.reserve(pets, population="owners")
     analyze_file(pets, inputs["analyze"], ledger=ledger, reservation=ticket)
     shuffle_files(inputs["shuffle"], tmp_path / "other.parquet", minimum=1)

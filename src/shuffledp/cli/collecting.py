@@ -83,6 +83,7 @@ collecting_options = stacked(
     statement_options,
     ledger_option,
     option("--population", "NAME", "The people who are asked.", group=LEDGER),
+    option("--new-population", None, "They were never asked before.", group=LEDGER),
     output_option("--plan plan_file", "Collect nothing: write the protocol to a new file.", group=RUN),
     option(
         "--engine",
@@ -219,7 +220,9 @@ def _analyzed(protocol: Protocol, given: Given) -> Any:
         assumptions |= {"honest_fraction": 1.0, "minimum_honest": protocol.n}
     if given["ledger_file"] is not None:
         ledger = open_ledger(given["ledger_file"])
-        ticket = ledger.reserve(protocol, population=given["population"])
+        ticket = ledger.reserve(
+            protocol, population=given["population"], new_population=given["new_population"]
+        )
         assumptions |= {"ledger": ledger, "reservation": ticket}
     try:
         engine = getattr(shuffledp, f"{given['engine'].capitalize()}Engine")()

@@ -120,7 +120,7 @@ def open_ledger(path: str) -> Ledger:
     """The ledger of a file that exists; its budget is in the first line."""
     from shuffledp.collecting.ledger import Ledger
 
-    return Ledger.stored(path)
+    return Ledger(path)
 
 
 def read_matrix(path: str) -> Any:

@@ -8,7 +8,9 @@ changed, missing, repeated or exchanged line) is an error, and nothing is writte
 
 Not visible is the removal of whole lines at the end: keep ``head`` elsewhere to notice that.
 
-A lock on the file (released by the operating system when its process dies) keeps writers apart.
+A lock on the file (released by the operating system when its process dies) keeps writers apart. A file
+that was replaced or deleted meanwhile is noticed, before a line and after it. Reading needs no more than
+the right to read.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp import _json
+from shuffledp._files import atomic_file
 from shuffledp.errors import LogCorruptError, TornLineWarning
 
 if sys.platform == "win32":
@@ -75,22 +78,45 @@ class OpenLog:
             self._file.truncate(self._end)
 
     def _synchronise(self) -> None:
+        """On the disk, in the file that others will read: else the line is not confirmed."""
         os.fsync(self._file.fileno())
-        if not self.records:  # a new file: its name must survive as well
-            _synchronise_directory(self._path.parent)
+        try:
+            kept = _is_at(self._path, self._file)
+        except FileNotFoundError:
+            kept = False
+        if not kept:
+            raise LogCorruptError(
+                f"{self._path} was replaced or deleted while a line was written: it does not count"
+            )
+
+
+def create(path: Path, content: dict[str, Any]) -> None:
+    """A new file with a first line, whole or not at all; FileExistsError where there is one."""
+    with atomic_file(path, private=True) as partial:
+        partial.write_bytes(_line(_record(0, content, _START), _START))
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[OpenLog]:
-    """The file at ``path`` (made if need be), for this process alone."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-    # Unbuffered: nothing of a line that failed waits to be written later.
-    with os.fdopen(descriptor, "r+b", buffering=0) as file:
-        _lock(file)
-        try:
-            yield OpenLog(path, file)
-        finally:
-            _unlock(file)
+def locked(path: Path, *, write: bool) -> Iterator[OpenLog]:
+    """The file at ``path``: for this process alone to write, or shared with others who read.
+
+    A file that takes its place (a copy that is restored, say) while this process waits is locked instead."""
+    while True:
+        descriptor = os.open(path, (os.O_RDWR if write else os.O_RDONLY) | getattr(os, "O_BINARY", 0))
+        # Unbuffered: nothing of a line that failed waits to be written later.
+        with os.fdopen(descriptor, "r+b" if write else "rb", buffering=0) as file:
+            _lock(file, write)
+            try:
+                if _is_at(path, file):
+                    yield OpenLog(path, file)
+                    return
+            finally:
+                _unlock(file)
+
+
+def _is_at(path: Path, file: FileIO) -> bool:
+    """Whether the open file is still the one at ``path``. Once deleted it is at none: FileNotFoundError."""
+    return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
 
 
 def _write_all(file: FileIO, line: bytes) -> None:
@@ -100,12 +126,12 @@ def _write_all(file: FileIO, line: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-def _lock(file: FileIO) -> None:
+def _lock(file: FileIO, write: bool) -> None:
     if sys.platform == "win32":
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
     else:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
 
 
 def _unlock(file: FileIO) -> None:
@@ -113,16 +139,6 @@ def _unlock(file: FileIO) -> None:
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
     # Elsewhere closing the file releases the lock.
-
-
-def _synchronise_directory(directory: Path) -> None:
-    if sys.platform == "win32":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _record(number: int, content: dict[str, Any], previous: str) -> Record:

@@ -7,7 +7,8 @@ Afterwards it is committed with the honest reports that really came, or released
 reservation that is neither (a crash) goes on counting as planned; analyze the reports again to commit
 what really came. A file of reports may be analyzed again after that as well: it is not counted twice.
 
-A population is a set of people, named by the caller; people must not be in two populations. Fewer
+A population is a set of people, named by the caller; people must not be in two populations. A budget never
+comes about by a slip: a ledger is created, and a new population begun, only where that is asked for. Fewer
 honest reports than reserved may cost more than the budget: that has happened then, so it is recorded,
 warned about, and nothing more can be reserved.
 
@@ -16,8 +17,8 @@ warned about, and nothing more can be reserved.
 >>> from shuffledp.collecting.histogram import HistogramProtocol
 >>> survey = HistogramProtocol(["no", "yes"], epsilon=0.5, delta=1e-8, n=10_000)
 >>> with tempfile.TemporaryDirectory() as folder:
-...     ledger = Ledger(folder + "/ledger.jsonl", budget=(1.0, 1e-6))
-...     ticket = ledger.reserve(survey, population="readers")
+...     ledger = Ledger(folder + "/ledger.jsonl", budget=(1.0, 1e-6), create=True)
+...     ticket = ledger.reserve(survey, population="readers", new_population=True)
 ...     result = survey.analyze(
 ...         survey.randomize(["yes"] * 10_000), ledger=ledger, reservation=ticket
 ...     )
@@ -27,23 +28,22 @@ True
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from shuffledp import _validate
 from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
-from shuffledp.collecting._log import OpenLog, locked
+from shuffledp.collecting._log import OpenLog, create as create_log, locked
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
-from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning
+from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
 
 _VERSION = 1
@@ -75,6 +75,11 @@ class _Book:
 
     def __init__(self, log: OpenLog, path: Path) -> None:
         self.path, self._log = path, log
+        first = log.records[0].content if log.records else {}
+        if first.get("ledger") != _VERSION:
+            raise LogCorruptError(f"{path}: not a ledger of version {_VERSION}")
+        self.budget = _checked_budget((first.get("epsilon"), first.get("delta")))
+        self._populations = tuple(first.get("populations", ()))
         self.collections: dict[str, Collection] = {}
         for record in log.records[1:]:
             try:
@@ -96,6 +101,21 @@ class _Book:
             raise ValueError(f"reservation must be one of {self.path}, got {reservation!r}")
         return found
 
+    def check_population(self, name: str, new: bool) -> None:
+        """ValueError where a name is new by mistake: it would have a budget of its own."""
+        known = sorted({*self._populations, *(found.population for found in self.collections.values())})
+        if not new and name not in known:
+            raise ValueError(
+                f"population must be one of {short(known)}, got {name!r}; new_population=True begins another"
+            )
+        if new and name in known:
+            raise ValueError(f"population {name!r} is not new: {self.path} knows it")
+
+    def check_batch(self, batch: str | None) -> None:
+        """ValueError for reports that another reservation has paid for."""
+        if batch is not None and any(found.batch == batch for found in self.collections.values()):
+            raise ValueError(f"the batch {batch!r} was committed under another reservation")
+
     def spent(self, population: str) -> Mechanism:
         total: Mechanism = Composition(())
         for found in self.collections.values():
@@ -106,49 +126,49 @@ class _Book:
 
 @dataclass(frozen=True, init=False)
 class Ledger:
-    """The ledger in the file ``path``, made on first use with a ``budget`` of (epsilon, delta).
+    """The ledger in the file ``path``, or with ``create=True`` a new one; ``budget``: (epsilon, delta).
 
-    The budget holds for every population on its own, and can not be changed later. Every method checks
-    the whole file, once."""
+    The budget holds for every population on its own, and can not be changed later; of a ledger that exists it
+    need not be given. ``populations`` are known from the start. Every method checks the whole file, once."""
 
     path: Path
     budget: tuple[float, float]
 
-    def __init__(self, path: str | os.PathLike[str], budget: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        budget: tuple[float, float] | None = None,
+        *,
+        create: bool = False,
+        populations: Sequence[str] = (),
+    ) -> None:
         object.__setattr__(self, "path", Path(path))
-        object.__setattr__(self, "budget", _checked_budget(budget))
-        with self._open(create=True):
-            pass
-
-    @classmethod
-    def stored(cls, path: str | os.PathLike[str]) -> Self:
-        """The ledger of a file that exists, with the budget of its first line; checked when it is used."""
-        with Path(path).open("rb") as file:
-            first = file.readline()
-        try:
-            content = json.loads(first)["content"]
-            budget = (content["epsilon"], content["delta"])
-        except (KeyError, TypeError, ValueError):
-            raise LogCorruptError(f"{path} is no ledger: its first line has no budget") from None
-        self = cls.__new__(cls)
-        object.__setattr__(self, "path", Path(path))
-        object.__setattr__(self, "budget", _checked_budget(budget))
-        return self
+        given = None if budget is None else _checked_budget(budget)
+        if create:
+            if given is None:
+                raise ValueError("a new ledger needs a budget")
+            names = sorted(_checked_text("population", name, least=1) for name in populations)
+            first = {"ledger": _VERSION, "epsilon": given[0], "delta": given[1], "populations": names}
+            create_log(self.path, first | {"time": _now()})
+        elif populations:
+            raise ValueError(
+                f"populations are those of {self.path}: reserve(..., new_population=True) adds one"
+            )
+        with self._open(write=False) as book:
+            object.__setattr__(self, "budget", book.budget)
+        if given not in (None, self.budget):
+            raise ValueError(f"budget must be {self.budget} as in {self.path}, got {given}")
 
     @contextmanager
-    def _open(self, create: bool = False) -> Iterator[_Book]:
-        """The file, locked, after a check that it is this ledger."""
-        with locked(self.path) as log:
-            if create and not log.records:
-                epsilon, delta = self.budget
-                log.append({"ledger": _VERSION, "epsilon": epsilon, "delta": delta, "time": _now()})
-            content = log.records[0].content if log.records else {}
-            if content.get("ledger") != _VERSION:
-                raise LogCorruptError(f"{self.path}: not a ledger of version {_VERSION}")
-            known = (content.get("epsilon"), content.get("delta"))
-            if known != self.budget:
-                raise ValueError(f"budget must be {known} as in {self.path}, got {self.budget}")
-            yield _Book(log, self.path)
+    def _open(self, write: bool) -> Iterator[_Book]:
+        """The file, locked and checked."""
+        try:
+            with locked(self.path, write=write) as log:
+                yield _Book(log, self.path)
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"no ledger {str(self.path)!r}: a new one is made by create=True or `shuffledp ledger init`"
+            ) from None
 
     @property
     def delta(self) -> float:
@@ -158,7 +178,7 @@ class Ledger:
     @property
     def hashes(self) -> tuple[str, ...]:
         """The hash of every line."""
-        with self._open() as book:
+        with self._open(write=False) as book:
             return book.hashes
 
     @property
@@ -169,12 +189,12 @@ class Ledger:
     @property
     def collections(self) -> tuple[Collection, ...]:
         """All collections, in the order of their reservation."""
-        with self._open() as book:
+        with self._open(write=False) as book:
             return tuple(book.collections.values())
 
     def spent(self, population: str) -> Mechanism:
         """Everything that counts for a population: a composition that the accountant can be asked."""
-        with self._open() as book:
+        with self._open(write=False) as book:
             return book.spent(population)
 
     def epsilon(self, population: str) -> float:
@@ -186,12 +206,19 @@ class Ledger:
         return self._epsilon(self.spent(population) + protocol.mechanism(rounds=rounds))
 
     def reserve(
-        self, protocol: Protocol, *, population: str, honest: int | None = None, note: str = ""
+        self,
+        protocol: Protocol,
+        *,
+        population: str,
+        new_population: bool = False,
+        honest: int | None = None,
+        note: str = "",
     ) -> str:
         """Set the cost of one collection (one round) aside, before it is run; gives its id.
 
-        ``honest``: the honest reports to count on (default: as planned). BudgetExceededError if the
-        total would exceed the budget: then nothing is recorded."""
+        ``new_population``: nothing was ever collected from these people; a name that is not known is refused
+        without it, and a known one with it. ``honest``: the honest reports to count on (default: as planned).
+        BudgetExceededError if the total would exceed the budget: then nothing is recorded."""
         name = _checked_text("population", population, least=1)
         users = _validate.count("honest", protocol.n if honest is None else honest, most=protocol.n)
         asked = Collection(
@@ -203,7 +230,8 @@ class Ledger:
             "reserved",
             _checked_text("note", note),
         )
-        with self._open() as book:
+        with self._open(write=True) as book:
+            book.check_population(name, new_population)
             total = self._epsilon(book.spent(name) + asked.mechanism)
             if total > self.budget[0]:
                 raise BudgetExceededError(
@@ -240,8 +268,8 @@ class Ledger:
         self, reservation: str, protocol: Protocol, honest: int, batch: str | None
     ) -> tuple[Collection, Mechanism]:
         """The collection as it was before, and all that counts for its population now."""
-        users = _validate.count("honest", honest)
-        with self._open() as book:
+        users = _validate.count("honest", honest, most=protocol.n)
+        with self._open(write=True) as book:
             found = book.known(reservation)
             if found.fingerprint != protocol.fingerprint:
                 raise ValueError(f"reservation {reservation!r} was made for another protocol")
@@ -249,6 +277,7 @@ class Ledger:
                 _require_unchanged(found, users)
             else:
                 _require_reserved(found)
+                book.check_batch(batch)
                 book.write({"commit": reservation, "honest": users, "batch": batch})
             return found, book.spent(found.population)
 
@@ -263,7 +292,7 @@ class Ledger:
 
     def release(self, reservation: str) -> None:
         """Give a reservation back. Only if no report of the collection has left a client."""
-        with self._open() as book:
+        with self._open(write=True) as book:
             _require_reserved(book.known(reservation))
             book.write({"release": reservation})
 

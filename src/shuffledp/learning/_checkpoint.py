@@ -30,7 +30,7 @@ FORMAT = 2
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
     """In the place of an older one, whole or not at all."""
-    with atomic_file(path, replace=True) as partial:
+    with atomic_file(path, replace=True, private=True) as partial:
         torch.save({"format": FORMAT} | state, partial)
 
 

@@ -197,8 +197,8 @@ def create_reports(path: str | os.PathLike[str], header: Header) -> Iterator[Rep
     schema = pyarrow.schema([field], metadata={_HEADER: header.to_json()})
     # A file of Python's: its errors (no space left, say) keep their number and their text.
     with (
-        atomic_file(Path(path)) as partial,
-        open(partial, "xb") as file,
+        atomic_file(Path(path), private=True) as partial,
+        open(partial, "wb") as file,
         parquet.ParquetWriter(file, schema) as parquet_writer,
     ):
         writer = ReportWriter(parquet_writer, header)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shuffledp.collecting.ledger import Collection, Ledger
 
 EXAMPLE = """
-$ shuffledp ledger create readers.jsonl --epsilon 2 --delta 1e-6
+$ shuffledp ledger init readers.jsonl --epsilon 2 --delta 1e-6 --population readers
 readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
 
 $ shuffledp ledger reserve readers.jsonl --population readers --protocol survey.json
@@ -31,10 +31,10 @@ readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
 
 
 @command(section="Collecting", example=EXAMPLE)
-@click.argument("action", type=click.Choice(["create", "show", "check", "reserve", "release"]))
+@click.argument("action", type=click.Choice(["init", "show", "check", "reserve", "release"]))
 @click.argument("file", type=click.Path(dir_okay=False))
-@option("--epsilon", POSITIVE, "Of the budget.", group="create")
-@option("--delta", POSITIVE_PROBABILITY, "Of the budget.", group="create")
+@option("--epsilon", POSITIVE, "Of the budget.", group="init")
+@option("--delta", POSITIVE_PROBABILITY, "Of the budget.", group="init")
 @option("--head", "HASH", "A line that must still be there.", group="check")
 @option(
     "--protocol protocol_file",
@@ -42,7 +42,8 @@ readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
     "The collection: `check` says what it would cost.",
     group="reserve, check",
 )
-@option("--population", "NAME", "The people who are asked.", group="reserve, check")
+@option("--population", "NAME", "The people who are asked.", group="init, reserve, check")
+@option("--new-population", None, "They were never asked before.", group="reserve")
 @option("--honest", WHOLE, "Honest reports to count on.  [default: as planned]", group="reserve")
 @option("--note", "TEXT", "Kept with the reservation.", group="reserve", default="")
 @option("--reservation", "ID", "What is given back.", group="release")
@@ -51,7 +52,7 @@ def ledger(action: str, file: str, **given: Any) -> None:
     """The privacy spent on the same people, and what is left.
 
     \b
-    create   a new file with a budget that can not be changed later
+    init     a new file with a budget that can not be changed later
     show     what was collected from whom, spent and left
     check    is the file as it was written, and would a protocol still fit?
     reserve  set a collection aside before it is run; prints its id
@@ -59,10 +60,10 @@ def ledger(action: str, file: str, **given: Any) -> None:
 
     FILE is append-only: every line confirms those before it. Collections are composed by the
     accountant: what fits is not a matter of subtraction."""
-    if action == "create":
+    if action == "init":
         _create(file, given)
     elif not Path(file).is_file():
-        raise click.ClickException(f"no ledger {file}: make one with `shuffledp ledger create`")
+        raise click.ClickException(f"no ledger {file}: make one with `shuffledp ledger init`")
     else:
         actions = {"show": _show, "check": _check, "reserve": _reserve, "release": _release}
         actions[action](open_ledger(file), given)
@@ -74,7 +75,8 @@ def _create(file: str, given: Given) -> None:
     _need(given, "epsilon", "delta")
     if Path(file).exists():
         raise click.ClickException(f"{file} exists already")
-    made = Ledger(file, (given["epsilon"], given["delta"]))
+    names = [] if given["population"] is None else [given["population"]]
+    made = Ledger(file, (given["epsilon"], given["delta"]), create=True, populations=names)
     if given["as_json"]:
         print_json(budget=_budget(made), head=made.head)
     else:
@@ -123,7 +125,11 @@ def _reserve(found: Ledger, given: Given) -> None:
     protocol = read_protocol(given["protocol_file"])
     with Progress.clock("adding up"):
         ticket = found.reserve(
-            protocol, population=given["population"], honest=given["honest"], note=given["note"]
+            protocol,
+            population=given["population"],
+            new_population=given["new_population"],
+            honest=given["honest"],
+            note=given["note"],
         )
     if given["as_json"]:
         print_json(reservation=ticket, epsilon=found.epsilon(given["population"]))
