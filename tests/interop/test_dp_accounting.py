@@ -141,7 +141,7 @@ def test_the_accountant_knows_cohorts() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        dp_accounting.GaussianDpEvent(1.0),
+        dp_accounting.LaplaceDpEvent(1.0),
         dp_accounting.PoissonSampledDpEvent(0.1, ShuffledDpEvent(SURVEY)),
         dp_accounting.SampledWithoutReplacementDpEvent(10**6, 7, ShuffledDpEvent(SURVEY)),
         dp_accounting.SampledWithoutReplacementDpEvent(10**6, 7, dp_accounting.GaussianDpEvent(1)),
@@ -154,6 +154,26 @@ def test_the_accountant_refuses_what_it_does_not_know(event: Any) -> None:
     with pytest.raises(dp_accounting.UnsupportedEventError):
         accountant.compose(event)
     assert accountant.get_epsilon(1e-8) == 0.0
+
+
+@pytest.mark.quick
+def test_the_accountant_mixes_shuffled_rounds_with_their_events() -> None:
+    """Alone, an event of theirs costs what their accountant says, up to rounding; mixed, it costs more."""
+    gaussian, sampled = dp_accounting.GaussianDpEvent(20.0), dp_accounting.GaussianDpEvent(5.0)
+    sampled = dp_accounting.PoissonSampledDpEvent(0.01, sampled)
+    theirs = dp_accounting.pld.PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    alone = theirs.compose(gaussian, 10).compose(sampled, 20).get_epsilon(1e-6)
+    ours = ShuffleAccountant().compose(gaussian, 10).compose(sampled, 20)
+    assert alone * (1.0 - 1e-6) <= ours.get_epsilon(1e-6) <= 1.01 * alone
+    mixed = ShuffleAccountant().compose(
+        dp_accounting.ComposedDpEvent(
+            [gaussian, dp_accounting.SelfComposedDpEvent(ShuffledDpEvent(SURVEY), 3)]
+        )
+    )
+    parts = (ShuffleAccountant().compose(gaussian), ShuffleAccountant().compose(ShuffledDpEvent(SURVEY), 3))
+    least, most = max(part.get_epsilon(1e-6) for part in parts), sum(part.get_epsilon(5e-7) for part in parts)
+    assert least < mixed.get_epsilon(1e-6) <= most * 1.001
+    assert ShuffleAccountant().compose(dp_accounting.GaussianDpEvent(0.0)).get_epsilon(1e-6) == math.inf
 
 
 @pytest.mark.quick

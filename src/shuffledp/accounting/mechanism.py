@@ -132,11 +132,11 @@ class Mechanism(ABC):
         """delta on a grid of epsilon: the privacy curve."""
         return self.delta(epsilon=epsilon, tolerance=tolerance)
 
-    def plot(self, epsilon: Any = None, ax: Any = None) -> Any:
-        """The privacy curve with its certified band (needs the extra ``plot``); gives the axes."""
+    def plot(self, epsilon: Any = None, *, delta: float | None = None, ax: Any = None) -> Any:
+        """The privacy curve with its certified band, marked at ``delta`` (needs the extra ``plot``)."""
         from shuffledp.plotting._curves import privacy_curve
 
-        return privacy_curve(self, epsilon=epsilon, ax=ax)
+        return privacy_curve(self, epsilon=epsilon, delta=delta, ax=ax)
 
     def statement(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> PlannedStatement:
         """What may be said about these rounds: plain words, formal words, JSON, a registry record."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._files import atomic_file
-from shuffledp.cli.options import OUTPUT, option
+from shuffledp.cli.options import OUTPUT, option, stacked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,14 @@ def output_option(
     return option(names, kind, text, group=group, **{"callback": _writable, **settings})
 
 
-plot_option = output_option("--plot plot_file", "Draw a .png, .svg or .pdf file.", callback=_drawable)
+def _keep_title(context: click.Context, parameter: click.Parameter, text: str | None) -> None:
+    context.meta["title"] = text
+
+
+plot_option = stacked(
+    output_option("--plot plot_file", "Draw a .png, .svg or .pdf file.", callback=_drawable),
+    option("--title", "TEXT", "Of the picture.", group=OUTPUT, expose_value=False, callback=_keep_title),
+)
 
 
 @contextmanager
@@ -86,6 +93,9 @@ def write_picture(path: str, ax: Axes) -> None:
     """The figure of ``ax``, in the format of the file's suffix."""
     from shuffledp import plotting
 
+    title = click.get_current_context().meta.get("title")
+    if title is not None:
+        ax.set_title(title, parse_math=False)
     plotting.save(ax, path)
     click.echo(f"wrote {path}", err=True)
 

@@ -32,7 +32,7 @@ from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Sh
 try:
     import attr
     from dp_accounting import dp_event, privacy_accountant
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+    from dp_accounting.pld import pld_pmf, pld_privacy_accountant, privacy_loss_distribution
 except ImportError as error:
     raise ImportError("dp-accounting is needed for this: pip install 'shuffledp[interop]'") from error
 
@@ -128,9 +128,11 @@ class ShuffledDpEvent(dp_event.DpEvent):  # type: ignore[misc]
 class ShuffleAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[misc]
     """Certified accountant of shuffled rounds with dp_accounting's interface.
 
-    It takes ``ShuffledDpEvent``, compositions of it, ``SampledWithoutReplacementDpEvent`` of one
-    whose n is the sample size, ``NoOpDpEvent`` and ``NonPrivateDpEvent``; it refuses other events.
-    Neighbours differ in the data of one user (replace one)."""
+    It takes ``ShuffledDpEvent``, ``SampledWithoutReplacementDpEvent`` of one whose n is the sample size,
+    every event that dp_accounting's own ``PLDAccountant`` takes for the same neighbours (Gaussian, Poisson
+    sampled Gaussian, randomized response, ...), and compositions of all these. Neighbours differ in the
+    data of one user (replace one); events of which dp_accounting knows no loss then (Laplace) are
+    refused."""
 
     def __init__(self) -> None:
         super().__init__(privacy_accountant.NeighboringRelation.REPLACE_ONE)
@@ -156,9 +158,19 @@ class ShuffleAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[m
         mechanism = _mechanism(event)
         if isinstance(mechanism, str):
             return self.CompositionErrorDetails(invalid_event=event, error_message=mechanism)
-        if do_compose:
-            self._total = self._total + count * mechanism
+        if do_compose and count:
+            if mechanism is None:
+                self._compose_loss(event, count)
+            else:
+                self._total = self._total + count * mechanism
         return None
+
+    def _compose_loss(self, event: Any, count: int) -> None:
+        """An event of theirs, repeated: they know how to compose it with itself."""
+        known = _known().compose(event, count)
+        self._private = self._private and not known._contains_non_dp_event
+        if self._private:
+            self._total = self._total + from_dp_accounting(known._pld)
 
     def get_epsilon(self, target_delta: float) -> float:
         """The certified upper end of epsilon at ``target_delta``."""
@@ -171,8 +183,12 @@ class ShuffleAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[m
         return float(self._total.upper_delta(epsilon=target_epsilon)) if self._private else 1.0
 
 
-def _mechanism(event: Any) -> Mechanism | str:
-    """The event as a mechanism, or why it is none."""
+def _known() -> Any:
+    return pld_privacy_accountant.PLDAccountant(privacy_accountant.NeighboringRelation.REPLACE_ONE)
+
+
+def _mechanism(event: Any) -> Mechanism | str | None:
+    """The event as a mechanism of ours; None if dp_accounting knows it; or why it is neither."""
     if isinstance(event, ShuffledDpEvent):
         return event.mechanism
     if isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
@@ -182,4 +198,9 @@ def _mechanism(event: Any) -> Mechanism | str:
         if inner.n != event.sample_size:
             return f"the shuffled round has n = {inner.n}, not the sample size {event.sample_size}"
         return inner.sampled_from(event.source_dataset_size)
-    return f"{type(event).__name__} is not a shuffled round"
+    if _known().supports(event):
+        return None
+    return (
+        f"{type(event).__name__} is no shuffled round, and dp_accounting knows no loss of it for the "
+        "replacement of one record: compose ShuffledDpEvent(from_dp_accounting(a distribution of yours))"
+    )

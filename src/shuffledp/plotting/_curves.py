@@ -19,9 +19,9 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp._digits import written
+from shuffledp._digits import rounded_up, written
 from shuffledp.bound import Bound
-from shuffledp.plotting._style import COLORS, GREY, LABELS, WIDE, series_style, shown_axes
+from shuffledp.plotting._style import BLACK, COLORS, GREY, LABELS, WIDE, series_style, shown_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,17 +43,33 @@ _UNITS = {"accuracy": "fraction", "loss": "nats"}
 
 
 def privacy_curve(
-    mechanisms: Mechanism | Mapping[str, Mechanism], *, epsilon: Any = None, ax: Axes | None = None
+    mechanisms: Mechanism | Mapping[str, Mechanism],
+    *,
+    epsilon: Any = None,
+    delta: float | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """delta against epsilon of one mechanism, or of several by name.
 
-    ``epsilon`` is the grid; by default each curve reaches to where its delta falls below 1e-12."""
+    ``epsilon`` is the grid; by default each curve reaches to where its delta falls below 1e-12. At ``delta``
+    every curve is marked with its certified epsilon."""
     grid = None if epsilon is None else _validate.non_negative("epsilon", epsilon)
     series = {}
     for name, mechanism in _named(mechanisms).items():
         x = epsilon_grid(mechanism) if grid is None else grid
         series[name] = (x, mechanism.delta(epsilon=x))
-    return _privacy_curve(series, ax)
+    ax = _privacy_curve(series, ax)
+    if delta is not None:
+        for mechanism in _named(mechanisms).values():
+            _mark(ax, mechanism.upper_epsilon(delta=delta), delta)
+    return ax
+
+
+def _mark(ax: Axes, epsilon: float, delta: float) -> None:
+    """A point that was asked about, with its numbers; epsilon is rounded up."""
+    ax.plot([epsilon], [delta], "o", color=BLACK, markersize=6, zorder=4)
+    text = f"ε ≤ {rounded_up(epsilon, 4)} at δ = {written(delta)}"
+    ax.annotate(text, (epsilon, delta), (7, 7), textcoords="offset points", fontsize=9)
 
 
 def epsilon_grid(mechanism: Mechanism, points: int = 101) -> Floats:
@@ -79,6 +95,7 @@ def epsilon_against(
     ax = shown_axes() if ax is None else ax
     if parameter in LOGARITHMIC:
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
     if high > WIDE * low:
         _logarithmic(ax, low, high)
     else:

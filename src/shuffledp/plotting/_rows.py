@@ -16,7 +16,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp._digits import rounded_up
+from shuffledp._digits import rounded_up, written
 from shuffledp.plotting._style import (
     BLACK,
     BLUE,
@@ -42,6 +42,7 @@ Whiskers = tuple[Floats, Floats]
 NAMED = 30
 """With more categories than this their names would not be legible: they are numbered."""
 _LONGEST_NAME = 28
+_SEPARATED = 10_000  # from here on numbers are read by their thousands
 _ESTIMATE = "unbiased estimate"
 _WHISKER: dict[str, Any] = {"linestyle": "none", "color": BLACK, "elinewidth": 1.2, "capsize": 3}
 _TRUTH: dict[str, Any] = {
@@ -94,6 +95,7 @@ def histogram(
     known = None if truth is None else _checked_truth(truth, len(names))
     ax = shown_axes(histogram_height(len(names))) if ax is None else ax
     (_named if len(names) <= NAMED else _numbered)(ax, names, counts, _whiskers(low, high))
+    _title(ax, result)
     _label_interval(ax, level)
     if known is not None:
         _draw_truth(ax, known)
@@ -128,9 +130,20 @@ def estimate(
     _name_rows(ax, [_short(name) for name in named])
     ax.locator_params(axis="x", nbins=6)
     ax.ticklabel_format(axis="x", useOffset=False, scilimits=(-4, 9))
+    if np.abs(values).max() >= _SEPARATED:
+        _whole_numbers(ax.xaxis)
+    if len(named) == 1:
+        _title(ax, next(iter(named.values())))
     ax.set_xlabel(f"{' or '.join(kinds)} (in the units of the data)")
     _legend(ax, 3)
     return ax
+
+
+def _title(ax: Axes, result: HistogramResult | NumberResult) -> None:
+    """How many reports, and what they cost."""
+    privacy = result.privacy
+    guarantee = f"({rounded_up(privacy.epsilon, 4)}, {written(privacy.delta)})-differentially private"
+    ax.set_title(f"{privacy.protocol} of {result.n:,} reports\n{guarantee}", parse_math=False)
 
 
 def _draw_truth(ax: Axes, counts: Floats) -> None:

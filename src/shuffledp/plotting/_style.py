@@ -83,10 +83,11 @@ def shown_axes(height: float = HEIGHT) -> Axes:
     matplotlib = require_matplotlib()
     from matplotlib import pyplot
 
-    matplotlib.get_backend()  # chosen before the context: what a notebook's turns on must outlive it
     with matplotlib.rc_context(SETTINGS):
         axes: Axes = pyplot.subplots(figsize=(WIDTH, height), layout="constrained")[1]
-        return axes
+        on = matplotlib.is_interactive()
+    matplotlib.interactive(on)  # the first figure of a notebook turns it on, which must outlive the context
+    return axes
 
 
 def series_style(index: int) -> dict[str, Any]:

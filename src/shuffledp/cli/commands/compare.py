@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.files import plot_option, write_picture
+from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import POSITIVE, POSITIVE_PROBABILITY, command, option
 from shuffledp.cli.output import json_option, print_headline, print_json, print_table
 from shuffledp.cli.questions import mechanism_of, size_options
@@ -29,9 +30,15 @@ $ shuffledp compare --krr 4 --epsilon0 2 --n 1000 --delta 1e-6 --plot bounds.png
 @randomizer_options
 @size_options
 @json_option
+@output_option("--csv csv_file", "Write all bounds in full.")
 @plot_option
 def compare(
-    delta: float | None, epsilon: float | None, as_json: bool, plot_file: str | None, **given: Any
+    delta: float | None,
+    epsilon: float | None,
+    as_json: bool,
+    csv_file: str | None,
+    plot_file: str | None,
+    **given: Any,
 ) -> None:
     """Every bound that applies, sound or not, side by side."""
     if (delta is None) == (epsilon is None):
@@ -39,6 +46,9 @@ def compare(
     from shuffledp import compare as compared
 
     found = compared(mechanism_of(given), delta=delta, epsilon=epsilon)
+    if csv_file is not None:
+        rows = [asdict(row) for row in found]
+        write_text(csv_file, as_csv([list(rows[0]), *(list(row.values()) for row in rows)]))
     if plot_file is not None:
         _draw(found, plot_file)
     if as_json:
