@@ -1,0 +1,177 @@
+"""Split and mix by its definition: all shares of all people enumerated, and all of the noise."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise, permutations, product
+
+import numpy as np
+import pytest
+
+from shuffledp._certified.mixing import _small_sizes, mixing_distance
+from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
+from shuffledp.accounting.mixed_sum import MixedSum
+
+pytestmark = pytest.mark.quick
+
+Law = dict[tuple[int, ...], Fraction]
+SMALL = [(2, 3, 2), (2, 3, 3), (2, 3, 4), (2, 4, 2), (3, 3, 2), (2, 5, 2)]
+
+
+def law(outcomes: Iterable[tuple[int, ...]]) -> Law:
+    counts = Counter(outcomes)
+    total = sum(counts.values())
+    return {outcome: Fraction(count, total) for outcome, count in counts.items()}
+
+
+def shuffled_shares(numbers: Sequence[int], m: int, q: int) -> Law:
+    """What the shuffler shows: the multiset of everybody's shares."""
+
+    def all_shares() -> Iterable[tuple[int, ...]]:
+        for free in product(product(range(q), repeat=m - 1), repeat=len(numbers)):
+            rows = zip(numbers, free, strict=True)
+            yield tuple(sorted(s for x, own in rows for s in (*own, (x - sum(own)) % q)))
+
+    return law(all_shares())
+
+
+def shares_of_the_sum(total: int, n: int, m: int, q: int) -> Law:
+    free = product(range(q), repeat=n * m - 1)
+    return law(tuple(sorted((*own, (total - sum(own)) % q))) for own in free)
+
+
+def distance(first: Law, second: Law) -> Fraction:
+    keys = first.keys() | second.keys()
+    nothing = Fraction(0)
+    return sum((abs(first.get(key, nothing) - second.get(key, nothing)) for key in keys), nothing) / 2
+
+
+@pytest.mark.parametrize(("n", "m", "q"), SMALL)
+def test_shuffled_shares_are_as_near_to_shares_of_the_sum_as_is_said(n: int, m: int, q: int) -> None:
+    simulated = [shares_of_the_sum(total, n, m, q) for total in range(q)]
+    worst = max(
+        distance(shuffled_shares(numbers, m, q), simulated[sum(numbers) % q])
+        for numbers in combinations_with_replacement(range(q), n)
+    )
+    assert worst <= mixing_distance(n, m, q) <= 2 * worst
+
+
+def components(matching: Sequence[int], n: int, m: int) -> int:
+    root = list(range(2 * n))
+
+    def find(vertex: int) -> int:
+        while root[vertex] != vertex:
+            vertex = root[vertex]
+        return vertex
+
+    for edge, other in enumerate(matching):
+        root[find(edge // m)] = find(n + other // m)
+    return len({find(vertex) for vertex in range(2 * n)})
+
+
+@pytest.mark.parametrize(("n", "m", "q"), [(2, 3, 3), (2, 4, 5), (3, 3, 2)])
+def test_the_recursion_bounds_the_mean_over_all_graphs(n: int, m: int, q: int) -> None:
+    counts = Counter(components(matching, n, m) for matching in permutations(range(n * m)))
+    mean = sum(k * q ** (c - 1) for c, k in counts.items()) / math.factorial(n * m)
+    found = 1.0 + math.exp(_small_sizes(n, m, math.log(q - 1))[0][n - 1])
+    assert mean <= found <= 1.01 * mean
+    if n == 2:
+        assert found == pytest.approx(mean, rel=1e-8)
+
+
+def test_the_proof_for_large_crowds_agrees_with_the_recursion_and_falls() -> None:
+    for m, q in ((8, 2**20), (10, 2**40)):
+        excess, settled = _small_sizes(1200, m, math.log(q - 1.0))
+        assert settled is not None
+        assert len(excess) == 4 * settled  # it stopped there
+        distances = [mixing_distance(n, m, q) for n in (len(excess), len(excess) + 1, 1000, 10**4, 10**6)]
+        assert all(a > b for a, b in pairwise(distances))
+        assert distances[1] <= 1.01 * distances[0]
+        for n in (10**3, 10**6):  # two people who are alone with each other
+            alone = math.comb(n * m, m)
+            assert mixing_distance(n, m, q) == pytest.approx(
+                0.5 * math.sqrt(n * (n - 1) * q / alone), rel=0.01
+            )
+
+
+def test_trivial_crowds() -> None:
+    assert mixing_distance(1, 5, 7) == 0.0
+    assert mixing_distance(100, 5, 1) == 0.0
+    assert mixing_distance(100, 2, 7) == 1.0
+    assert mixing_distance(10**6, 3, 2**60) == 1.0
+
+
+def hockey_stick(p: Law, q: Law, alpha: Fraction) -> Fraction:
+    return sum(
+        (max(mass - alpha * q.get(key, Fraction(0)), Fraction(0)) for key, mass in p.items()), Fraction(0)
+    )
+
+
+def mixed(parts: Iterable[tuple[Fraction, Law]]) -> Law:
+    total: Law = {}
+    for weight, part in parts:
+        for key, mass in part.items():
+            total[key] = total.get(key, Fraction(0)) + weight * mass
+    return total
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(4)])
+def test_the_whole_protocol_gives_away_the_noisy_sum_and_little_more(alpha: Fraction) -> None:
+    """Two people, shares of noise from {-1, 0, 1}, three messages modulo four: everything enumerated."""
+    n, m, q = 2, 3, 4
+    share = {-1: Fraction(1, 5), 0: Fraction(3, 5), 1: Fraction(1, 5)}
+    noises = [(a, b, share[a] * share[b]) for a in share for b in share]
+    cached = {x: shuffled_shares(x, m, q) for x in product(range(q), repeat=n)}
+
+    def seen(x: int, y: int) -> Law:
+        return mixed((p, cached[(x + a) % q, (y + b) % q]) for a, b, p in noises)
+
+    def noisy_sum(x: int, y: int) -> Law:
+        return mixed((p, {((x + y + a + b) % q,): Fraction(1)}) for a, b, p in noises)
+
+    slack = (1 + alpha) * Fraction(mixing_distance(n, m, q))
+    for x, other, y in product(range(2), range(2), range(2)):
+        central = hockey_stick(noisy_sum(x, y), noisy_sum(other, y), alpha)
+        whole = hockey_stick(seen(x, y), seen(other, y), alpha)
+        assert central <= whole <= central + slack
+
+
+@pytest.mark.parametrize(("levels", "scale"), [(1, 0.7), (3, 1.0), (5, 12.0), (40, 13.7)])
+def test_the_curator_s_curve_is_its_sum(levels: int, scale: float) -> None:
+    a = math.exp(-1.0 / scale)
+    k = np.arange(-int(60 * scale) - levels, int(60 * scale) + 2 * levels)
+    p, q = ((1.0 - a) / (1.0 + a) * a ** np.abs(k - move) for move in (0, levels))
+    epsilon = np.linspace(0.0, 1.05 * levels / scale, 23)
+    exact = np.array([np.maximum(p - math.exp(e) * q, 0.0).sum() for e in epsilon])
+    curve = NoisySumProfile(levels, scale)
+    upper, lower = curve.upper(epsilon, 1e-3), curve.support(epsilon, 1e-3).value
+    assert np.all(lower <= exact * (1.0 + 1e-12) + 1e-17)
+    assert np.all(exact <= upper * (1.0 + 1e-12) + 1e-17)
+    assert upper == pytest.approx(lower, abs=1e-12)
+
+
+def test_a_distance_raises_the_curve_as_far_as_it_may_and_lines_stay_below() -> None:
+    epsilon = np.linspace(0.0, 2.0, 41)
+    plain, raised = NoisySumProfile(20, 15.0), NoisySumProfile(20, 15.0, 1e-3)
+    expected = np.minimum.accumulate(plain.upper(epsilon, 0.0) + 1e-3 * (1.0 + np.exp(epsilon)))
+    upper, lines = raised.both(epsilon, 0.0)
+    assert np.all(upper <= expected * (1.0 + 1e-9))
+    assert np.all(upper[epsilon < 1.0] >= 0.9999 * expected[epsilon < 1.0])
+    alpha = np.exp(epsilon)
+    for value, low, at in zip(lines.value, lines.slope_low, alpha, strict=True):
+        assert np.all(value - low * np.maximum(alpha - at, 0.0) <= upper * (1.0 + 1e-9))
+    assert raised.infinite_loss == pytest.approx(float(upper[-1]), rel=1e-5)
+    below = NoisySumProfile(20, 15.0, -1e-3).support(epsilon, 0.0).value
+    assert np.all(below <= np.maximum(plain.upper(epsilon, 0.0) - 1e-3 * (1.0 + alpha), 0.0) + 1e-15)
+
+
+def test_rounds_of_mixed_sums_compose_and_too_few_messages_certify_nothing() -> None:
+    one = MixedSum(n=10_000, levels=100, scale=300.0, messages=9, modulus=2**24, noise_distance=1e-12)
+    bounds = [(rounds * one).epsilon(delta=1e-6) for rounds in (1, 2, 10)]
+    assert all(0.0 < bound.lower <= bound.upper <= 1.004 * bound.lower for bound in bounds)
+    assert bounds[0].upper <= 1.001 / 3 < bounds[1].upper < 2.002 / 3
+    few = MixedSum(n=10_000, levels=100, scale=300.0, messages=6, modulus=2**24)
+    assert few.epsilon(delta=1e-6).upper == math.inf
+    with pytest.raises(ValueError, match="messages must be"):
+        MixedSum(n=10, levels=1, scale=1.0, messages=1, modulus=4)
