@@ -196,7 +196,7 @@ def _next(tried: dict[float, float], epsilon: float) -> float:
 
 def relative_variance(randomizer: KaryRandomizedResponse) -> float:
     """The worst variance of one decoded report, in units of (high - low)^2."""
-    return FixedPointDecoder.of(randomizer).worst_variance / (randomizer.k - 1) ** 2
+    return FixedPointDecoder.of(randomizer).worst_variance() / (randomizer.k - 1) ** 2
 
 
 def best_levels(**target: Any) -> int:

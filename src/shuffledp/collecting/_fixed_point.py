@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
-from shuffledp.randomizers._categories import Counts
+from shuffledp.randomizers._categories import Counts, checked_symbols, histogram
 from shuffledp.randomizers._grid import GridRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
@@ -45,10 +45,29 @@ class FixedPointDecoder:
             return _grid_decoder(randomizer)
         return _kary_decoder(randomizer)
 
+    def count(self, reports: Any) -> Counts:
+        """How often each report came."""
+        return histogram(checked_symbols(reports, self.values.size), self.values.size)
+
+    def sent(self, tally: Counts) -> int:
+        """How many reports were counted."""
+        return int(tally.sum())
+
+    def people(self, tally: Counts, n: int | None) -> int:
+        """How many sent a report: one each."""
+        received = self.sent(tally)
+        if n is not None and received != n:
+            raise ValueError(f"tally must sum to n = {n}, got {received}")
+        return received
+
     @property
-    def worst_variance(self) -> float:
-        """Of one decoded report, over all numbers in the interval; in squared steps."""
-        return float(highest_between(self.spread[:-1], self.spread[1:]).max())
+    def ends(self) -> tuple[float, float]:
+        """What one report can stand for, at least and at most."""
+        return float(self.values.min()), float(self.values.max())
+
+    def worst_variance(self, n: int = 1) -> float:
+        """Of n decoded reports, over all numbers in the interval; in squared steps."""
+        return n * float(highest_between(self.spread[:-1], self.spread[1:]).max())
 
     def total(self, tally: Counts) -> float:
         """The estimated sum of the grid points that people hold."""
@@ -59,7 +78,7 @@ class FixedPointDecoder:
         n = int(tally.sum())
         estimate = float(tally @ self.spread_values) / n
         plausible = min(max(estimate, float(self.spread.min())), float(self.spread.max()))
-        return n * min(plausible + 0.25, self.worst_variance)
+        return n * min(plausible + 0.25, self.worst_variance())
 
 
 def highest_between(below: Floats, above: Floats) -> Floats:

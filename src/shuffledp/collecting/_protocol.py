@@ -30,6 +30,8 @@ import numpy as np
 from shuffledp import _json, _validate
 from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
+from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.collecting._shares import mixed_tolerance, one_round
 from shuffledp.errors import short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
@@ -108,6 +110,10 @@ class Protocol(ABC):
         """The length of a tally."""
         return len(self.count(np.empty((0, *self.report_shape), dtype=self.report_dtype)))
 
+    def most_in_tally(self, n: int) -> int:
+        """What no entry of a tally of n reports exceeds."""
+        return n
+
     @abstractmethod
     def estimate(self, tally: Counts, n: int) -> Any:
         """Unbiased, from the tally of n reports."""
@@ -124,7 +130,7 @@ class Protocol(ABC):
     def mechanism(self, *, honest: int | None = None, rounds: int | None = None) -> Mechanism:
         """What the accountant sees: ``rounds`` shuffles of ``honest`` reports (default: as planned)."""
         users = self.n if honest is None else honest
-        return Shuffled(self.randomizer, n=users) * (self.rounds if rounds is None else rounds)
+        return one_round(self.randomizer, users) * (self.rounds if rounds is None else rounds)
 
     def to_dict(self) -> dict[str, Any]:
         """All parameters, ready for JSON; ``protocol_from_dict`` gives the same protocol back."""
@@ -228,8 +234,11 @@ def _checked_counts(protocol: Protocol, tally: Any, n: int | None) -> tuple[Coun
     counts = np.atleast_1d(_validate.integers("tally", tally)).astype(np.int64)
     if counts.shape != (protocol.tally_size,):
         raise ValueError(f"tally must have shape ({protocol.tally_size},), got {counts.shape}")
-    if counts.min() < 0 or counts.max() > users:
-        raise ValueError(f"tally must be in [0, n] = [0, {users}], got {counts.min()} .. {counts.max()}")
+    most = protocol.most_in_tally(users)
+    if counts.min() < 0 or counts.max() > most:
+        raise ValueError(
+            f"tally must be in [0, {most}] for n = {users}, got {counts.min()} .. {counts.max()}"
+        )
     return counts, users
 
 
@@ -266,6 +275,8 @@ def certified_epsilon(mechanism: Mechanism, delta: float) -> float:
 def tolerance_for(mechanism: Mechanism) -> float:
     """How much larger than the exact epsilon the certified one may be, relatively (see module)."""
     rounds = sum(count for _, count in mechanism.parts)
+    if any(isinstance(part, MixedSum) for part, _ in mechanism.parts):
+        return mixed_tolerance(rounds)
     binary = any(_is_binary(part) for part, _ in mechanism.parts)
     return _BINARY_ROUNDS if binary and rounds > 1 else DEFAULT_TOLERANCE
 

@@ -40,9 +40,10 @@ from typing import Any
 
 from shuffledp import _validate
 from shuffledp._digits import rounded_up
-from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
+from shuffledp.accounting.mechanism import Composition, Mechanism
 from shuffledp.collecting._log import OpenLog, create as create_log, locked
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
+from shuffledp.collecting._shares import one_round
 from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
 
@@ -67,7 +68,7 @@ class Collection:
     @property
     def mechanism(self) -> Mechanism:
         """What it costs."""
-        return Shuffled(restore(self.randomizer), n=self.honest)
+        return one_round(restore(self.randomizer), self.honest)
 
 
 class _Book:

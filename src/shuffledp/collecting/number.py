@@ -33,12 +33,14 @@ from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_re
 from shuffledp.collecting._domain import as_column, missing_in, refuse
 from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
+from shuffledp.collecting._shares import SharesDecoder, best_shares, checked_messages
 from shuffledp.collecting.result import NumberResult
 from shuffledp.collecting.statement import state_privacy
-from shuffledp.randomizers._categories import Counts, checked_symbols, histogram
+from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers._grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import canonical
+from shuffledp.randomizers.split_and_mix import SplitAndMix
 from shuffledp.shuffling._batches import Mask, passing
 
 _OUTSIDE = ("error", "clip")
@@ -49,7 +51,12 @@ class NumberProtocol(Protocol):
     """What sums and means share.
 
     ``levels``: grid steps between low and high (default: the best number). ``outside``: "error", or
-    "clip" to move numbers beyond an end to that end. Missing values are always an error."""
+    "clip" to move numbers beyond an end to that end. Missing values are always an error.
+
+    ``messages``: 1, or several shares per person that reveal hardly more than the noisy sum, whose error is
+    nearly that of a trusted curator ("auto": whichever errs less). Then everything rests on the shuffler: one
+    person's messages together reveal the number, a lost or added message spoils the whole sum, and one
+    dishonest person can move it anywhere."""
 
     low: float
     high: float
@@ -57,7 +64,7 @@ class NumberProtocol(Protocol):
     delta: float
     n: int
     levels: int
-    randomizer: KaryRandomizedResponse | GridRandomizer
+    randomizer: KaryRandomizedResponse | GridRandomizer | SplitAndMix
     rounds: int
     outside: str
 
@@ -69,17 +76,19 @@ class NumberProtocol(Protocol):
         delta: float,
         n: int,
         levels: int | None = None,
-        randomizer: KaryRandomizedResponse | GridRandomizer | None = None,
+        randomizer: KaryRandomizedResponse | GridRandomizer | SplitAndMix | None = None,
         rounds: int = 1,
         outside: str = "error",
+        messages: int | str = 1,
     ) -> None:
         first, last = interval(low, high)
         plan = checked_plan(epsilon, delta, n, rounds)
         _validate.one_of("outside", outside, _OUTSIDE)
+        number = checked_messages(messages)
         if randomizer is None:
-            randomizer = _best_response(levels, plan)
-        elif levels is not None:
-            raise ValueError(f"levels={levels!r} is a matter of the randomizer when that is given")
+            randomizer = _best_randomizer(levels, number, plan)
+        elif levels is not None or number != 1:
+            raise ValueError(f"{levels=} and {messages=} are a matter of the randomizer when that is given")
         self._assign(low=first, high=last, outside=outside, **plan)
         self._accept(canonical(randomizer))
         require_target(self)
@@ -90,9 +99,16 @@ class NumberProtocol(Protocol):
         return (self.high - self.low) / self.levels
 
     @cached_property
-    def decoder(self) -> FixedPointDecoder:
+    def decoder(self) -> FixedPointDecoder | SharesDecoder:
         """From reports to numbers, in grid steps."""
+        if isinstance(self.randomizer, SplitAndMix):
+            return SharesDecoder(self.randomizer)
         return FixedPointDecoder.of(self.randomizer)
+
+    @property
+    def messages(self) -> int:
+        """How many messages each person sends."""
+        return self.randomizer.messages if isinstance(self.randomizer, SplitAndMix) else 1
 
     def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The randomizer's inputs: numbers for noise on a grid, else grid points (rounded at random)."""
@@ -119,22 +135,16 @@ class NumberProtocol(Protocol):
 
     def count(self, reports: Any) -> Counts:
         """How often each report came."""
-        return marked(
-            histogram(checked_symbols(reports, self._outputs), self._outputs), is_simulated(reports)
-        )
+        return marked(self.decoder.count(reports), is_simulated(reports))
 
     def possible(self, reports: Any) -> Mask:
         """Which of the reports the randomizer can have sent."""
         return passing(self.count, np.asarray(reports))
 
     @property
-    def _outputs(self) -> int:
-        return len(self.decoder.values)
-
-    @property
     def worst_standard_error(self) -> float:
         """Of the result for n reports, for the worst possible data: exact."""
-        error = self.step * float(np.sqrt(self.n * self.decoder.worst_variance))
+        error = self.step * float(np.sqrt(self.decoder.worst_variance(self.n)))
         return error * self.scale(self.n)
 
     @property
@@ -147,6 +157,9 @@ class NumberProtocol(Protocol):
     def scale(n: int) -> float:
         """What a sum of n numbers is multiplied with."""
         return 1.0
+
+    def most_in_tally(self, n: int) -> int:
+        return n if self.messages == 1 else n << 32
 
     def estimate(self, tally: Counts, n: int) -> float:
         """Unbiased, from the tally of n reports."""
@@ -163,10 +176,13 @@ class NumberProtocol(Protocol):
     ) -> NumberResult:
         """The unbiased estimate with its error bar, from shuffled reports or their tally."""
         if tally is not None and n is None:
-            n = int(np.sum(tally))
-        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
-        if seen.sum() != received:
-            raise ValueError(f"tally must sum to n = {received}, got {seen.sum()}")
+            n = self.decoder.sent(np.asarray(tally))
+        seen, counted, remarks = checked_tally(self, reports, tally, n, assumptions)
+        if self.messages > 1 and remarks.get("set_aside"):
+            raise ValueError(
+                f"{remarks['set_aside']} messages are none of this protocol: the sum says nothing"
+            )
+        received = self.decoder.people(seen, counted)
         privacy = state_privacy(self, received, **remarks)
         scale = self.scale(received)
         error = self.step * float(np.sqrt(self.decoder.variance(seen))) * scale
@@ -183,8 +199,8 @@ class NumberProtocol(Protocol):
 
     def _decoded_ends(self) -> tuple[float, float]:
         """What one report can stand for, at most and at least."""
-        values = self.low + self.step * self.decoder.values
-        return float(values.min()), float(values.max())
+        least, most = self.decoder.ends
+        return self.low + self.step * least, self.low + self.step * most
 
     def _domain(self) -> dict[str, Any]:
         return {"low": self.low, "high": self.high, "outside": self.outside}
@@ -238,6 +254,26 @@ def least_single_message_error(n: int, epsilon: float, delta: float) -> float:
     return down(math.sqrt(max(float(square.max()), 0.0)), operations=2 * CALL + 8) if slack > 0.0 else 0.0
 
 
+def _best_randomizer(
+    levels: int | None, messages: int | str, plan: dict[str, Any]
+) -> KaryRandomizedResponse | SplitAndMix:
+    """One message or several, as asked for; "auto": whichever has the smaller error, exactly."""
+    if messages == 1:
+        return _best_response(levels, plan)
+    try:
+        shares = best_shares(**plan, messages=None if isinstance(messages, str) else messages, levels=levels)
+    except ValueError:
+        if isinstance(messages, str):  # a crowd too small to mix
+            return _best_response(levels, plan)
+        raise
+    if messages == "auto":
+        one = _best_response(levels, plan)
+        error = FixedPointDecoder.of(one).worst_variance(plan["n"]) / (one.k - 1) ** 2
+        if error <= SharesDecoder(shares).worst_variance(plan["n"]) / shares.levels**2:
+            return one
+    return shares
+
+
 def _best_response(levels: int | None, plan: dict[str, Any]) -> KaryRandomizedResponse:
     """The certified randomized response on levels + 1 points, with the best ``levels`` if not given."""
     if levels is None:
@@ -258,6 +294,8 @@ def _as_numbers(array: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> Floa
 
 
 def _checked_levels(randomizer: Any, ends: tuple[float, float]) -> int:
+    if isinstance(randomizer, SplitAndMix):
+        return randomizer.levels
     if isinstance(randomizer, GridRandomizer):
         if (randomizer.low, randomizer.high) != ends:
             raise ValueError(f"randomizer must be on [low, high] = {ends}, got {randomizer!r}")

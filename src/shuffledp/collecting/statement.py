@@ -77,9 +77,12 @@ class PrivacyStatement:
         )
 
     @property
-    def _local(self) -> str:
+    def _alone(self) -> str:
+        if math.isinf(self.epsilon0):
+            return "one person's messages together reveal the answer: everything rests on the shuffler"
         epsilon0 = rounded_up(self.epsilon0, 6)
-        return f"({epsilon0}, {rounded_up(self.delta0, 6)})" if self.delta0 else epsilon0
+        local = f"({epsilon0}, {rounded_up(self.delta0, 6)})" if self.delta0 else epsilon0
+        return f"alone (no shuffler) is {local}-differentially private"
 
     @property
     def text(self) -> str:
@@ -94,7 +97,7 @@ class PrivacyStatement:
             f"neighbours  {self.neighbours}",
             f"adversary   {self.adversary}",
             f"assumption  {self.assumption}",
-            f"one report  alone (no shuffler) is {self._local}-differentially private",
+            f"one report  {self._alone}",
         ]
         if self.weakened:
             lines.insert(1, f"WEAKER THAN PLANNED  {_weaker(self)}")
@@ -116,8 +119,9 @@ class PrivacyStatement:
         return asdict(self) | {"assumption": self.assumption, "weakened": self.weakened}
 
     def to_json(self) -> str:
-        """``to_dict`` as text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        """``to_dict`` as text; null for what is infinite: nothing is protected."""
+        finite = {key: None if value == math.inf else value for key, value in self.to_dict().items()}
+        return json.dumps(finite, indent=2, allow_nan=False)
 
 
 def _weaker(statement: PrivacyStatement) -> str:

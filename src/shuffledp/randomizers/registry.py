@@ -181,6 +181,17 @@ _REGISTERED = [
 ]
 
 
+_SEVERAL_MESSAGES = [
+    Registration(
+        "shares",
+        "split_and_mix.SplitAndMix",
+        "Random shares of a number with a share of noise.",
+        fields=("levels", "scale", "people", "messages", "modulus"),
+    )
+]
+"""What no command accounts for by itself, as it protects nobody alone: only written in plans."""
+
+
 def register(entry: Registration) -> None:
     """Add a randomizer of your own; the same one again changes nothing."""
     for known in _REGISTERED:
@@ -264,4 +275,4 @@ def _entry_of(randomizer: Any) -> Registration | None:
 
 
 def _writable() -> dict[str, Registration]:
-    return {entry.name: entry for entry in _REGISTERED if entry.fields}
+    return {entry.name: entry for entry in [*_REGISTERED, *_SEVERAL_MESSAGES] if entry.fields}
