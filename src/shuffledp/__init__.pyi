@@ -78,6 +78,7 @@ from shuffledp.randomizers.signs import (
     L1Randomizer as L1Randomizer,
     LInfinityRandomizer as LInfinityRandomizer,
 )
+from shuffledp.randomizers.split_and_mix import SplitAndMix as SplitAndMix
 from shuffledp.randomizers.subset import SubsetSelection as SubsetSelection
 from shuffledp.randomizers.unary import (
     OptimisedUnaryEncoding as OptimisedUnaryEncoding,

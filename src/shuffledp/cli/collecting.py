@@ -25,6 +25,7 @@ from shuffledp.cli.options import (
     WHOLE,
     Given,
     Whole,
+    WholeOrAuto,
     option,
     stacked,
     wrong_usage,
@@ -111,13 +112,21 @@ number_options = stacked(
         metavar="WHAT",
     ),
     question("--levels", Whole(most=2**14), "Grid steps from low to high.  [default: the best number]"),
+    question(
+        "--messages",
+        WholeOrAuto(most=64),
+        "Messages a person: 1, or several shares that are near a trusted curator's error but rest on the "
+        "shuffler alone; auto: whichever errs less.",
+        default="1",
+        metavar="M|auto",
+    ),
     collecting_options,
 )
 
 
 def collect_number(kind: str, low: float, high: float, given: Given) -> None:
     """Run ``shuffledp sum`` or ``mean``: ``kind`` is the class of ``shuffledp``."""
-    settings = {name: given.pop(name) for name in ("outside", "levels")}
+    settings = {name: given.pop(name) for name in ("outside", "levels", "messages")}
 
     def make(**plan: Any) -> Protocol:
         from shuffledp.randomizers._grid import interval

@@ -139,6 +139,13 @@ class Whole(IntegerType):
         return int(number)
 
 
+class WholeOrAuto(Whole):
+    """A whole number, or the word auto."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return "auto" if value == "auto" else super().convert(value, param, ctx)
+
+
 class Real(FloatType):
     """A number in [low, high]; ``positive`` leaves out a lower end of zero."""
 

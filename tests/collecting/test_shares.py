@@ -1,0 +1,133 @@
+"""Sums and means of several messages a person: near a trusted curator's error, and clear where that ends."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shuffledp as sdp
+from shuffledp.collecting._shares import one_round
+from shuffledp.randomizers.split_and_mix import SplitAndMix
+from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture(scope="module")
+def ages() -> sdp.SumProtocol:
+    return sdp.SumProtocol(low=0, high=100, epsilon=1.0, delta=1e-6, n=2000, messages="auto")
+
+
+@pytest.mark.parametrize("n", [10**3, 10**5, 10**8])
+@pytest.mark.parametrize("delta", [1e-6, 1e-9])
+def test_the_error_is_nearly_that_of_a_trusted_curator(n: int, delta: float) -> None:
+    plan = sdp.SumProtocol(0, 1, epsilon=1.0, delta=delta, n=n, messages="auto")
+    curator = math.sqrt(2.0)  # discrete Laplace noise on fine levels, sensitivity and epsilon 1
+    assert plan.worst_standard_error <= 1.03 * curator
+    assert 3 <= plan.messages <= 12
+    assert plan.mechanism().upper_epsilon(delta=delta, tolerance=1e-4) <= 1.0
+
+
+def test_estimates_are_unbiased_and_intervals_hold(ages: sdp.SumProtocol) -> None:
+    numbers = np.linspace(0.0, 100.0, 2000)
+    rng = np.random.default_rng(11)
+    results = [ages.analyze(ages.randomize(numbers, rng=rng)) for _ in range(200)]
+    errors = np.array([result.value for result in results]) - numbers.sum()
+    assert abs(errors.mean()) < 5.0 * ages.worst_standard_error / math.sqrt(200)
+    assert errors.std() == pytest.approx(ages.worst_standard_error, rel=0.35)
+    inside = [low <= numbers.sum() <= high for low, high in (result.interval() for result in results)]
+    assert np.mean(inside) > 0.85  # 95% of Laplace-like noise
+    assert "SIMULATED" in results[0].privacy.text
+
+
+def test_means_rounds_and_given_numbers_of_messages() -> None:
+    mean = sdp.MeanProtocol(low=-1, high=1, epsilon=2.0, delta=1e-6, n=1000, messages=10, rounds=2)
+    assert mean.messages == 10
+    assert certified(mean) <= 2.0
+    found = mean.analyze(mean.randomize(np.full(1000, 0.25)), rounds=2)
+    assert found.value == pytest.approx(0.25, abs=12.0 * mean.worst_standard_error)
+    assert found.n == 1000
+
+
+def certified(protocol: sdp.SumProtocol | sdp.MeanProtocol) -> float:
+    return float(protocol.mechanism().upper_epsilon(delta=protocol.delta))
+
+
+def test_a_crowd_too_small_to_mix_sends_one_message_or_says_so() -> None:
+    assert sdp.SumProtocol(0, 1, epsilon=1.0, delta=1e-6, n=20, messages="auto").messages == 1
+    with pytest.raises(ValueError, match=r"messages must be more than 4 for n = 1000 and delta = 1e-06"):
+        sdp.SumProtocol(0, 1, epsilon=1.0, delta=1e-6, n=1000, messages=4)
+    with pytest.raises(ValueError, match="messages must be"):
+        sdp.SumProtocol(0, 1, epsilon=1.0, delta=1e-6, n=1000, messages=0)
+    given = SplitAndMix(levels=10, scale=11.0, people=1000, messages=9, modulus=2**16)
+    with pytest.raises(ValueError, match="matter of the randomizer"):
+        sdp.SumProtocol(0, 1, epsilon=1.0, delta=1e-6, n=1000, randomizer=given, messages=9)
+    assert sdp.SumProtocol(0, 1, epsilon=1.0, delta=1e-6, n=1000, randomizer=given).messages == 9
+
+
+def test_a_missing_an_added_and_a_strange_message_are_told(ages: sdp.SumProtocol) -> None:
+    messages = np.asarray(ages.randomize(np.full(2000, 50.0)))
+    for changed in (messages[1:], np.append(messages, messages[0])):
+        with pytest.raises(ValueError, match="messages of every person"):
+            ages.analyze(changed)
+    strange = messages.astype(np.int64)
+    strange[7] = -1
+    with pytest.raises(ValueError, match="none of this protocol"):
+        ages.analyze(strange)
+    tally = ages.count(messages)
+    assert ages.analyze(tally=tally).value == ages.analyze(messages).value
+    with pytest.raises(ValueError, match="messages of every person"):
+        ages.analyze(tally=tally, n=1999)
+
+
+def test_fewer_people_than_the_noise_is_for_are_protected_by_nothing_that_is_certified(
+    ages: sdp.SumProtocol,
+) -> None:
+    with pytest.warns(sdp.errors.WeakerPrivacyWarning):
+        result = ages.analyze(ages.randomize(np.full(1999, 50.0)))
+    assert result.privacy.epsilon == math.inf
+    assert json.loads(result.privacy.to_json())["epsilon"] is None
+    assert one_round(ages.randomizer, 2000).epsilon(delta=1e-6).upper <= 1.0
+    # More people only add noise.
+    more = one_round(ages.randomizer, 4000).epsilon(delta=1e-6).upper
+    assert more <= one_round(ages.randomizer, 2000).epsilon(delta=1e-6).upper
+
+
+def test_plans_are_written_checked_and_refused_by_who_trusts_no_shuffler(ages: sdp.SumProtocol) -> None:
+    assert sdp.protocol_from_dict(json.loads(json.dumps(ages.to_dict()))) == ages
+    assert sdp.load_plan(ages.to_dict()) == ages
+    with pytest.raises(sdp.PlanError, match="max_epsilon0"):
+        sdp.load_plan(ages.to_dict(), max_epsilon0=8.0)
+    statement = ages.analyze(ages.randomize(np.full(2000, 3.0))).privacy
+    assert "everything rests on the shuffler" in statement.text
+    worse = ages.to_dict()
+    worse["randomizer"] = worse["randomizer"] | {"scale": 0.5 * ages.randomizer.scale}
+    with pytest.raises(sdp.PlanError, match="certified for"):
+        sdp.load_plan(worse)
+
+
+def test_three_roles_pass_files_of_messages(ages: sdp.SumProtocol, tmp_path: Path) -> None:
+    numbers = np.arange(2000) % 101
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for part, path in zip(np.split(numbers, 2), files, strict=True):
+        assert randomize_file(ages, part, path) == 1000 * ages.messages
+    shuffled = tmp_path / "shuffled.parquet"
+    assert shuffle_files(files, shuffled, minimum=2000 * ages.messages) == 2000 * ages.messages
+    result = analyze_file(ages, shuffled)
+    assert result.n == 2000
+    assert result.value == pytest.approx(numbers.sum(), abs=30.0 * ages.worst_standard_error)
+
+
+def test_a_ledger_counts_them(ages: sdp.SumProtocol, tmp_path: Path) -> None:
+    ledger = sdp.Ledger(tmp_path / "ledger.jsonl", budget=(2.5, 1e-5))
+    reservation = ledger.reserve(ages, population="people")
+    result = ages.analyze(ages.randomize(np.full(2000, 9.0)), ledger=ledger, reservation=reservation)
+    assert result.privacy.total_epsilon is not None
+    assert 0.9 < result.privacy.total_epsilon <= 1.0
+
+
+def test_one_liar_can_move_the_sum_anywhere(ages: sdp.SumProtocol) -> None:
+    result = ages.analyze(ages.randomize(np.full(2000, 50.0)))
+    assert result.poisoning(1) > 100 * 2000 / 2
