@@ -121,8 +121,8 @@ def test_three_roles_pass_files_of_messages(ages: sdp.SumProtocol, tmp_path: Pat
 
 
 def test_a_ledger_counts_them(ages: sdp.SumProtocol, tmp_path: Path) -> None:
-    ledger = sdp.Ledger(tmp_path / "ledger.jsonl", budget=(2.5, 1e-5))
-    reservation = ledger.reserve(ages, population="people")
+    ledger = sdp.Ledger(tmp_path / "ledger.jsonl", budget=(2.5, 1e-5), create=True)
+    reservation = ledger.reserve(ages, population="people", new_population=True)
     result = ages.analyze(ages.randomize(np.full(2000, 9.0)), ledger=ledger, reservation=reservation)
     assert result.privacy.total_epsilon is not None
     assert 0.9 < result.privacy.total_epsilon <= 1.0
