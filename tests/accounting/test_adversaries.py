@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 from pathlib import Path
 
 import pytest
@@ -139,6 +139,37 @@ def test_the_documented_table_is_the_code_s() -> None:
         for place in range(len(ADVERSARIES))
     ]
     assert known == expected
+
+
+def cohort_view(matrix: Matrix, dataset: Sequence[int], cohort: int, named: bool) -> Law:
+    """A random cohort: the reports of others that were not drawn at random are seen apart from the rest; with
+    ``named`` also who took part and tossed what."""
+    law: dict[object, Fraction] = defaultdict(lambda: ZERO)
+    tossed, subsets = coins(matrix), list(combinations(range(len(dataset)), cohort))
+    for subset in subsets:
+        for outcome in product(*(tossed[dataset[i]] for i in subset)):
+            apart: tuple[list[int], list[int]] = ([], [])
+            for i, (c, y, _) in zip(subset, outcome, strict=True):
+                apart[0 if i and not c else 1].append(y)
+            who = tuple((i, c) for i, (c, *_) in zip(subset, outcome, strict=True) if i) if named else ()
+            seen = (tuple(sorted(apart[0])), tuple(sorted(apart[1])), who)
+            law[seen] += math.prod((p for *_, p in outcome), start=ONE / len(subsets))
+    return law
+
+
+@pytest.mark.parametrize(("k", "E", "population", "cohort"), [(2, 3, 4, 2), (3, 5, 4, 3), (2, 20, 5, 3)])
+def test_of_random_cohorts_coins_may_leak_but_not_names(k: int, E: int, population: int, cohort: int) -> None:
+    """Who knows which others took part knows whether you did."""
+    matrix = k_ary(k, Fraction(E))
+    answer = sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(E))
+    one = sdp.Shuffled(answer, n=cohort, analysis="best-leaked").sampled_from(population)
+    for named in (False, True):
+        pairs: set[Atoms] = set()
+        for others in combinations_with_replacement(range(k), population - 1):
+            laws = [cohort_view(matrix, (x, *others), cohort, named) for x in range(k)]
+            pairs.update(atoms(p, q) for p, q in permutations(laws, 2))
+        held = [float(worst(frozenset(pairs), a)) <= one.upper_delta(epsilon=math.log(a)) for a in ALPHAS]
+        assert all(held) != named
 
 
 # People are put in random order first; then each sends a report by a randomizer that is chosen in the light
