@@ -1,7 +1,8 @@
-"""The Markdown page of a result, and its numbers as CSV.
+"""The Markdown page of a result, its numbers as CSV, and the pages that lead there.
 
 The last line of a page is a comment that says how it was made; ``made_with`` reads it back, which is how
-the runner knows what is finished.
+the runner knows what is finished, and a test what is stale. Every page begins with its verdict and how far
+the numbers agree: ``summary`` reads these two for the tables of the paper's page and the index.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,11 +52,44 @@ def made_with(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def index(items: Sequence[Item]) -> str:
-    """A page that lists what has been reproduced."""
-    rows = [(f"[{item.title}]({item.name}.md)",) for item in items]
-    values = {"table": _rows(("figure or table",), rows)}
-    return _template.rendered(_template.read(__package__, "index.md"), values) + "\n"
+def summary(text: str) -> tuple[str, str]:
+    """What a page says of itself: verdict, agreement."""
+    found = (re.search(rf"\*\*{word}:\*\* (.*)", text) for word in ("Verdict", "Agreement"))
+    verdict, agreement = (match[1] if match else "" for match in found)
+    return verdict, agreement
+
+
+def overview(template: str, texts: Mapping[Item, str]) -> str:
+    """The page of a paper: what holds, what does not, and a table of its items."""
+    rows = [(f"[{_short(item.title)}]({item.name}.md)", *summary(text)) for item, text in texts.items()]
+    table = _rows(("figure, table or claim", "verdict", "agreement"), rows)
+    return _led(template, table, [item.name for item in texts])
+
+
+def index(papers: Mapping[str, str]) -> str:
+    """A page that lists the papers, by the name of their page."""
+    rows = []
+    for name, text in papers.items():
+        opening = text.split("\n\n")
+        rows.append((f"[{opening[0].removeprefix('# ')}]({name}.md)", opening[1]))
+    table = _rows(("paper", "in short"), rows)
+    return _led(_template.read(__package__, "index.md"), table, list(papers))
+
+
+def _led(template: str, table: str, pages: Sequence[str]) -> str:
+    """A page with a table, and the contents of the site below it."""
+    contents = "\n".join(("```{toctree}", ":hidden:", "", *pages, "```"))
+    return _template.rendered(template, {"table": table, "contents": contents}) + "\n"
+
+
+def _short(title: str) -> str:
+    """A title without the name of its paper.
+
+    >>> _short("Balle et al. 2019, Figure 2: the blanket")
+    'Figure 2: the blanket'
+    """
+    rest = re.sub(r"^[^,:]* \d{4}[,:] ", "", title)
+    return rest[0].upper() + rest[1:]
 
 
 def numbers(result: Result) -> str:

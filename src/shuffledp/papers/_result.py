@@ -4,8 +4,10 @@ A curve's ``kind`` says how far it can be trusted:
 
     certified   an enclosure by this library's accountant: ``y`` is the upper end, ``lower`` the other
     sound       a valid bound of the literature
-    unsound     as published; it can be below the truth
+    lower       a valid lower bound: no guarantee
+    unsound     as published; it can be below the truth, even where it is not in the picture
     published   numbers that the paper prints
+    stored      numbers that its authors keep in a public repository; "stored" does not prove "drawn"
     measured    a simulation, fixed seed; ``lower`` is one standard deviation
     check       a simulation that is only compared with a certified curve
     guide       a line for the eye
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +26,23 @@ import numpy as np
 from shuffledp.accounting.mechanism import Mechanism
 from shuffledp.errors import OutsideRangeError
 from shuffledp.papers import _template
-from shuffledp.plotting._style import LABELS
+from shuffledp.plotting._style import LABELS, WIDE
 
-KINDS = ("certified", "sound", "unsound", "published", "measured", "check", "guide")
+KINDS = ("certified", "sound", "lower", "unsound", "published", "stored", "measured", "check", "guide")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Values ``y`` at ``x``; nan where there is none."""
+    """Values ``y`` at ``x``; nan where there is none. ``hue`` names its colour (see ``_drawing``),
+    ``line`` its dashes where the kind's own would not do."""
 
     name: str
     kind: str
     x: Any
     y: Any
     lower: Any = None
+    hue: str = ""
+    line: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -49,25 +54,38 @@ class Curve:
             raise ValueError(f"x and y must be equally long, got {self.x.shape}, {self.y.shape}")
 
     @classmethod
-    def delta(cls, name: str, mechanism: Mechanism, epsilon: Any) -> Curve:
+    def delta(cls, name: str, mechanism: Mechanism, epsilon: Any, hue: str = "") -> Curve:
         """delta on a grid of epsilon, enclosed."""
         bound = mechanism.delta(epsilon=epsilon)
-        return cls(name, "certified", epsilon, bound.upper, bound.lower)
+        return cls(name, "certified", epsilon, bound.upper, bound.lower, hue)
 
     @classmethod
-    def upper(cls, name: str, mechanism: Mechanism, epsilon: Any, kind: str = "certified") -> Curve:
+    def upper(
+        cls, name: str, mechanism: Mechanism, epsilon: Any, kind: str = "certified", hue: str = ""
+    ) -> Curve:
         """The upper end of delta alone: where an analysis is looser than another that is shown."""
-        return cls(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon))
+        return cls(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon), hue=hue)
 
     @classmethod
-    def epsilon(cls, name: str, x: Any, mechanisms: Sequence[Mechanism], delta: float) -> Curve:
+    def epsilon(
+        cls, name: str, x: Any, mechanisms: Sequence[Mechanism], delta: float, hue: str = ""
+    ) -> Curve:
         """epsilon at delta of one mechanism for each x, enclosed."""
         bounds = [mechanism.epsilon(delta=delta) for mechanism in mechanisms]
         upper, lower = ([getattr(bound, end) for bound in bounds] for end in ("upper", "lower"))
-        return cls(name, "certified", x, upper, lower)
+        return cls(name, "certified", x, upper, lower, hue)
+
+    def over(self, other: Curve) -> Curve:
+        """Its ratio to another, which is read off between its points on a logarithmic scale."""
+        inside = (self.x >= other.x.min()) & (self.x <= other.x.max())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            truth = np.exp(np.interp(self.x, other.x, np.log(other.y)))
+            return replace(self, y=np.where(inside, self.y / truth, np.nan), lower=None)
 
     @classmethod
-    def each(cls, kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]]) -> list[Curve]:
+    def each(
+        cls, kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]], hues: Sequence[str] = ()
+    ) -> list[Curve]:
         """A curve for each named function of one number; nan where a theorem says nothing."""
 
         def value(function: Callable[[Any], float], point: float) -> float:
@@ -77,15 +95,16 @@ class Curve:
                 return math.nan
 
         points = np.asarray(x).tolist()
+        colours = hues or [""] * len(functions)
         return [
-            cls(name, kind, x, [value(function, point) for point in points])
-            for name, function in functions.items()
+            cls(name, kind, x, [value(function, point) for point in points], hue=hue)
+            for (name, function), hue in zip(functions.items(), colours, strict=True)
         ]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves on the same axes. ``floor`` cuts a logarithmic y axis from below."""
+    """Curves on the same axes. ``floor`` cuts the y axis from below."""
 
     title: str
     curves: Sequence[Curve]
@@ -94,6 +113,16 @@ class Panel:
     x_log: bool = False
     y_log: bool = True
     floor: float = 0.0
+    marks: Mapping[float, str] = field(default_factory=dict)
+    """Words at an x, where something needs them."""
+
+    def ratio(self, title: str, pairs: Sequence[tuple[Curve, Curve]], what: str) -> Panel:
+        """Below the same x axis, each first curve over its second; one is where they agree."""
+        curves = [first.over(second) for first, second in pairs]
+        at = np.concatenate([curve.x for curve in curves])
+        one = Curve("1", "guide", [at.min(), at.max()], [1.0, 1.0])
+        wide = max(float(np.nanmax(curve.y) / np.nanmin(curve.y)) for curve in curves) > WIDE
+        return Panel(title, [*curves, one], self.x_label, what, self.x_log, y_log=wide)
 
     @property
     def last(self) -> dict[str, float]:
@@ -113,6 +142,8 @@ class Map:
     scale: str
     low: float
     high: float
+    aspect: float = 0.0
+    """Height of a cell over its width; zero fills the panel."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Runs items and writes three files for each: NAME.png, NAME.csv and, last, NAME.md.
+"""Runs items and writes three files for each: NAME.png, NAME.csv and, last, NAME.md; a page for each paper.
 
-A page names the parameters it was made with. An item whose three files exist and whose page has the same
-parameters is finished and is not run again, so an interrupted run goes on where it stopped. An
-interruption leaves no half a file.
+A page names the parameters it was made with, its template among them. An item whose three files exist and
+whose page has the same parameters is finished and is not run again, so an interrupted run goes on where it
+stopped. An interruption leaves no half a file. Page and picture also keep a digest of the numbers they were
+made from: who changes one of the three by hand, or the drawing, is found out (``stale``).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any
 
 from shuffledp._files import atomic_file, write_text
 from shuffledp._progress import Progress
-from shuffledp.papers._drawing import draw
-from shuffledp.papers._page import index, made_with, numbers, page
+from shuffledp.papers import _template
+from shuffledp.papers._drawing import draw, made_from
+from shuffledp.papers._page import index, made_with, numbers, overview, page
 from shuffledp.papers._result import Item, Setting
 
 PAPERS = ("koskela_2023", "koskela_2021", "balle_2019", "biswas_2022", "girgis_2021")
@@ -65,36 +67,80 @@ def reproduce(
                 _run(item, setting, folder)
             done = f"done in {time.monotonic() - start:.1f} s"
         tell(f"{what}: {done}")
-        present = [each for each in ITEMS if (folder / f"{each.name}.md").is_file()]
-        write_text(folder / INDEX, index(present))
+        _lead(folder)
     return [folder / f"{item.name}.md" for item in items]
+
+
+def _lead(folder: Path) -> None:
+    """The page of every paper of which something is there, and the index of them."""
+    leading = leading_pages(folder)
+    for name, text in leading.items():
+        write_text(folder / f"{name}.md", text)
+    write_text(folder / INDEX, index(leading))
+
+
+def leading_pages(folder: Path) -> dict[str, str]:
+    """Name and text of the page of every paper of which something is in the folder."""
+    found = {}
+    for paper in PAPERS:
+        pages = {item: folder / f"{item.name}.md" for item in _items(paper)}
+        texts = {item: page.read_text(encoding="utf-8") for item, page in pages.items() if page.is_file()}
+        if texts:
+            template = _template.read(f"{__package__}.{paper}", "_paper.md")
+            found[paper.replace("_", "-")] = overview(template, texts)
+    return found
 
 
 def stamp(item: Item, setting: Setting) -> dict[str, Any]:
     """The parameters that decide what an item's files contain."""
     known = {"item": item.name, "quick": setting.quick, "version": setting.version}
+    known["template"] = _sha(item.template.encode())
     if item.uses_data and setting.data is not None:
         known["data"] = _digest(setting.data)
     return known
 
 
+def stale(item: Item, folder: Path) -> str:
+    """What of an item's three files does not fit the others or the current template, if anything."""
+    png, csv, md = _files(item, folder)
+    made = made_with(md.read_text(encoding="utf-8")) or {}
+    if made.get("template") != _sha(item.template.encode()):
+        return f"{md.name} was made from another template"
+    if made.get("numbers") != _sha(csv.read_bytes()):
+        return f"{md.name} was made from other numbers than {csv.name}"
+    if made_from(csv.read_text(encoding="utf-8")).encode() not in png.read_bytes():
+        return f"{png.name} was drawn from other numbers than {csv.name}, or otherwise"
+    return ""
+
+
+def _files(item: Item, folder: Path) -> list[Path]:
+    return [folder / f"{item.name}{suffix}" for suffix in (".png", ".csv", ".md")]
+
+
 def is_finished(item: Item, setting: Setting, folder: Path) -> bool:
     """Whether all three files are there, made with the same parameters."""
-    files = [folder / f"{item.name}{suffix}" for suffix in (".png", ".csv", ".md")]
+    files = _files(item, folder)
     if not all(file.is_file() for file in files):
         return False
-    return made_with(files[2].read_text(encoding="utf-8")) == stamp(item, setting)
+    made = made_with(files[2].read_text(encoding="utf-8")) or {}
+    made.pop("numbers", None)
+    return made == stamp(item, setting)
 
 
 def _run(item: Item, setting: Setting, folder: Path) -> None:
     # The page goes first and comes back last: while it is missing, the item is unfinished.
     (folder / f"{item.name}.md").unlink(missing_ok=True)
     result = item.run(setting)
-    text = page(item, result, stamp(item, setting))
+    table = numbers(result)
+    text = page(item, result, {**stamp(item, setting), "numbers": _sha(table.encode())})
     with atomic_file(folder / f"{item.name}.png", replace=True) as partial:
-        draw(result, partial)
-    write_text(folder / f"{item.name}.csv", numbers(result))
+        draw(result, partial, made_from(table))
+    write_text(folder / f"{item.name}.csv", table)
     write_text(folder / f"{item.name}.md", text)
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _digest(path: Path) -> str:

@@ -22,7 +22,7 @@ $ shuffledp reproduce --all --quick
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @option("--list listed", None, "List all names and stop.", group=WHAT)
 @option("--all everything", None, "Run all of them.", group=WHAT)
-@option("--quick", None, "Coarse grids: everything in about two minutes.", group=HOW)
+@option("--quick", None, "Coarse grids: everything in a few minutes.", group=HOW)
 @option(
     "--output",
     click.Path(file_okay=False, path_type=Path),

@@ -28,11 +28,39 @@ def bennett_krr_delta_as_published(k: int, epsilon0: float, n: int, epsilon: flo
     if top <= 0.0:
         return 0.0
     c = gamma * (2.0 - gamma) * (1.0 - a) ** 2 + (1.0 - gamma) ** 2 * symbols * (1.0 + a * a)
-    u = (a - 1.0) * top / c
+    return _lemma_56(users, gamma, a - 1.0, top, c, factor=True)
+
+
+def bennett_generic_delta_as_published(epsilon0: float, n: int, epsilon: float, factor: bool = True) -> float:
+    """Figure 3, "Bennett, Generic": Lemmas 5.2, 5.3, 5.4 and 5.6 as in the authors' code (gamma is 1/E or
+    1, whichever is worse). With the printed ``factor`` (2019) UNSOUND, without (since 2020) loose."""
+    local, users, e = _checked(epsilon0, n, epsilon)
+    top = math.exp(local) - math.exp(e - local)
+    c = math.exp(local) * (math.exp(2.0 * e) + 1.0) - 2.0 * math.exp(e - 3.0 * local)
+    return _lemma_56(users, math.exp(-local), math.expm1(e), top, c, factor) if top > 0.0 else 0.0
+
+
+def hoeffding_generic_delta_as_published(epsilon0: float, n: int, epsilon: float) -> float:
+    """Figure 3, "Hoeffding, Generic": the same with Lemma 5.5. Sound, loose (closed form: Theorem 5.3)."""
+    local, users, e = _checked(epsilon0, n, epsilon)
+    A, gamma = math.expm1(e), math.exp(-local)
+    width = (math.exp(e) + 1.0) * 2.0 * math.sinh(local)
+    kept = 1.0 - gamma + gamma * math.exp(-2.0 * (A / width) ** 2)
+    return width**2 / (4.0 * A) * kept**users / (gamma * users)
+
+
+def _checked(epsilon0: float, n: int, epsilon: float) -> tuple[float, int, float]:
+    users = _validate.count("n", n, most=10**7)
+    return _validate.epsilon0(epsilon0), users, _validate.positive("epsilon", epsilon)
+
+
+def _lemma_56(n: int, gamma: float, A: float, top: float, c: float, factor: bool) -> float:
+    """Lemma 5.3 with Lemma 5.6: A = -E[L], L <= top, E[L^2] <= c; with or without the factor 1/(A m)."""
+    u = A * top / c
     phi = (1.0 + u) * math.log1p(u) - u
-    m = np.arange(1, users + 1, dtype=np.float64)
-    log_weight, _ = log_pmf(users, m, gamma, 1.0 - gamma)
-    printed = top / ((a - 1.0) * m * math.log1p(u))
+    m = np.arange(1, n + 1, dtype=np.float64)
+    log_weight, _ = log_pmf(n, m, gamma, 1.0 - gamma)
+    front = top / math.log1p(u) / (A * m if factor else 1.0)
     with np.errstate(under="ignore"):
         terms = np.exp(log_weight - m * c / top**2 * phi)
-    return float((terms * printed).sum()) / (gamma * users)
+    return float((terms * front).sum()) / (gamma * n)

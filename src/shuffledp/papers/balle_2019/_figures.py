@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,9 @@ from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
 from shuffledp.facts import Facts
-from shuffledp.literature.as_published.balle_2019 import bennett_krr_delta_as_published
-from shuffledp.literature.closed_forms import (
-    balle_2019_generic_delta,
-    balle_2019_generic_epsilon,
-    erlingsson_2019_epsilon,
-)
+from shuffledp.literature._solve import smallest_below
+from shuffledp.literature.as_published import balle_2019 as printed
+from shuffledp.literature.closed_forms import erlingsson_2019_epsilon
 from shuffledp.literature.concentration import (
     AnyBlanket,
     Blanket,
@@ -28,16 +26,16 @@ from shuffledp.literature.concentration import (
     bennett_delta,
     bennett_epsilon,
     hoeffding_delta,
-    hoeffding_epsilon,
 )
 from shuffledp.literature.continuous import laplace_pair
-from shuffledp.papers._result import Curve, Panel, Result, Setting, item, whole_numbers
+from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, whole_numbers
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer
 
-LOCAL, EPSILON, DELTA = 0.4, 0.1, 1e-6
-"""epsilon0 of panel (i); epsilon of the others; delta of (i) to (iii). The captions do not give them."""
+LOCAL, EPSILON, DELTA = 0.5, 0.1, 1e-6
+"""epsilon0 of panel (i), epsilon of the others, delta, as in the authors' notebook (BorjaBalle/
+amplification-by-shuffling at 89a5085, the same today)."""
 _STEPS = 18  # speed: of a search
 _LARGEST = 20.0  # nats
 
@@ -55,15 +53,28 @@ def figure_2(setting: Setting) -> Result:
     y = np.linspace(-2.0, 3.0, setting.choose(501, 101))
     gamma = math.exp(-0.5)
     smallest = np.minimum(_laplace(y, 0.0), _laplace(y, 1.0))
-    curves = [Curve("blanket ω", "certified", y, smallest / gamma)]
-    for x in (0.0, 0.5, 1.0):
-        rest = (_laplace(y, x) - smallest) / (1.0 - gamma)
-        curves.append(Curve(f"ν of x = {x:g}", "sound", y, rest))
+    densities = [
+        Curve(f"report of x = {x:g}", "sound", y, _laplace(y, x), hue=hue)
+        for x, hue in ((0.0, "2"), (1.0, "3"))
+    ]
+    below = Curve("γω, their common part", "certified", y, smallest, hue="certified")
+    names = {0.0: "ν of x = 0", 0.5: "ν of x = 1/2, the same line", 1.0: "ν of x = 1"}
+    curves = [Curve("blanket ω", "certified", y, smallest / gamma, hue="certified")]
+    for (x, name), hue in zip(names.items(), ("2", "printed", "3"), strict=True):
+        curves.append(Curve(name, "sound", y, (_laplace(y, x) - smallest) / (1.0 - gamma), hue=hue))
     fine = np.linspace(-40.0, 41.0, 810_001)
     mass = float(np.minimum(_laplace(fine, 0.0), _laplace(fine, 1.0)).sum() * (fine[1] - fine[0]))
-    title = "Laplace noise of scale 1, inputs in [0, 1]"
-    panel = Panel(title, curves, "report y", "density", y_log=False)
-    return Result([panel], {"mass": mass, "gamma": gamma})
+    panels = [
+        Panel(
+            "Laplace noise of scale 1, inputs in [0, 1]",
+            [below, *densities],
+            "report y",
+            "density",
+            y_log=False,
+        ),
+        Panel("blanket and remainders", curves, "report y", "density", y_log=False),
+    ]
+    return Result(panels, {"mass": mass, "gamma": gamma})
 
 
 def _laplace(y: Floats, x: float) -> Floats:
@@ -72,75 +83,106 @@ def _laplace(y: Floats, x: float) -> Floats:
 
 @item
 def figure_3(setting: Setting) -> Result:
-    """Amplification bounds compared, four panels."""
-    sizes = whole_numbers(10**3, 10**6, setting.choose(13, 3))
-    panels = (_panel_1(sizes), _panel_2(sizes), _panel_3(sizes), _panel_4(sizes))
-    printed = panels[2].curves[-1]
-    n = int(printed.x[-1])
+    """Amplification bounds compared, four panels, with the parameters of the authors' notebook."""
+    points = setting.choose(13, 4)
+    sizes = whole_numbers(100, 10**5, points)
+    panels = (
+        _panel_1(whole_numbers(10**3, 10**6, points)),
+        _panel_2(sizes),
+        _panel_3(sizes),
+        _panel_4(sizes),
+    )
+    first = panels[0]
+    rows = [
+        (f"{int(n):,}", *(f"{curve.y[i]:.5f}" for curve in first.curves))
+        for i, n in enumerate(first.curves[0].x)
+        if i % setting.choose(4, 1) == 0
+    ]
     numbers = {
-        "first": panels[0].last,
+        "first": first.last,
         "second": panels[1].last,
-        "printed": float(printed.y[-1]),
-        "n": n,
-        "allowed": _calibrated(100, n, DELTA),
-        "epsilon0": LOCAL,
-        "epsilon": EPSILON,
+        "third": panels[2].last,
+        "printed": panels[2].last["Bennett as printed, RR-100"],
+        "allowed": panels[1].last["certified, RR-100"],
     }
-    return Result(panels, numbers)
+    table = Table("(i) epsilon at delta = 1e-6", ("n", *(curve.name for curve in first.curves)), rows)
+    return Result(panels, numbers, [table])
 
 
 def _panel_1(sizes: list[int]) -> Panel:
     rounds = [Shuffled(LocalRandomizer(LOCAL), n=n, analysis="clones") for n in sizes]
-    bounds = {
-        "EFMRTT'19 (Theorem 5.1)": lambda n: erlingsson_2019_epsilon(LOCAL, n, DELTA),
-        "Hoeffding, Generic (Theorem 5.3)": lambda n: balle_2019_generic_epsilon(LOCAL, n, DELTA),
-        "Hoeffding, refined range": lambda n: hoeffding_epsilon(AnyBlanket(LOCAL), n, DELTA),
-        "Bennett, Generic, corrected": lambda n: bennett_epsilon(AnyBlanket(LOCAL), n, DELTA),
+
+    def solved(delta: Callable[..., float], *more: Any) -> Callable[[int], float]:
+        return lambda n: smallest_below(lambda e: delta(LOCAL, n, e, *more), DELTA, LOCAL, 1e-4)
+
+    almost = math.nextafter(LOCAL, 0.0)  # Theorem 5.1 needs epsilon0 below 1/2
+    sound = {
+        "EFMRTT'19 (Theorem 5.1)": lambda n: erlingsson_2019_epsilon(almost, n, DELTA),
+        "Hoeffding, as in the authors' code": solved(printed.hoeffding_generic_delta_as_published),
+        "Bennett, their code since 2020": solved(printed.bennett_generic_delta_as_published, False),
+        "Bennett, refined moment": lambda n: bennett_epsilon(AnyBlanket(LOCAL), n, DELTA),
     }
-    certified = Curve.epsilon("certified, any randomizer", sizes, rounds, DELTA)
-    curves = [certified, *Curve.each("sound", sizes, bounds)]
+    wrong = {"Bennett, their code of 2019": solved(printed.bennett_generic_delta_as_published)}
+    curves = [
+        Curve.epsilon("certified, any randomizer", sizes, rounds, DELTA, "certified"),
+        *Curve.each("sound", sizes, sound, ["analytic", "strong", "clones", "clones-2021"]),
+        *Curve.each("unsound", sizes, wrong, ["printed"]),
+    ]
     title = f"(i) ε₀ = {LOCAL}, δ = 10⁻⁶"
     return Panel(title, curves, LABELS["n"], LABELS["epsilon"], x_log=True)
 
 
 def _panel_2(sizes: list[int]) -> Panel:
-    bounds = {"Hoeffding, Generic (Theorem 5.3)": _solved(balle_2019_generic_delta, float)}
-    for name, make in _MAKERS.items():
-        bounds[f"Hoeffding, {name}"] = _solved(hoeffding_delta, make)
     certified = {
         "certified, RR-2": lambda n: _calibrated(2, n, DELTA),
         "certified, Laplace": _certified_laplace,
         "certified, RR-100": lambda n: _calibrated(100, n, DELTA),
     }
-    curves = [*Curve.each("certified", sizes, certified), *Curve.each("sound", sizes, bounds)]
-    return _local_panel(f"(ii) ε = {EPSILON}, δ = 10⁻⁶", curves)
+    curves = Curve.each("certified", sizes, certified, list(_MAKERS))
+    bounds = {f"Hoeffding, {name}": _solved(hoeffding_delta, make) for name, make in _MAKERS.items()}
+    curves += [replace(each, line="--") for each in Curve.each("sound", sizes, bounds, list(_MAKERS))]
+    generic = {"Hoeffding, generic": _solved(printed.hoeffding_generic_delta_as_published, float)}
+    return _local_panel(
+        f"(ii) ε = {EPSILON}, δ = 10⁻⁶", curves + Curve.each("sound", sizes, generic, ["generic"])
+    )
 
 
 def _panel_3(sizes: list[int]) -> Panel:
-    bounds = {
-        f"{label}, {name}": _solved(bound, make)
-        for name, make in _MAKERS.items()
-        for label, bound in (("Hoeffding", hoeffding_delta), ("Bennett", bennett_delta))
-    }
-    printed = {
-        f"Bennett as printed, RR-{k}": _solved(partial(bennett_krr_delta_as_published, k), float)
+    """Colour is the randomizer, dashes the inequality."""
+    curves = []
+    for label, bound, line in (("Hoeffding", hoeffding_delta, "--"), ("Bennett", bennett_delta, "-")):
+        bounds = {f"{label}, {name}": _solved(bound, make) for name, make in _MAKERS.items()}
+        curves += [replace(each, line=line) for each in Curve.each("sound", sizes, bounds, list(_MAKERS))]
+    wrong = {
+        f"Bennett as printed, RR-{k}": _solved(partial(printed.bennett_krr_delta_as_published, k), float)
         for k in (2, 100)
     }
-    small = [n for n in sizes if n <= 10**5]
-    curves = [*Curve.each("sound", sizes, bounds), *Curve.each("unsound", small, printed)]
+    curves += Curve.each("unsound", sizes, wrong, ["RR-2", "RR-100"])
     return _local_panel(f"(iii) ε = {EPSILON}, δ = 10⁻⁶", curves)
 
 
 def _panel_4(sizes: list[int]) -> Panel:
     def symbols(n: int) -> int:
-        return max(2, round(math.cbrt(n)))
+        return max(2, int(n ** (1.0 / 3.0)))
 
-    def solved(bound: DeltaBound) -> Callable[[int], float]:
-        return lambda n: largest_epsilon0(lambda e0: bound(KaryBlanket(symbols(n), e0), n, EPSILON), n**-2.0)
+    def solved(bound: Callable[[float, int], float]) -> Callable[[int], float]:
+        return lambda n: largest_epsilon0(lambda e0: bound(e0, n), n**-2.0)
+
+    def of(inequality: DeltaBound) -> Callable[[int], float]:
+        return solved(lambda e0, n: inequality(KaryBlanket(symbols(n), e0), n, EPSILON))
 
     certified = {"certified": lambda n: _calibrated(symbols(n), n, n**-2.0)}
-    bounds = {"Hoeffding": solved(hoeffding_delta), "Bennett, corrected": solved(bennett_delta)}
-    curves = [*Curve.each("certified", sizes, certified), *Curve.each("sound", sizes, bounds)]
+    sound = {"Hoeffding": of(hoeffding_delta), "Bennett": of(bennett_delta)}
+    wrong = {
+        "Bennett as printed": solved(
+            lambda e0, n: printed.bennett_krr_delta_as_published(symbols(n), e0, n, EPSILON)
+        )
+    }
+    curves = [
+        *Curve.each("certified", sizes, certified, ["certified"]),
+        *Curve.each("sound", sizes, sound, ["strong", "clones"]),
+        *Curve.each("unsound", sizes, wrong, ["printed"]),
+    ]
     return _local_panel(f"(iv) randomized response, k = n^(1/3), ε = {EPSILON}, δ = n⁻²", curves)
 
 

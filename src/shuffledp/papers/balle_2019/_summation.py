@@ -6,8 +6,7 @@ response with blanket mass g; the analyzer adds and debiases. With f the fractio
     variance = n ((1-g)(r + x^2) + g (2k+1)/(6k) - ((1-g) x + g/2)^2)/(1-g)^2,
 
 exactly. Theorem 4.1: n^(1/3) up to constants; Theorem 4.2: no single-message protocol is below
-
-    n K min(e^-epsilon/(8 K^3), (1 - 1/K^2)(1/2 - delta)/(48 n)),    every K >= 2.
+``least_single_message_error``.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import numpy as np
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.baselines import analytic_gaussian_sigma
+from shuffledp.collecting.number import least_single_message_error
 from shuffledp.errors import OutsideRangeError
 from shuffledp.literature.closed_forms import balle_2019_krr_gamma
 from shuffledp.papers._result import Curve, Panel, Result, Setting, item, whole_numbers
@@ -88,15 +88,9 @@ def _calibrated(n: int, k: int) -> Plan:
     return Plan(n, k, high)
 
 
-def lower_bound(n: float) -> float:
-    """Theorem 4.2's standard error, the best K."""
-    K = np.unique(np.geomspace(2, 10 * n ** (1.0 / 3.0), 400).round())
-    first, second = math.exp(-EPSILON) / (8.0 * K**3), (1.0 - K**-2.0) * (0.5 - DELTA) / (48.0 * n)
-    return math.sqrt(float((n * K * np.minimum(first, second)).max()))
-
-
-def simulated(plan: Plan, runs: int, rng: np.random.Generator) -> float:
+def simulated(plan: Plan, runs: int, seed: int = 2019) -> float:
     """Root mean squared error where everybody holds the worst value."""
+    rng = np.random.default_rng((seed, plan.n))
     randomizer = KaryRandomizedResponse(k=plan.k + 1, gamma=plan.gamma)
     x = plan.worst[0]
     errors = []
@@ -116,22 +110,26 @@ def summation(setting: Setting) -> Result:
     new = [certified(int(n), setting.choose(4, 1)) for n in sizes]
     few = [plan for plan in new if plan.n <= setting.choose(10**6, 10**5)]
     few = few[:: max(1, len(few) // 5)]
-    rng = np.random.default_rng(2019)
-    measured = [simulated(plan, setting.choose(200, 50), rng) for plan in few]
+    measured = [simulated(plan, setting.choose(200, 50)) for plan in few]
     ours = np.array([plan.worst[1] for plan in new])
     theirs = [plan.worst[1] if plan else math.nan for plan in old]
     known = {
-        "Theorem 3.1's γ, k = (n/c)^(1/3), exact error": theirs,
+        "with Theorem 3.1's γ, exact error": theirs,
         "the paper's bound of it": [plan.bound if plan else math.nan for plan in old],
-        "Theorem 4.2: nobody is below": [lower_bound(n) for n in sizes],
+        "Theorem 4.2: nobody is below": [least_single_message_error(int(n), EPSILON, DELTA) for n in sizes],
         "local model, same ε": [_local(int(n)) for n in sizes],
         "curator, Gaussian noise": np.full(sizes.size, _central()),
     }
     curves = [
-        Curve("calibrated by the accountant, exact error", "certified", sizes, ours),
-        *(Curve(name, "sound", sizes, values) for name, values in known.items()),
-        Curve("simulated", "measured", [plan.n for plan in few], measured),
-        Curve("n^(1/6)", "guide", sizes, ours[-1] * (sizes / sizes[-1]) ** (1.0 / 6.0)),
+        Curve("calibrated by the accountant", "certified", sizes, ours, hue="certified"),
+        *(
+            Curve(name, "sound", sizes, values, hue=hue)
+            for (name, values), hue in zip(
+                known.items(), ("printed", "strong", "clones", "analytic", "Renyi"), strict=True
+            )
+        ),
+        Curve("simulated", "check", [plan.n for plan in few], measured),
+        Curve("n^(1/6), doubled", "guide", sizes, 2.0 * ours[-1] * (sizes / sizes[-1]) ** (1.0 / 6.0)),
     ]
     title, y_label = "sum of n numbers in [0, 1], (1, 10⁻⁶)-DP", "standard error of the sum"
     large = sizes >= 10**5
@@ -140,7 +138,7 @@ def summation(setting: Setting) -> Result:
         "slope": np.polyfit(np.log(sizes[large]), np.log(ours[large]), 1)[0],
         "calibrated": ours[-1],
         "published": theirs[-1],
-        "ratio": ours[-1] / lower_bound(float(sizes[-1])),
+        "ratio": ours[-1] / least_single_message_error(int(sizes[-1]), EPSILON, DELTA),
     }
     return Result([Panel(title, curves, LABELS["n"], y_label, x_log=True)], numbers)
 

@@ -26,7 +26,6 @@ PARIS: Box = (48.8286, 48.8798, 2.2855, 2.3909)
 BOXES = {"San Francisco": (SAN_FRANCISCO, (24, 17)), "Paris": (PARIS, (16, 12))}
 """South, north, west, east; cells from west to east and from south to north."""
 OTHER_GRID = (24, 17)
-ENOUGH = 5000
 
 
 @dataclass(frozen=True)

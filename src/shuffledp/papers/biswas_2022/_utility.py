@@ -1,4 +1,4 @@
-"""Biswas, Jung, Palamidessi 2022: utility against a central Gaussian. Tables V, VI, Figures 2, 4, 6."""
+"""Biswas, Jung, Palamidessi 2022: utility against a central Gaussian. Tables V, VI, Figures 2 to 7."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting.baselines import analytic_gaussian_sigma
 from shuffledp.collecting.result import project_to_simplex
 from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
-from shuffledp.papers.biswas_2022._cities import ENOUGH, City, Integers, cities
+from shuffledp.papers.biswas_2022._cities import City, Integers, cities
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
@@ -36,6 +36,9 @@ TABLE_6 = {
 }  # fmt: skip
 FAIR, PAPER = "Gaussian, same certified ε", "Gaussian, ε = ε₀"
 METHODS = ("shuffle", "shuffle+INV", FAIR, PAPER)
+HUES = dict(zip(METHODS, ("shuffle", "shuffle+INV", "Gaussian", "Gaussian at ε₀"), strict=True))
+TEXT = {PAPER: ([1000, 100_000], [0.014, 0.0001]), "shuffle+INV": ([1000, 100_000], [0.026, 0.0048])}
+"""Distances that the text gives beside Figure 2: the Gaussian's and that of shuffle+INV."""
 _LOCAL = 4.0  # nats
 
 
@@ -100,7 +103,7 @@ def _distance_curves(
     errors = (_errors(Contest.of(k, epsilon0, n), draw(n), runs, seed=n) for n in sizes)
     found = np.array([0.5 * each.sum(axis=2) for each in errors])
     ends = zip(METHODS, found.mean(axis=1).T, found.std(axis=1).T, strict=True)
-    return [Curve(method, "measured", sizes, mean, spread) for method, mean, spread in ends]
+    return [Curve(method, "measured", sizes, mean, spread, HUES[method]) for method, mean, spread in ends]
 
 
 def normal_bins(n: int) -> Integers:
@@ -114,8 +117,9 @@ def figure_2(setting: Setting) -> Result:
     """Total variation distance against n, synthetic data."""
     sizes = [1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
     curves = _distance_curves(K, _LOCAL, setting.choose(sizes, sizes[::3]), normal_bins, runs=10)
+    texts = [Curve(method, "published", *points, hue=HUES[method]) for method, points in TEXT.items()]
     panels = [
-        _distance_panel(f"15 bins of N(0, 2), ε₀ = 4, {word}", curves[skip:])
+        _distance_panel(f"15 bins of N(0, 2), ε₀ = 4, {word}", [*curves[skip:], *texts])
         for word, skip in (("(a)", 0), ("(b)", 1))
     ]
     first, last = ([float(curve.y[i]) for curve in curves] for i in (0, -1))
@@ -130,22 +134,38 @@ def _distance_panel(title: str, curves: list[Curve]) -> Panel:
 def table_5(setting: Setting) -> Result:
     """The error of single values, synthetic data."""
     runs = setting.choose(100, 10)
-    panels, rows, columns, certified = [], [[f"{x0}"] for x0 in TABLE_5], ["x0"], []
+    panels, rows, columns, certified, scatter = [], [[f"{x0}"] for x0 in TABLE_5], ["x0"], [], {}
     for place, n in enumerate((1000, 100_000)):
         contest = Contest.of(K, _LOCAL, n)
-        errors = _mean_errors(contest, normal_bins(n), runs)
+        every = _errors(contest, normal_bins(n), runs, seed=4)
+        errors = dict(zip(METHODS, every.mean(axis=0), strict=True))
         printed = {x0: row[2 * place : 2 * place + 2] for x0, row in TABLE_5.items()}
         panels.append(_error_panel(f"n = {n:,}, k = 15, ε₀ = 4", "value x₀", errors, printed))
         columns += [f"n = {n:,}: paper, Gaussian", "paper, shuffle+INV", *METHODS[1:]]
         for row, (x0, shown) in zip(rows, printed.items(), strict=True):
-            row += [f"{value:.1g}" for value in shown]
+            row += [f"{value:.2g}" for value in shown]
             row += [f"{errors[m][x0]:.2g}" for m in METHODS[1:]]
+        deviation = np.sqrt((every**2).mean(axis=0))
+        for column, method in enumerate((PAPER, "shuffle+INV")):
+            ratio = [row[column] / deviation[METHODS.index(method)][x0] for x0, row in printed.items()]
+            square = float(np.sum(np.square(ratio)))
+            scatter[f"{method[0]}{n}"] = {
+                "square": square,
+                "least": _chi_square_7(square),
+                "most": max(ratio),
+            }
         certified.append(
             f"n = {n:,}: epsilon = {contest.epsilon:.3f}, sigma = {contest.fair_sigma:.2f} "
             f"(at epsilon = 4: {contest.paper_sigma:.2f})"
         )
-    numbers = {"runs": runs, "certified": "; ".join(certified)}
+    numbers = {"runs": runs, "certified": "; ".join(certified), "scatter": scatter}
     return Result(panels, numbers, [Table("Table V", columns, rows)])
+
+
+def _chi_square_7(x: float) -> float:
+    """The chance that seven squared standard normals add up to x at most."""
+    tail = math.sqrt(2.0 * x / math.pi) * math.exp(-0.5 * x) * (1.0 + x / 3.0 + x * x / 15.0)
+    return math.erf(math.sqrt(0.5 * x)) - tail
 
 
 def _error_panel(
@@ -153,87 +173,116 @@ def _error_panel(
 ) -> Panel:
     """Errors of single cells: ours, and the paper's for the Gaussian and for the shuffle."""
     at = list(printed)
-    curves = [Curve(method, "measured", at, errors[method][at]) for method in METHODS[1:]]
-    for place, name in enumerate(("Gaussian", "shuffle+INV")):
-        curves.append(Curve(name, "published", at, [row[place] for row in printed.values()]))
+    curves = [
+        Curve(method, "measured", at, errors[method][at], hue=HUES[method], line="none")
+        for method in METHODS[1:]
+    ]
+    for place, method in enumerate((PAPER, "shuffle+INV")):
+        found = [row[place] for row in printed.values()]
+        curves.append(Curve(method, "published", at, found, hue=HUES[method]))
     return Panel(title, curves, x_label, "|estimate - frequency|")
 
 
-def _largest(setting: Setting) -> list[City]:
-    """Cities with enough check-ins, at most two, San Francisco first."""
+def _city(setting: Setting, name: str) -> City:
+    """A city of the paper; else the largest there is; without data a synthetic one."""
     known = cities(setting.data)
-    found = [city for city in known if city.total >= ENOUGH] or known[:1]
-    return sorted(found, key=lambda city: city.name != "San Francisco")[:2]
+    return next((city for city in known if city.name == name), max(known, key=lambda city: city.total))
 
 
-def _sources(found: list[City]) -> str:
-    return "; ".join(f"{city.name} ({city.source})" for city in found)
+def _source(city: City) -> str:
+    return f"{city.name} ({city.source})"
+
+
+@partial(item, uses_data=True)
+def figure_3(setting: Setting) -> Result:
+    """Heat maps of the check-ins of both cities."""
+    found = [_city(setting, name) for name in TABLE_6]
+    maps = [_heat(f"{city.name}, {city.total:,} check-ins", city, city.counts / city.total) for city in found]
+    empty = [int((city.counts == 0).sum()) for city in found]
+    return Result(maps, {"sources": "; ".join(map(_source, found)), "empty": empty})
 
 
 @partial(item, uses_data=True)
 def figure_4(setting: Setting) -> Result:
-    """Heat maps of a city: the original, a curator's estimate, the shuffled one."""
-    found = _largest(setting)
-    maps, notes = [], []
-    for city in found:
-        contest = Contest.of(city.counts.size, _LOCAL, city.total)
-        laws = contest.run(city.everybody, np.random.default_rng(4))
-        top = float(np.log10(laws["true"].max()))
-        for name in ("true", FAIR, "shuffle+INV"):
-            title = f"{city.name}: {'original' if name == 'true' else name}"
-            maps.append(_heat(title, city, laws[name], top))
-        distance = {m: 0.5 * np.abs(laws[m] - laws["true"]).sum() for m in METHODS}
-        notes.append(
-            f"{city.name}: certified epsilon {contest.epsilon:.3f} at delta = 1e-6, total variation "
-            f"distance {distance['shuffle+INV']:.4f} (shuffle+INV) and "
-            f"{distance[FAIR]:.4f} (Gaussian)"
-        )
-    return Result(maps, {"sources": _sources(found), "cities": "; ".join(notes)})
+    """Heat maps of San Francisco: the original, a curator's estimate, the shuffled one."""
+    return _maps(_city(setting, "San Francisco"))
 
 
-def _heat(title: str, city: City, law: Floats, top: float) -> Map:
+@partial(item, uses_data=True)
+def figure_5(setting: Setting) -> Result:
+    """The same for Paris."""
+    return _maps(_city(setting, "Paris"))
+
+
+def _maps(city: City) -> Result:
+    contest = Contest.of(city.counts.size, _LOCAL, city.total)
+    laws = contest.run(city.everybody, np.random.default_rng(4))
+    top = float(np.log10(laws["true"].max()))
+    names = {"true": "original", FAIR: FAIR, PAPER: PAPER, "shuffle+INV": "shuffle+INV"}
+    maps = [_heat(f"{city.name}: {title}", city, laws[name], top) for name, title in names.items()]
+    distance = {m: float(0.5 * np.abs(laws[m] - laws["true"]).sum()) for m in METHODS}
+    numbers = {
+        "source": _source(city),
+        "epsilon": contest.epsilon,
+        "inverted": distance["shuffle+INV"],
+        "fair": distance[FAIR],
+        "paper": distance[PAPER],
+    }
+    return Result(maps, numbers)
+
+
+def _heat(title: str, city: City, law: Floats, top: float | None = None) -> Map:
     with np.errstate(divide="ignore"):
         values = np.log10(city.as_map(law))
     values = np.where(np.isfinite(values), values, np.nan)
+    high = float(np.nanmax(values)) if top is None else top
     labels = ("cell, west to east", "cell, south to north")
     extent = (0.0, float(city.grid[0]), 0.0, float(city.grid[1]))
-    return Map(title, *labels, values, extent, "log10 of the share", top - 4.0, top)
+    return Map(
+        title, *labels, values, extent, "log10 of the share (blank: none)", high - 4.0, high, aspect=1.0
+    )
 
 
 @partial(item, uses_data=True)
 def figure_6(setting: Setting) -> Result:
-    """Total variation distance against n, a city, epsilon0 = 4 and 6."""
+    """Total variation distance against n in San Francisco, epsilon0 = 4 and 6."""
     sizes = setting.choose([10_000, 20_000, 40_000, 60_000, 80_000, 100_000], [10_000, 100_000])
-    found = _largest(setting)
+    return _distances(setting, _city(setting, "San Francisco"), sizes)
+
+
+@partial(item, uses_data=True)
+def figure_7(setting: Setting) -> Result:
+    """The same in Paris, for smaller n."""
+    sizes = setting.choose([1000, 2000, 4000, 6000, 8000, 10_000], [1000, 10_000])
+    return _distances(setting, _city(setting, "Paris"), sizes)
+
+
+def _distances(setting: Setting, city: City, sizes: list[int]) -> Result:
     panels, distances = [], []
-    for city in found:
-        for epsilon0 in (4.0, 6.0):
-            draw = partial(city.draw, rng=np.random.default_rng(6))
-            runs = setting.choose(10, 4)
-            curves = _distance_curves(city.counts.size, epsilon0, sizes, draw, runs)
-            title = f"{city.name}, ε₀ = {epsilon0:g}"
-            panels.append(_distance_panel(title, curves))
-            distances.append(f"{title}: {curves[1].y[0]:.3f} and {curves[2].y[0]:.3f}")
-    return Result(panels, {"sources": _sources(found), "distances": "; ".join(distances)})
+    for epsilon0 in (4.0, 6.0):
+        draw = partial(city.draw, rng=np.random.default_rng(6))
+        curves = _distance_curves(city.counts.size, epsilon0, sizes, draw, setting.choose(10, 4))
+        panels.append(_distance_panel(f"{city.name}, ε₀ = {epsilon0:g}", curves))
+        first = {curve.name: float(curve.y[0]) for curve in curves}
+        distances.append(
+            f"epsilon0 = {epsilon0:g}: {first['shuffle+INV']:.3f}, {first[FAIR]:.3f}, {first[PAPER]:.3f}"
+        )
+    return Result(panels, {"source": _source(city), "distances": "; ".join(distances)})
 
 
 @partial(item, uses_data=True)
 def table_6(setting: Setting) -> Result:
-    """The error of single cells of a city."""
-    known = cities(setting.data)
-    found = [city for city in known if city.name in TABLE_6] or known[:1]
-    runs = setting.choose(50, 5)
-    panels, tables = [], []
-    for city in sorted(found, key=lambda each: each.name != "San Francisco"):
-        contest = Contest.of(city.counts.size, _LOCAL, city.total)
-        errors = _mean_errors(contest, city.everybody, runs)
-        printed = TABLE_6.get(city.name, TABLE_6["San Francisco"])
-        title = f"{city.name}, n = {city.total:,}, k = {city.counts.size}, ε₀ = 4"
-        panels.append(_error_panel(title, "cell x₀", errors, printed))
-        rows = [
-            (f"{x}", *(f"{v:.0e}" for v in shown), *(f"{errors[m][x]:.1e}" for m in METHODS[1:]))
-            for x, shown in printed.items()
-        ]
-        columns = ("x0", "paper, Gaussian", "paper, shuffle+INV", *METHODS[1:])
-        tables.append(Table(f"{city.name}, certified epsilon {contest.epsilon:.3f}", columns, rows))
-    return Result(panels, {"runs": runs, "sources": _sources(found)}, tables)
+    """The error of single cells of San Francisco."""
+    city, runs = _city(setting, "San Francisco"), setting.choose(50, 5)
+    contest = Contest.of(city.counts.size, _LOCAL, city.total)
+    errors = _mean_errors(contest, city.everybody, runs)
+    printed = TABLE_6["San Francisco"]
+    title = f"{city.name}, n = {city.total:,}, k = {city.counts.size}, ε₀ = 4"
+    rows = [
+        (f"{x}", *(f"{v:.0e}" for v in shown), *(f"{errors[m][x]:.1e}" for m in METHODS[1:]))
+        for x, shown in printed.items()
+    ]
+    columns = ("x0", "paper, Gaussian", "paper, shuffle+INV", *METHODS[1:])
+    table = Table(f"{city.name}, certified epsilon {contest.epsilon:.3f}", columns, rows)
+    panel = _error_panel(title, "cell x₀", errors, printed)
+    return Result([panel], {"runs": runs, "source": _source(city), "n": city.total}, [table])

@@ -1,34 +1,51 @@
-"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model", Figures 1 to 4."""
+"""Koskela, Heikkila, Honkela 2023, "Numerical accounting in the shuffle model", Figures 1 to 4.
+
+``stored.json`` has what the authors keep in a public repository: with their parameters the figures can be
+compared number by number."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
-from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
+from shuffledp.accounting.mechanism import KnownLoss, Mechanism, Shuffled
 from shuffledp.literature.as_published import koskela_2023 as printed
 from shuffledp.literature.cohorts import koskela_2023_cohort
 from shuffledp.literature.composition import kairouz_oh_viswanath_delta
-from shuffledp.literature.girgis import ORDERS, girgis_2021_epsilon, girgis_2021_lower
+from shuffledp.literature.girgis import girgis_2021_epsilon
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
-from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, whole_numbers
+from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.local import LocalRandomizer
 
+STORED: dict[str, Any] = json.loads((files(__package__) / "stored.json").read_text(encoding="utf-8"))
 N, K, GAMMA = 1000, 4, 0.25
 """Of Figure 4."""
-STRONG_CURVE = (0.5473, 0.6415, 0.7288, 0.8113, 0.8903)
-"""The paper's strong curve of Figure 4 at delta = 1e-4, 10^-4.75, ..., 1e-7."""
-STRONG_LEVELS = tuple(10.0**-power for power in (4.0, 4.75, 5.5, 6.25, 7.0))
+LEVELS = np.logspace(-4, -7, 5)
+COUNTS = (1, 4, 16)
+
+
+def _apart(curve: Curve, other: Curve) -> float:
+    """The largest relative difference of the values of a curve from another's, in per cent."""
+    return 100.0 * float(np.nanmax(np.abs(curve.over(other).y - 1.0)))
+
+
+def _rounds(count: int) -> str:
+    return f"{count} round{'s' * (count > 1)}"
 
 
 @item
 def figure_1(setting: Setting) -> Result:
-    """delta(epsilon) of any 4-LDP randomizer, n = 10^4, one round and two."""
-    epsilon = np.linspace(0.02, 1.2, setting.choose(60, 13))
+    """delta(epsilon) of any 4-LDP randomizer, n = 10^4, one to four rounds."""
+    kept, counts = STORED["figure-1"], (1, 2, 3, 4)
+    epsilon = setting.choose(np.linspace(0.1, 1.0, 60), np.array(kept["epsilon"]))
     one = Shuffled(LocalRandomizer(epsilon0=4.0), n=10**4, analysis="clones")
     old = Shuffled(LocalRandomizer(epsilon0=4.0), n=10**4, analysis="clones-2021")
     orders = np.geomspace(1.5, 100.0, setting.choose(40, 10)).tolist()
@@ -37,27 +54,36 @@ def figure_1(setting: Setting) -> Result:
     def renyi(rounds: int) -> Callable[[float], float]:
         return lambda e: min(delta_from_renyi(rounds * D, L, e) for L, D in known)
 
-    others = {
-        "2021 clones, 2 rounds, optimal composition": _one_round_composed(
-            old, 2, np.linspace(0.02, float(epsilon[-1]), setting.choose(200, 40))
-        ),
-        "Renyi, 1 round": renyi(1),
-        "Renyi, 2 rounds": renyi(2),
-    }
-    curves = [
-        Curve.delta("2022 clones, 1 round", one, epsilon),
-        Curve.delta("2022 clones, 2 rounds", 2 * one, epsilon),
-        Curve.upper("2021 clones, 1 round", old, epsilon),
-        *Curve.each("sound", epsilon, others),
+    ours = [Curve.delta(_rounds(c), c * one, epsilon, str(c)) for c in counts]
+    theirs, numerical = (
+        [
+            Curve(f"{name}{_rounds(c)}", "stored", kept["epsilon"], kept[key][str(c)], hue=str(c))
+            for c in counts
+        ]
+        for name, key in (("", "pld"), ("Feldman et al., ", "feldman"))
+    )
+    first = Panel("2022 clones, any ε₀-LDP randomizer, n = 10⁴, ε₀ = 4", [*ours, *theirs], floor=1e-16)
+    pairs = list(zip(theirs, ours, strict=True))
+    inner = np.linspace(0.02, 1.0, setting.choose(150, 40))
+    ways = {f"Renyi, {_rounds(c)}": renyi(c) for c in counts[:2]}
+    ways |= {f"2021 clones, {_rounds(c)}": _composed(old, c, inner) for c in counts[:2]}
+    others = Curve.each("sound", epsilon, ways, ["1", "2", "1", "2"])
+    panels = [
+        first,
+        first.ratio("stored over certified", pairs, "ratio of δ"),
+        Panel("the same by other ways", [*ours[:2], *others, *numerical[:2]], floor=1e-12),
     ]
+    above = numerical[0].over(ours[0]).y
     numbers = {
+        "apart": max(_apart(*pair) for pair in pairs),
+        "above": (float(above.min()), float(above.max())),
         "two": (2 * one).epsilon(delta=1e-6),
         "renyi": min(epsilon_from_renyi(2 * D, L, 1e-6) for L, D in known),
     }
-    return Result([Panel("any ε₀-LDP randomizer, n = 10⁴, ε₀ = 4", curves, floor=1e-12)], numbers)
+    return Result(panels, numbers)
 
 
-def _one_round_composed(one: Mechanism, rounds: int, inner: Floats) -> Callable[[float], float]:
+def _composed(one: Mechanism, rounds: int, inner: Floats) -> Callable[[float], float]:
     """The best of many (epsilon1, delta1) of one round, composed by Kairouz et al. 2015."""
     pairs = list(zip(inner.tolist(), one.upper_delta(epsilon=inner).tolist(), strict=True))
     return lambda target: min(kairouz_oh_viswanath_delta(e, d, rounds, target) for e, d in pairs)
@@ -65,104 +91,162 @@ def _one_round_composed(one: Mechanism, rounds: int, inner: Floats) -> Callable[
 
 @item
 def figure_2(setting: Setting) -> Result:
-    """Convergence of the discretised subsampled pair with the grid of alpha."""
-    cohort = Shuffled(LocalRandomizer(epsilon0=3.0), n=100, analysis="clones").sampled_from(10**4)
-    one = koskela_2023_cohort(cohort)
-    epsilon = np.linspace(0.0, 0.17, setting.choose(171, 35))
-    curve = Curve.upper("Lemma 7, no grid", one, epsilon)
-    chords = [_chords(one, size, epsilon) for size in (10, 20, 40, 100)]
-    crowd = Shuffled(LocalRandomizer(epsilon0=3.0), n=10**4, analysis="clones")
-    mistaken = 0.01 * crowd.round.profile.upper(np.log1p(np.expm1(epsilon) / 0.01), 1e-3)
-    wrong = Curve("Lemma 7 with 10⁴ users in the shuffle", "unsound", epsilon, mistaken)
-    tight = Curve.upper("certified now, T5'", cohort, epsilon)
-    panel = Panel("ε₀ = 3, a random 100 of 10⁴ users", [curve, *chords, wrong, tight], floor=1e-9)
-    at = 0.05
-    shown = {"coarse": chords[0], "fine": chords[-1], "exact": curve, "tight": tight}
-    numbers = {name: float(np.interp(at, epsilon, each.y)) for name, each in shown.items()}
-    return Result([panel], {"at": at, **numbers})
+    """2000 rounds of the discretised subsampled pair, by the number of points of its grid."""
+    epsilon, rounds, sizes = np.linspace(0.2, 1.13, setting.choose(32, 6)), 2000, (100, 500, 3000)
+    panels: list[Panel] = []
+    numbers: dict[str, dict[Any, float]] = {}
+    for cohort, where in ((100, "small"), (10**4, "large")):
+        population = 100 * cohort
+        tight = Shuffled(LocalRandomizer(3.0), n=cohort, analysis="clones").sampled_from(population)
+        one = koskela_2023_cohort(tight)
+        truth = Curve.upper("Lemma 7, the accountant's grid", rounds * one, epsilon, hue="clones-2021")
+        certified = Curve.delta("certified", rounds * tight, epsilon, "certified")
+        grids = [
+            _on_grid(one, size, rounds, epsilon, str(i)) for i, size in zip((4, 2, 3), sizes, strict=True)
+        ]
+        title = f"a random {cohort:,} of {population:,} users, ε₀ = 3, {rounds} rounds"
+        panels.append(Panel(title, [certified, truth, *grids], floor=1e-20))
+        if where == "small":
+            pairs = [(grid, truth) for grid in grids]
+            panels.append(panels[0].ratio("over Lemma 7 itself", pairs, "ratio of δ"))
+        middle = epsilon.size // 3
+        numbers[where] = {"at": float(epsilon[middle]), "lemma": float(truth.y[middle])}
+        numbers[where]["certified"] = float(certified.y[middle])
+        numbers[where] |= {size: float(grid.y[middle]) for size, grid in zip(sizes, grids, strict=True)}
+    return Result(panels, numbers)
 
 
-def _chords(one: Mechanism, size: int, epsilon: Floats) -> Curve:
-    grid = np.linspace(-0.25, 0.25, size)
-    alpha = np.concatenate([[0.0], np.exp(grid)])
-    values = np.concatenate([[1.0], one.profile(np.exp(grid)).upper])
-    return Curve(f"grid of {size} α", "sound", epsilon, np.interp(np.exp(epsilon), alpha, values))
+def _on_grid(one: Mechanism, size: int, rounds: int, epsilon: Floats, hue: str) -> Curve:
+    """The pair of Doroshenko et al. 2022 on a logarithmic grid of alpha, from e^-0.5 to e^0.5, composed: its
+    curve is the chord of the subsampled one, so its masses are the bends of the chord."""
+    loss = np.linspace(-0.5, 0.5, size)
+    alpha, value = np.exp(loss), one.profile(np.exp(loss)).upper
+    slope = np.diff(np.append(1.0, value)) / np.diff(np.append(0.0, alpha))
+    bend = np.diff(np.append(slope, 0.0))  # Q's masses, up to what lies beyond the grid
+    law = LossLaw(loss, np.maximum(bend, 0.0) * alpha, float(value[-1]))
+    upper = (rounds * KnownLoss(KnownLossProfile((law,)))).upper_delta(epsilon=epsilon)
+    return Curve(f"grid of {size} α", "sound", epsilon, upper, hue=hue)
 
 
 @item
 def figure_3(setting: Setting) -> Result:
     """epsilon against the number of compositions of subsampled shufflers."""
-    rounds = whole_numbers(1, 10**5, setting.choose(26, 8))
-    panels = [_subsampled_panel(cohort, rounds) for cohort in (10**4, 10**3)]
-    ours, _, _, lower = panels[0].curves
-    crossed = [T for T, low, high in zip(rounds, lower.y, ours.y, strict=True) if low < high]
-    where = f"it is below from {crossed[0]:,} rounds on" if crossed else "not on this grid"
-    return Result(panels, {"end": panels[0].last, "where": where})
-
-
-def _subsampled_panel(cohort: int, rounds: list[int]) -> Panel:
-    at, delta = (3.0, cohort, 10**6), 1e-6
-    one = Shuffled(LocalRandomizer(3.0), n=cohort, analysis="clones").sampled_from(10**6)
+    kept, delta, at = STORED["figure-3"], 1e-5, (3.0, 1000, 10**5)
+    rounds = kept["rounds"]
+    one = Shuffled(LocalRandomizer(3.0), n=1000, analysis="clones").sampled_from(10**5)
+    ours = Curve.epsilon("certified", rounds, [T * one for T in rounds], delta, "certified")
+    orders = (*range(2, 65), *(round(65 * 1.18**i) for i in range(30)))
     published = koskela_2023_cohort(one)
-    orders = whole_numbers(ORDERS[0], ORDERS[-1], 60)
-    known = [(float(L), girgis_2021_lower(*at, float(L))) for L in orders]
-
-    def converted(T: int) -> float:
-        return min(epsilon_from_renyi(T * D, L, delta) for L, D in known)
-
-    def lemma_7(T: int) -> float:
-        return (T * published).upper_epsilon(delta=delta)
-
-    def theorem_1(T: int) -> float:
-        return girgis_2021_epsilon(*at, T, delta)
-
-    curves = [
-        *Curve.each("sound", rounds, {"clones and Lemma 7": lemma_7}),
-        Curve.epsilon("certified now, T5'", rounds, [T * one for T in rounds], delta),
-        *Curve.each("sound", rounds, {"Girgis et al., Theorem 1": theorem_1}),
-        *Curve.each("unsound", rounds, {"Girgis et al., Theorem 2, converted": converted}),
+    bounds = {
+        "Girgis et al., Theorem 1": lambda T: girgis_2021_epsilon(*at, T, delta, orders),
+        "Lemma 7": lambda T: (T * published).upper_epsilon(delta=delta),
+    }
+    upper, lemma = Curve.each("sound", rounds, bounds, ["Theorem 1", "clones-2021"])
+    theirs = Curve("Fourier accountant", "stored", rounds, kept["pld"], hue="certified")
+    girgis = Curve("Girgis et al., upper bound", "stored", rounds, kept["girgis"], hue="Theorem 1")
+    label = f"{LABELS['epsilon']} at δ = 10⁻⁵"
+    first = Panel(
+        "ε₀ = 3, a random 1,000 of 10⁵ users",
+        [ours, lemma, upper, theirs, girgis],
+        LABELS["rounds"],
+        label,
+        x_log=True,
+    )
+    low = Curve("certified lower end", "lower", rounds, ours.lower)
+    pairs = [(low, ours), (theirs, ours), (girgis, upper)]
+    second = first.ratio("stored over ours", pairs, "ratio of ε")
+    rows = [
+        (f"{T:,}", f"{low:.4f}", *(f"{value:.4f}" for value in row))
+        for T, low, *row in zip(
+            rounds, ours.lower, ours.y, lemma.y, kept["pld"], upper.y, kept["girgis"], strict=True
+        )
     ]
-    title = f"ε₀ = 3, n = 10⁶, γ = {one.fraction:g}"
-    return Panel(title, curves, LABELS["rounds"], f"{LABELS['epsilon']} at δ = 10⁻⁶", x_log=True)
+    columns = (
+        "rounds",
+        "certified lower",
+        "upper",
+        "Lemma 7",
+        "accountant, stored",
+        "Theorem 1",
+        "upper bound, stored",
+    )
+    below = [T for T, mine, stored in zip(rounds, ours.lower, kept["pld"], strict=True) if stored < mine]
+    numbers = {
+        "below": max(below, default=0),
+        "small": float(kept["pld"][0] / ours.y[0]),
+        "large": float(kept["pld"][-1] / ours.y[-1]),
+        "linear": float(kept["pld"][-1] / kept["pld"][0]),
+        "times": rounds[-1] // rounds[0],
+        "girgis": _apart(girgis, upper),
+        "end": {"upper": float(ours.y[-1]), "theorem": float(upper.y[-1])},
+    }
+    return Result([first, second], numbers, [Table("epsilon at delta = 1e-5", columns, rows)])
 
 
 @item
 def figure_4(setting: Setting) -> Result:
-    """k-ary randomized response: strong and weak adversary, and the clones."""
-    survey = KaryRandomizedResponse(k=K, gamma=GAMMA)
-    names = {"strong": "strong adversary", "blanket": "weak adversary", "clones": "2022 clones"}
-    views = {names[how]: Shuffled(survey, n=N, analysis=how) for how in names}
-    panels = []
-    for rounds, end in ((1, 1.2), (4, 2.0)):
-        epsilon = np.linspace(0.05, end, setting.choose(47, 9))
-        curves = [
-            (Curve.delta if name == names["blanket"] else Curve.upper)(name, rounds * view, epsilon)
-            for name, view in views.items()
-        ]
-        if rounds == 1:
-            curves += Curve.each("unsound", epsilon, _published(survey.epsilon0))
-            curves.append(Curve("Figure 4, strong", "published", STRONG_CURVE, STRONG_LEVELS))
-        count = f"{rounds} round{'s' * (rounds > 1)}"
-        title = f"4-ary randomized response, n = 1000, γ = 0.25, {count}"
-        panels.append(Panel(title, curves, floor=1e-14))
-    rows = []
-    for level, shown in zip(STRONG_LEVELS, STRONG_CURVE, strict=True):
-        again = printed.strong_figure_as_published(N, K, GAMMA, shown)
-        ours = (f"{view.upper_epsilon(delta=level):.4f}" for view in views.values())
-        rows.append((f"{level:.3g}", f"{shown:.4f}", f"{again:.3g}", *ours))
-    certified = (f"{name}, certified" for name in views)
-    columns = ("delta", "paper, strong", "its formula there", *certified)
+    """k-ary randomized response: strong and weak adversary, and the clones; 1, 4 and 16 rounds."""
+    survey, kept = KaryRandomizedResponse(k=K, gamma=GAMMA), STORED["figure-4"]
+    names = {"strong": "strong", "weak": "blanket", "clones": "clones"}
+    panels: list[Panel] = []
+    rows, pairs = [], []
+    apart: dict[str, list[float]] = {}
+    for count in setting.choose(COUNTS, COUNTS[:1]):
+        curves = []
+        for name, analysis in names.items():
+            view = count * Shuffled(survey, n=N, analysis=analysis)
+            ends = [view.epsilon(delta=level) for level in LEVELS.tolist()]
+            upper, lower = ([getattr(end, side) for end in ends] for side in ("upper", "lower"))
+            ours = Curve(name, "certified", upper, LEVELS, hue=analysis)
+            theirs = Curve(name, "stored", kept[name][str(count)], LEVELS, hue=analysis)
+            curves += [ours, theirs]
+            level = [
+                Curve(
+                    f"{name}, {_rounds(count)}",
+                    theirs.kind,
+                    LEVELS[::-1],
+                    e[::-1],
+                    hue=analysis,
+                    line=_DASH[count],
+                )
+                for e in (theirs.x, ours.x)
+            ]
+            pairs.append((level[0], level[1]))
+            apart[name] = [*apart.get(name, []), *(theirs.x / np.array(upper))]
+            rows += [
+                (name, str(count), f"{level:.2e}", f"{stored:.4f}", f"{high:.4f}", f"{stored / high:.3f}")
+                for level, stored, high in zip(LEVELS, kept[name][str(count)], upper, strict=True)
+            ]
+            if name == "weak":
+                curves.append(Curve("certified lower end", "lower", lower, LEVELS))
+        panels.append(Panel(f"4-ary randomized response, n = 1000, γ = 0.25, {_rounds(count)}", curves))
+    by_level = Panel("", [], LABELS["delta"], "", x_log=True)
+    panels.append(by_level.ratio("stored over certified, at the same δ", pairs, "ratio of ε"))
+    epsilon = np.linspace(0.05, 1.2, setting.choose(47, 9))
+    truth = Curve.delta("weak", Shuffled(survey, n=N), epsilon, "blanket")
+    strong = Curve.upper("strong", Shuffled(survey, n=N, analysis="strong"), epsilon, hue="strong")
+    wrong = Curve.each("unsound", epsilon, _printed(survey.epsilon0), ["blanket", "strong", "clones"])
+    formulas = Panel("formulas, one round", [truth, strong, *wrong], floor=1e-14)
+    low = Curve("certified lower end", "lower", epsilon, truth.lower)
+    pairs = [(each, truth) for each in (wrong[0], wrong[2], low)] + [(wrong[1], strong)]
+    panels += [formulas, formulas.ratio("over weak; Theorem 13 over strong", pairs, "ratio of δ")]
     numbers = {
         "weak": Shuffled(survey, n=N).delta(epsilon=1.0),
         "tail": printed.weak_tail_as_published(N, K, GAMMA, 1.0),
         "pair": printed.specific_clones_as_published(K, survey.epsilon0, N, 1.0),
+        "again": printed.strong_figure_as_published(N, K, GAMMA, float(kept["strong"]["1"][0])),
+        "off": {name: [100.0 * (end(ratios) - 1.0) for end in (min, max)] for name, ratios in apart.items()},
     }
-    return Result(panels, numbers, [Table("The strong curve of the figure (one round)", columns, rows)])
+    columns = ("adversary", "rounds", "delta", "stored", "certified", "ratio")
+    return Result(panels, numbers, [Table("epsilon, stored by the authors and certified", columns, rows)])
 
 
-def _published(epsilon0: float) -> dict[str, Callable[[float], float]]:
+_DASH = {1: "-", 4: "--", 16: ":"}
+
+
+def _printed(epsilon0: float) -> dict[str, Callable[[float], float]]:
     return {
         "Theorem 16, independent counts": (lambda e: printed.weak_tail_as_published(N, K, GAMMA, e)),
-        "clones with p = 1/(E+k-1)": (lambda e: printed.specific_clones_as_published(K, epsilon0, N, e)),
         "Theorem 13, independent counts": (lambda e: printed.strong_tail_as_published(N, K, GAMMA, e)),
+        "clones with p = 1/(E+k-1)": (lambda e: printed.specific_clones_as_published(K, epsilon0, N, e)),
     }

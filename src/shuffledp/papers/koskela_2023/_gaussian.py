@@ -31,7 +31,7 @@ def figure_5(setting: Setting) -> Result:
         upper, lines = shuffled_gaussians(SIGMA, n, setting.choose(160, 60)).both(epsilon, 1e-3)
         # delta falls with epsilon: a bound holds to its right.
         upper = np.minimum.accumulate(upper)
-        curves.append(Curve(f"n = {n}", "certified", epsilon, upper, lines.value))
+        curves.append(Curve(f"n = {n}", "certified", epsilon, upper, lines.value, hue=f"n = {n}"))
     some = epsilon[: -1 : setting.choose(4, 2)]
     sampled = _monte_carlo(some, 7, setting.choose(4_000_000, 200_000))
     alone = [gaussian_alone(float(e)) for e in epsilon]
