@@ -7,6 +7,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from docutils import nodes
+from latex2mathml.converter import convert as latex_to_mathml
+
 import shuffledp
 from shuffledp.randomizers.registry import reference_table
 
@@ -25,9 +28,11 @@ html_title = f"shuffledp {release}"
 html_copy_source = False
 html_static_path = ["_static"]
 html_show_sphinx = False
+html_css_files = ["math.css"]
+html_math_renderer = "mathml"
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["substitution"]
+myst_enable_extensions = ["amsmath", "dollarmath", "substitution"]
 myst_substitutions = {"randomizers": reference_table()}
 
 autodoc_member_order = "bysource"
@@ -63,6 +68,20 @@ def as_restructured_text(_app, _what, _name, _obj, _options, lines):
     lines[:] = shown
 
 
+def mathml(translator, node, display="inline"):
+    """Formulas as MathML, which browsers set by themselves: no script, nothing from another server."""
+    made = latex_to_mathml(node.astext(), display=display)
+    box = {"inline": "{}", "block": '<div class="math">{}</div>\n'}[display]
+    translator.body.append(box.format(made))
+    raise nodes.SkipNode
+
+
+def mathml_block(translator, node):
+    """A formula of its own: a narrow screen scrolls it, not the page."""
+    mathml(translator, node, display="block")
+
+
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", as_restructured_text)
+    app.add_html_math_renderer("mathml", (mathml, None), (mathml_block, None))

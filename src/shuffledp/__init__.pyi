@@ -95,6 +95,8 @@ from shuffledp.shuffling.roles import (
     write_reports as write_reports,
 )
 from shuffledp.shuffling.spark import SparkEngine as SparkEngine
+from shuffledp.verifying.certificate import Certificate as Certificate
+from shuffledp.verifying.verification import Verification as Verification, verify as verify
 
 __all__: list[str]
 __version__: str

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _html
 from shuffledp._digits import rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    from shuffledp.verifying.certificate import Certificate
+    from shuffledp.verifying.verification import Verification
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,8 @@ class Bound:
 
     lower: Any
     upper: Any
+    source: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+    """What writes the certificate of the upper end, if that can be verified."""
 
     def __post_init__(self) -> None:
         if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):
@@ -80,6 +86,16 @@ class Bound:
 
     def __hash__(self) -> int:
         return hash((self.lower, self.upper))
+
+    def certificate(self) -> Certificate:
+        """All that is needed to check the upper end again, elsewhere (``save`` makes a file of it)."""
+        if self.source is None:
+            raise ValueError("only the answer to a question about one epsilon or delta has a certificate")
+        return cast("Certificate", self.source())
+
+    def verify(self, *, bits: int = 256) -> Verification:
+        """The upper end, derived again by other mathematics in ball arithmetic (extra ``verify``)."""
+        return self.certificate().verify(bits=bits)
 
     @classmethod
     def of(cls, lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], like: Any) -> Bound:

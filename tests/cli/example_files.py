@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shuffledp import KaryRandomizedResponse, Shuffled
 from shuffledp._json import canonical
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.service.documents import Task
@@ -74,6 +75,12 @@ def service(folder: Path) -> None:
     shuffler.create(task.signed)
 
 
+def certificate(folder: Path) -> None:
+    """Of 30 days."""
+    month = 30 * Shuffled(KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
+    month.epsilon(delta=1e-8).certificate().save(folder / "month.json")
+
+
 NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "analyze": (shuffled,),
     "histogram": (pets,),
@@ -85,4 +92,5 @@ NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "sum": (ages,),
     "task": (protocol,),
     "train": (clouds,),
+    "verify": (certificate,),
 }

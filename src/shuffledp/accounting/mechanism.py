@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import CALL, down, up
 from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
+from shuffledp.accounting._certificate import certificate_of
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
@@ -28,6 +29,7 @@ from shuffledp.facts import Facts
 
 if TYPE_CHECKING:
     from shuffledp.accounting.statement import PlannedStatement
+    from shuffledp.verifying.certificate import Certificate
 
 DEFAULT_TOLERANCE = 1e-3
 FINE_TOLERANCE = 1e-4
@@ -60,13 +62,14 @@ class Mechanism(ABC):
         ``lower`` is attained by a concrete pair of neighbouring datasets."""
         if np.ndim(delta):
             each = [self.epsilon(delta=float(one), tolerance=tolerance) for one in np.ravel(delta)]
-            low, high = (np.array([one.lower for one in each]), np.array([one.upper for one in each]))
-            return Bound.of(low, high, delta)
+            ends = (np.array([one.lower for one in each]), np.array([one.upper for one in each]))
+            return Bound.of(*ends, delta)
         level = _validate.probability("delta", delta)
         rounds = self._rounds()
         allowed = _validate.tolerance(tolerance)
         with self._named():
-            return Bound(*epsilon_of(rounds, level, allowed)) if rounds else Bound(0.0, 0.0)
+            low, high = epsilon_of(rounds, level, allowed) if rounds else (0.0, 0.0)
+        return Bound(low, high, partial(self.certificate, epsilon=high, delta=level, tolerance=allowed))
 
     def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
         """``epsilon(...).upper`` alone, for searches: the lower end is not computed."""
@@ -94,7 +97,23 @@ class Mechanism(ABC):
         if not rounds:
             return Bound.of(np.zeros(points.size), np.zeros(points.size), epsilon)
         with self._named():
-            return Bound.of(*delta_of(rounds, points.ravel(), allowed), epsilon)
+            found = Bound.of(*delta_of(rounds, points.ravel(), allowed), epsilon)
+        if points.shape != ():
+            return found
+        spare = min(up(found.upper * (1.0 + 0.1 * allowed), operations=3), 1.0)
+        claim = {"epsilon": float(points), "delta": spare, "tolerance": allowed}
+        return replace(found, source=partial(self.certificate, **claim))
+
+    def certificate(
+        self, *, epsilon: float, delta: float, tolerance: float = DEFAULT_TOLERANCE
+    ) -> Certificate:
+        """The claim that this is (epsilon, delta)-DP, with all that is needed to verify it elsewhere.
+
+        That of an answer of ``delta`` claims a tenth of the tolerance more: what was found may be exact."""
+        parts = [(part, count) for part, count in self.parts if count]
+        live = [(one.round, count, one.delta0) for one, count in parts if not _reveals_nothing(one.round)]
+        with self._named():
+            return certificate_of(live, epsilon, delta, tolerance)
 
     def upper_delta(self, *, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Any:
         """``delta(...).upper`` alone: the lower end is not computed."""
@@ -189,6 +208,11 @@ class OneRound(Mechanism):
         return ((self, 1),)
 
     @property
+    def delta0(self) -> float:
+        """Of approximate local privacy."""
+        return 0.0
+
+    @property
     @abstractmethod
     def round(self) -> Round:
         """This round as the accountant sees it."""
@@ -233,6 +257,10 @@ class Shuffled(OneRound):
                 raise ValueError(
                     f"analysis must be one of {allowed} for {self.randomizer!r}, got {self.analysis!r}"
                 )
+
+    @property
+    def delta0(self) -> float:
+        return self.facts.delta0
 
     @property
     def fraction(self) -> float:

@@ -9,8 +9,8 @@ import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
-from shuffledp.cli.files import write_text
-from shuffledp.cli.options import WHOLE, Given, Real, option, stacked, wrong_usage
+from shuffledp.cli.files import output_option, write_text
+from shuffledp.cli.options import OUTPUT, WHOLE, Given, Real, option, stacked, wrong_usage
 from shuffledp.cli.output import json_option, print_answer, print_json, warn
 from shuffledp.cli.randomizers import randomizer_of, randomizer_options
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shuffledp.accounting.mechanism import Mechanism
     from shuffledp.accounting.statement import PlannedStatement
     from shuffledp.bound import Bound
+    from shuffledp.verifying.verification import Verification
 
 ROUNDS = "Rounds"
 ANALYSES = ("best", "best-leaked", "exact", "blanket", "clones", "clones-2021", "strong")
@@ -49,6 +50,10 @@ rounds_options = stacked(
         group=ROUNDS,
         default=1e-3,
     ),
+)
+verify_options = stacked(
+    option("--verify", None, "Derive the answer a second time, in ball arithmetic.", group=OUTPUT),
+    output_option("--certificate certificate_file", "Write what `shuffledp verify` needs (.json)."),
 )
 question_options = stacked(randomizer_options, rounds_options, json_option)
 
@@ -83,13 +88,41 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
             bound, found = statement.bound, statement.warnings
             write_text(statement_file, as_planned(statement, statement_file))
         analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
+    verified = verification(bound, given)
     if given["as_json"]:
-        ends = {"lower": bound.lower, "upper": bound.upper}
+        ends = {"lower": bound.lower, "upper": bound.upper, **as_fields(verified)}
         print_json(quantity=quantity, **ends, analysis=analysis, warnings=list(found))
-        return
-    warn(found)
-    headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
-    print_answer(headline, certificate(mechanism, bound, analysis))
+    else:
+        warn(found)
+        headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
+        print_answer(headline, certificate(mechanism, bound, analysis) + shown(verified))
+    refuse_unverified(verified)
+
+
+def verification(bound: Bound, given: Given) -> Verification | None:
+    """What --verify and --certificate ask for."""
+    if given["certificate_file"] is not None:
+        write_text(given["certificate_file"], bound.certificate().to_json() + "\n")
+    return bound.verify() if given["verify"] else None
+
+
+def as_fields(verified: Verification | None) -> dict[str, Any]:
+    """For JSON."""
+    return {} if verified is None else {"verified": verified.verified, "found": verified.found}
+
+
+def shown(verified: Verification | None) -> list[tuple[str, str]]:
+    """A row of the answer."""
+    if verified is None:
+        return []
+    name, _, text = str(verified).partition(": ")
+    return [(name, text)]
+
+
+def refuse_unverified(verified: Verification | None) -> None:
+    """The status of an answer that was not confirmed."""
+    if verified is not None and not verified:
+        raise click.exceptions.Exit(1)
 
 
 def as_planned(statement: PlannedStatement, path: str) -> str:

@@ -45,7 +45,7 @@ class ApproximateProfile(PrivacyProfile):
     @cached_property
     def infinite_loss(self) -> float:
         """The minimum of the curve, from below: found between two of the clones' lines, raised."""
-        low, high = 0.5 * self._lowest, min(2.0 * self._lowest, self.clones.epsilon_max)
+        low, high = 0.5 * self.lowest, min(2.0 * self.lowest, self.clones.epsilon_max)
         best = 2.0 * self.moved
         for _ in range(_LOOKS):
             lines = self.clones.support(np.linspace(low, high, _POINTS), _RESOLUTION)
@@ -74,11 +74,11 @@ class ApproximateProfile(PrivacyProfile):
         return float(max(least - gamma(2 * CALL + 16) * sizes, 0.0))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return self._sum(np.minimum(epsilon, self._lowest), resolution)
+        return self._sum(np.minimum(epsilon, self.lowest), resolution)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         """Below the minimum the clones' lines, raised; from there on a constant."""
-        at = np.minimum(epsilon, self._lowest)
+        at = np.minimum(epsilon, self.lowest)
         lines = self.clones.support(at, resolution)
         grown = np.exp(capped(at))
         raised = down(lines.value + (1.0 + grown) * self.moved, operations=CALL + 4)
@@ -87,7 +87,7 @@ class ApproximateProfile(PrivacyProfile):
         fallen = raised - up(rising * (grown - 1.0), operations=CALL + 4)
         value = down(np.maximum(fallen, 0.0), operations=1)
         low, high = lines.slope_low - self.moved, lines.slope_high - self.moved
-        beyond = epsilon > self._lowest
+        beyond = epsilon > self.lowest
         return SupportingLines(
             epsilon,
             np.where(beyond, self.infinite_loss, value),
@@ -101,7 +101,7 @@ class ApproximateProfile(PrivacyProfile):
         return np.minimum(up(total, operations=CALL + 4), 1.0)
 
     @cached_property
-    def _lowest(self) -> float:
+    def lowest(self) -> float:
         """About where the sum is smallest: any epsilon is valid."""
         top = self.clones.epsilon_max
         points = np.append(0.0, np.geomspace(1e-4, 1.0, _POINTS) * top)

@@ -228,10 +228,16 @@ class Discretised:
     below: ComposedLoss
 
 
-def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> Discretised:
-    """Sample every round for questions about ``delta``: infinite losses stay far below it."""
+def grid_for(rounds: Rounds, delta: float, resolution: float, stride: int) -> tuple[Lattice, float]:
+    """The lattice for questions about ``delta``, and down to what every round is followed on it: infinite
+    losses stay far below delta."""
     grid = Lattice(lattice_spacing(rounds, resolution, stride), stride)
-    floor = min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
+    return grid, min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
+
+
+def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> Discretised:
+    """Every round as two discrete pairs on the grid, composed."""
+    grid, floor = grid_for(rounds, delta, resolution, stride)
     h = grid.spacing
     above, below = [], []
     for part, count in rounds:

@@ -205,8 +205,13 @@ def _bend(found: Samples, h: float) -> Floats:
 
 def dominating(samples: Samples, spacing: float) -> LossDistribution:
     """The discrete pair above a symmetric curve."""
-    side = _hull(Polygon(samples.index, up(samples.upper, OUTWARD_UNITS, tiny=0.0)), spacing)
+    side = above(samples, spacing)
     return _assemble(side, side, spacing)
+
+
+def above(samples: Samples, spacing: float) -> Polygon:
+    """The convex polygon through upper values."""
+    return _hull(Polygon(samples.index, up(samples.upper, OUTWARD_UNITS, tiny=0.0)), spacing)
 
 
 def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistribution:

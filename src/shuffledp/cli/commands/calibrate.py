@@ -10,7 +10,15 @@ from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.options import POSITIVE, PROBABILITY, Given, command, option, wrong_usage
 from shuffledp.cli.output import print_answer, print_json, warn
-from shuffledp.cli.questions import certificate, question_options
+from shuffledp.cli.questions import (
+    as_fields,
+    certificate,
+    question_options,
+    refuse_unverified,
+    shown,
+    verification,
+    verify_options,
+)
 from shuffledp.cli.randomizers import chosen, parameters, randomizer_of
 
 if TYPE_CHECKING:
@@ -43,6 +51,7 @@ n = 174,595 meets epsilon <= 0.1 at delta = 1e-8
     metavar="NAME",
 )
 @question_options
+@verify_options
 def calibrate(as_json: bool, **given: Any) -> None:
     """The parameter that meets a wanted (epsilon, delta).
 
@@ -53,15 +62,17 @@ def calibrate(as_json: bool, **given: Any) -> None:
         found = _solve(given)
         bound, analysis = found.epsilon, analysis_used(found.mechanism, found.epsilon.upper)
         warned = cautions(found.mechanism, bound, found.delta)
+    verified = verification(bound, given)
     if as_json:
         answer = {"parameter": found.parameter, "value": found.value, "quantity": "epsilon"}
-        ends = {"lower": bound.lower, "upper": bound.upper}
+        ends = {"lower": bound.lower, "upper": bound.upper, **as_fields(verified)}
         print_json(**answer, **ends, analysis=analysis, warnings=list(warned))
-        return
+        return refuse_unverified(verified)
     warn(warned)
     target = f"epsilon <= {written(given['epsilon'])} at delta = {written(given['delta'])}"
     headline = f"{found.parameter} = {_shown(found)} meets {target}"
-    print_answer(headline, certificate(found.mechanism, bound, analysis))
+    print_answer(headline, certificate(found.mechanism, bound, analysis) + shown(verified))
+    return refuse_unverified(verified)
 
 
 def _solve(given: Given) -> Calibration:

@@ -6,7 +6,7 @@ from typing import Any
 
 from shuffledp.cli.files import output_option
 from shuffledp.cli.options import PROBABILITY, command, option
-from shuffledp.cli.questions import ask, question_options
+from shuffledp.cli.questions import ask, question_options, verify_options
 
 EXAMPLE = """
 $ shuffledp epsilon --krr 16 --epsilon0 4 --n 1e6 --rounds 30 --delta 1e-8
@@ -25,6 +25,7 @@ QUESTION = "The delta at which epsilon is asked for."
     "--statement statement_file",
     "Write what may be said: text, .json, or .yaml (OpenDP Deployments Registry).",
 )
+@verify_options
 def epsilon(delta: float, **given: Any) -> None:
     """The smallest epsilon at a given delta."""
     ask("epsilon", "delta", delta, given)

@@ -1,0 +1,137 @@
+"""What the accountant did, written down for the verifier: curves as data, and the grid of several rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.approximate import ApproximateProfile
+from shuffledp.accounting._curves.clones import CloneProfile
+from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
+from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
+from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.subsampled import SubsampledProfile
+from shuffledp.accounting._curves.third_value import EvenCrowdProfile
+from shuffledp.accounting._ends.upper import attempts, grid_for
+from shuffledp.accounting._hints.tilt import Tilts
+from shuffledp.accounting._rounds.compose import compose
+from shuffledp.accounting._rounds.loss import above, dominating, sample
+from shuffledp.accounting._rounds.round import Round, is_single
+from shuffledp.errors import NoCertificateError
+from shuffledp.verifying.certificate import Certificate
+
+Curve = dict[str, Any]
+Part = tuple[Round, int, float]  # a round, how often it is run, its delta0
+_NEGLIGIBLE = 1e-15, 1e-3  # tightness: what is lost at infinity, absolutely, or as a share of delta
+
+
+def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, tolerance: float) -> Certificate:
+    """Of the claim that the rounds are (epsilon, delta)-DP."""
+    if not math.isfinite(epsilon):
+        raise NoCertificateError(f"there is nothing to certify: epsilon is {epsilon!r}")
+    made = [_described(part, count, delta0) for part, count, delta0 in parts]
+    rounds = [(part, count) for part, count, _ in parts]
+    pure = sum(count * part.pure for part, count in rounds)
+    if epsilon >= pure or is_single(rounds):
+        return Certificate.made(epsilon, delta, made)
+    scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
+    for resolution, stride in attempts(rounds, tolerance):
+        for scale in scales:
+            grid, floor = grid_for(rounds, scale, resolution, stride)
+            samples = [sample(part.profile, grid, floor, resolution) for part, _ in rounds]
+            pairs = [dominating(found, grid.spacing) for found in samples]
+            loss = compose([(pair, count) for pair, (_, count) in zip(pairs, rounds, strict=True)], Tilts)
+            if float(loss.delta(np.array([epsilon]))[1][0]) <= delta:
+                polygons = [above(found, grid.spacing) for found in samples]
+                for entry, polygon in zip(made, polygons, strict=True):
+                    entry["grid"] = {
+                        "index": polygon.index.astype(np.int64).tolist(),
+                        "value": np.minimum(polygon.value, 1.0).tolist(),
+                    }
+                return Certificate.made(epsilon, delta, made, grid.spacing)
+    raise NoCertificateError("no grid was found on which the bound can be derived again")
+
+
+def _described(part: Round, count: int, delta0: float) -> dict[str, Any]:
+    pure = part.pure if math.isfinite(part.pure) else None
+    return {"count": count, "epsilon0": pure, "curve": described(part.profile, delta0)}
+
+
+@singledispatch
+def described(profile: PrivacyProfile, delta0: float) -> Curve:
+    """The curve as the verifier reads it (docs/reference/certificates.md)."""
+    raise NoCertificateError(f"{type(profile).__name__} has no description for the verifier")
+
+
+@described.register
+def _(profile: AmplificationProfile, delta0: float) -> Curve:
+    rows = zip(profile.own, profile.other, profile.gap, profile.clone, strict=True)
+    return {"kind": "law", "n": profile.n, "types": [list(row) for row in rows]}
+
+
+@described.register
+def _(profile: CloneProfile, delta0: float) -> Curve:
+    if math.isinf(profile.epsilon0):
+        return {"kind": "strong", "n": profile.n, "rate": profile.rate, "weight": profile.weight}
+    older = profile.rate == math.exp(-profile.epsilon0)
+    return {"kind": "clones-2021" if older else "clones", "n": profile.n, "epsilon0": profile.epsilon0}
+
+
+@described.register
+def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
+    return {"kind": "binary", "n": profile.n, "epsilon0": profile.epsilon0}
+
+
+@described.register
+def _(profile: FiniteBlanketProfile, delta0: float) -> Curve:
+    rows, fraction = profile.matrix.rows.tolist(), profile.fraction
+    return {"kind": "matrix", "n": profile.n, "fraction": fraction, "rows": rows}
+
+
+@described.register
+def _(profile: EvenCrowdProfile, delta0: float) -> Curve:
+    own, other, gap, clone = profile.near - profile.other, profile.other, profile.gap, 0.5 * profile.rate
+    away = [profile.away, profile.away, 0.0, profile.rest]
+    rows = [[own, other, gap, clone], [other, own, -gap, clone]]
+    return {"kind": "law", "n": profile.n, "types": [*rows, away] if profile.away else rows}
+
+
+@described.register
+def _(profile: SubsampledProfile, delta0: float) -> Curve:
+    return {"kind": "cohort", "fraction": profile.fraction, "base": described(profile.base, delta0)}
+
+
+@described.register
+def _(profile: ApproximateProfile, delta0: float) -> Curve:
+    base = described(profile.clones, 0.0)
+    return {"kind": "approximate", "delta0": delta0, "at": profile.lowest, "base": base}
+
+
+@described.register
+def _(profile: KnownLossProfile, delta0: float) -> Curve:
+    laws = [
+        {"loss": law.loss.tolist(), "mass": law.mass.tolist(), "infinity": law.infinity}
+        for law in profile.laws
+    ]
+    return {"kind": "losses", "laws": laws}
+
+
+@described.register
+def _(profile: LargestProfile, delta0: float) -> Curve:
+    first, *others = profile.profiles
+    if isinstance(first, AmplificationProfile) and others == [first.reversed()]:
+        return described(first, delta0)  # a law counts both ways
+    return {"kind": "largest", "curves": [described(part, delta0) for part in profile.profiles]}
+
+
+@described.register
+def _(profile: BestProfile, delta0: float) -> Curve:
+    curves = [described(part, delta0) for part in profile.profiles]
+    return curves[0] if len(curves) == 1 else {"kind": "least", "curves": curves}

@@ -1,0 +1,134 @@
+"""The claim of a certificate, derived again: an upper bound of delta(epsilon) of its rounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from flint import arb, ctx
+
+from shuffledp._digits import rounded_up
+from shuffledp._progress import Progress
+from shuffledp.errors import NoCertificateError
+from shuffledp.verifying._curves import Curve, upper
+from shuffledp.verifying._rounds import Losses, precision, thinned
+
+_NEARLY = 2e-4, 2e-5, 2e-6, 2e-7  # speed: points of a grid that are confirmed up to here are raised
+_PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
+_BELOW = 1e-3  # speed: one that is off by more than this is wrong
+
+
+def derived(content: dict[str, Any], bits: int) -> tuple[float, str]:
+    """(an upper bound of delta at the claimed epsilon, rounded up; why it is not good enough, if so)."""
+    epsilon, delta = float(content["claim"]["epsilon"]), float(content["claim"]["delta"])
+    with ctx.workprec(bits):
+        try:
+            found = _bound(content, epsilon, delta)
+        except NoCertificateError as refusal:
+            return 1.0, str(refusal)
+        above = _rounded_up(found)
+        return above, "" if found <= arb(delta) else f"the best bound found is {rounded_up(above)}"
+
+
+def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
+    rounds = content["rounds"]
+    if not rounds or _is_pure(rounds, epsilon):
+        return arb(0)
+    if len(rounds) == 1 and rounds[0]["count"] == 1:
+        with Progress.clock("verifying"):
+            return upper(rounds[0]["curve"], arb(epsilon), arb(delta))
+    spacing = arb(float(content["spacing"]))
+    if not (spacing > 0 and delta > 0.0):
+        raise NoCertificateError("several rounds need a grid of a positive spacing, and delta > 0")
+    grids = [_Grid.of(part, spacing) for part in rounds]
+    counts = [part["count"] for part in rounds]
+    best = arb(1)
+    for nearly in _NEARLY:
+        steps = sum(grid.open(nearly) for grid in grids) + sum(c.bit_length() for c in counts)
+        with Progress(steps, what="steps of the verification") as progress:
+            grids = [grid.confirmed(nearly, progress) for grid in grids]
+            best = best.min(_composed(grids, counts, epsilon, delta, progress))
+        hopeless = best > arb(delta) * (1 + _PER_POINT * arb(nearly))
+        if best <= arb(delta) or hopeless or all(grid.open(0.0) == 0 for grid in grids):
+            break
+    return best
+
+
+def _is_pure(rounds: list[dict[str, Any]], epsilon: float) -> bool:
+    """Whether no loss of the rounds exceeds epsilon, by what is said of their local privacy."""
+    if any(part.get("epsilon0") is None for part in rounds):
+        return False
+    return bool(
+        arb(epsilon) >= sum((part["count"] * arb(float(part["epsilon0"])) for part in rounds), arb(0))
+    )
+
+
+def _composed(grids: list[_Grid], counts: list[int], epsilon: float, delta: float, progress: Progress) -> arb:
+    """All rounds convolved (Theorem V2)."""
+    step = math.gcd(*(thinned(grid.index) for grid in grids)) or 1
+    bits, budget = precision(delta, counts)
+    spacing = grids[0].spacing * step
+    total: Losses | None = None
+    with ctx.workprec(max(ctx.prec, bits + 64)):
+        for count, grid in zip(counts, grids, strict=True):
+            power = one = Losses.of(grid.vertices(step), spacing, bits, budget)
+            for product in one.power(count, budget):
+                power = product
+                progress.advance()
+            total = power if total is None else (total * power).cut(budget)
+        assert total is not None
+        return total.delta(arb(epsilon), spacing)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Points of a round's polygon: what the certificate says, and what was derived."""
+
+    curve: Curve
+    spacing: arb
+    index: list[int]
+    value: list[arb]
+    bound: list[arb]
+
+    @classmethod
+    def of(cls, part: dict[str, Any], spacing: arb) -> _Grid:
+        index, value = [int(j) for j in part["grid"]["index"]], [float(v) for v in part["grid"]["value"]]
+        if len(index) != len(value) or not all(0.0 <= v <= 1.0 for v in value):
+            raise NoCertificateError("a grid must have a value in [0, 1] at every index")
+        local = part.get("epsilon0")
+        beyond = [local is not None and bool(spacing * j >= arb(float(local))) for j in index]
+        return cls(
+            part["curve"], spacing, index, [arb(v) for v in value], [arb(0 if b else 1) for b in beyond]
+        )
+
+    def vertices(self, step: int) -> list[tuple[int, arb]]:
+        """Indices in units of ``step``, and values that are confirmed."""
+        rows = zip(self.index, self.value, self.bound, strict=True)
+        return [(j // step, value.max(bound)) for j, value, bound in rows]
+
+    def open(self, nearly: float) -> int:
+        """How many points are not confirmed up to ``nearly``."""
+        return sum(map(self._is_open, self.value, self.bound, [nearly] * len(self.value)))
+
+    @staticmethod
+    def _is_open(value: arb, bound: arb, nearly: float) -> bool:
+        return not bound <= value * (1 + arb(nearly))
+
+    def confirmed(self, nearly: float, progress: Progress) -> _Grid:
+        """With all points derived again, up to ``nearly``."""
+        bound = list(self.bound)
+        for i, (j, value) in enumerate(zip(self.index, self.value, strict=True)):
+            if self._is_open(value, bound[i], nearly):
+                found = upper(self.curve, self.spacing * j, value * (1 + arb(nearly)))
+                bound[i] = bound[i].min(found)
+                if self._is_open(value, bound[i], _BELOW):
+                    raise NoCertificateError(f"the grid is below the curve of the round at index {j}")
+                progress.advance()
+        return _Grid(self.curve, self.spacing, self.index, self.value, bound)
+
+
+def _rounded_up(ball: arb) -> float:
+    """A double that is not below."""
+    value = float(ball.upper())
+    return math.nextafter(value, math.inf) if value > 0.0 else 0.0

@@ -1,0 +1,233 @@
+"""(1/n) E[(X_1 + ... + X_n)_+] from above, in ball arithmetic: Theorem V1 (docs/proofs/verifier.md),
+
+    E[S_+] <= (step / 2 pi) sum over all k of phi(s_k)^n e^{(blur s_k)^2/2} / s_k^2,  s_k = theta + i k step,
+
+for S = X_1 + ... + X_n, phi(s) = E e^{sX} and *any* theta > 0, step > 0, blur > 0. So floats may choose them.
+Frequencies are left out where |phi|^n is proved to be tiny, and what they add up to at most is added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flint import acb, arb
+
+_SPARE_DEPTH = 15.0  # speed: frequencies so many nats below the loss are only bounded
+_TRIALS = 8  # speed
+_MOST_FREQUENCIES = 300_000  # speed
+_FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
+_FINEST = 1e-12  # speed: of the blur, relative
+_MOST_MULTIPLES = 16  # speed
+_NEAR = 1e-13  # speed
+
+
+class Variable:
+    """A finite law in balls: ``values`` with probabilities ``masses``, and zero with what is left."""
+
+    def __init__(self, values: Sequence[arb], masses: Sequence[arb]) -> None:
+        self.values, self.masses = list(values), list(masses)
+        self.rest = (1 - sum(self.masses, arb(0))).max(arb(0))
+        self._floats = [(float(v.mid()), float(m.mid())) for v, m in zip(values, masses, strict=True)]
+
+    def transform(self, s: acb) -> acb:
+        """E e^{sX}."""
+        return sum((m * (s * v).exp() for v, m in zip(self.values, self.masses, strict=True)), acb(self.rest))
+
+    def mean_above(self, cut: arb) -> arb:
+        """E[(X - cut)_+] for a cut that is not negative."""
+        pairs = zip(self.values, self.masses, strict=True)
+        return sum(((v - cut).max(arb(0)) * m for v, m in pairs), arb(0))
+
+    def cut(self, budget: float) -> tuple[Variable, arb]:
+        """Without the largest values, which add about ``budget`` to the mean; and what they add at most.
+
+        X <= min(X, c) + (X - c)_+, and positive parts of sums are at most sums of positive parts."""
+        rows = sorted(((v, m) for v, m in self._floats if v > 0.0), reverse=True)
+        seen, mass, at = 0.0, 0.0, rows[0][0]
+        for v, m in rows:
+            if seen + mass * (at - v) > budget:
+                break
+            seen, mass, at = seen + mass * (at - v), mass + m, v
+        if at == rows[0][0]:
+            return self, arb(0)
+        cut = arb(at)
+        return Variable([v.min(cut) for v in self.values], self.masses), self.mean_above(cut)
+
+    def on_a_lattice(self) -> tuple[Variable, arb, arb] | None:
+        """If all values are next to multiples of the smallest one: a law on these, the span, and how much
+        larger the mean of the positive part may be: E[(X - its multiple)_+]."""
+        span = min((abs(v) for v, _ in self._floats if v != 0.0), default=0.0)
+        if span == 0.0 or any(abs(v) > _MOST_MULTIPLES * span for v, _ in self._floats):
+            return None
+        whole = [round(v / span) for v, _ in self._floats]
+        if any(abs(v - k * span) > _NEAR * span for (v, _), k in zip(self._floats, whole, strict=True)):
+            return None
+        unit = arb(span)
+        values = [k * unit for k in whole]
+        rows = zip(self.values, values, self.masses, strict=True)
+        added = sum(((v - at).max(arb(0)) * m for v, at, m in rows), arb(0))
+        return Variable(values, self.masses), unit, added.upper()
+
+    def cumulants(self, theta: float) -> tuple[float, float, float]:
+        """log E e^{theta X} and two derivatives, as floats: guesses only."""
+        rows = [*self._floats, (0.0, max(float(self.rest.mid()), 0.0))]
+        top = max(theta * v for v, m in rows if m > 0.0)
+        weights = [(m * math.exp(max(theta * v - top, -700.0)), v) for v, m in rows]
+        total = math.fsum(w for w, _ in weights)
+        mean = math.fsum(w * v for w, v in weights) / total
+        return (top + math.log(total), mean, math.fsum(w * (v - mean) ** 2 for w, v in weights) / total)
+
+    def tilt(self, n: int) -> float:
+        """Near the minimum of n log E e^{theta X} - 2 log theta, which is convex in theta."""
+        top = max(abs(v) for v, _ in self._floats)
+        low, high = -200.0, math.log(600.0 / top)
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            theta = math.exp(middle)
+            falls = n * self.cumulants(theta)[1] * theta < 2.0
+            low, high = (middle, high) if falls else (low, middle)
+        return math.exp(low)
+
+
+def positive_part(law: Variable, n: int, enough: arb) -> arb:
+    """An upper bound of (1/n) E[(X_1 + ... + X_n)_+], refined until it is below ``enough`` or no better."""
+    if all(v <= 0 for v in law.values):
+        return arb(0)
+    alone = law.mean_above(arb(0))
+    if n == 1 or alone <= enough:
+        return alone
+    if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[0]:
+        return _enumerated(law, n)
+    if (whole := law.on_a_lattice()) is not None:
+        raised, span, added = whole
+        sum_ = TiltedSum.of(raised, n, _FINEST, span)
+        if sum_.frequencies <= _MOST_FREQUENCIES:
+            return sum_.upper() + added
+    best, loss, before = alone, 2e-3, math.inf
+    for _ in range(_TRIALS):
+        part, beyond = law.cut(0.1 * loss * float(enough))
+        sum_ = TiltedSum.of(part, n, loss)
+        if sum_.frequencies > _MOST_FREQUENCIES:
+            break
+        best = best.min(sum_.upper() + beyond)
+        if best <= enough:
+            return best
+        # A blur that is smaller by r takes away r of what it cost, or its root (atoms at zero).
+        excess = float((best / enough).mid()) - 1.0
+        hopeless = excess > 100.0 * loss and excess > 0.6 * (before - excess)
+        if hopeless or loss <= _FINEST:
+            break
+        loss, before = max(0.05 * loss if before < math.inf else 0.1 * loss, _FINEST), excess
+    if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[1]:
+        best = best.min(_enumerated(law, n))
+    return best
+
+
+@dataclass(frozen=True)
+class TiltedSum:
+    """The sum of Theorem V1; with a ``span``, of which all values are multiples, that of its second half."""
+
+    law: Variable
+    n: int
+    theta: float
+    step: float
+    blur: float
+    depth: float
+    """In nats: how far below the first other frequencies still count."""
+    span: arb | None = None
+
+    @classmethod
+    def of(cls, law: Variable, n: int, loss: float, span: arb | None = None) -> TiltedSum:
+        """With a blur that costs about ``loss``, relative, and a step that costs less."""
+        theta = law.tilt(n)
+        deviation = math.sqrt(law.cumulants(theta)[2])
+        spread, depth = math.sqrt(n) * deviation, math.log(1000.0 / loss)
+        window = math.sqrt(2.0 * depth) * spread
+        if window > theta * spread**2:
+            window = depth / theta + 0.5 * theta * spread**2
+        window += 4.0 / theta
+        if span is not None:
+            window = float(span) * 2 * math.ceil(0.5 * window / float(span))
+        blur = 0.0 if span is not None else math.sqrt(2.0 * loss) / theta
+        return cls(law, n, theta, 2.0 * math.pi / window, blur, depth + _SPARE_DEPTH, span)
+
+    @property
+    def frequencies(self) -> int:
+        """How many there are on either side, until the blur has made them tiny, or in all."""
+        if self.span is not None:
+            return round(math.pi / (self.step * float(self.span)))
+        return math.ceil(math.sqrt(2.0 * self.depth) / (self.blur * self.step))
+
+    def upper(self) -> arb:
+        """An upper bound of (1/n) E[(X_1 + ... + X_n)_+]."""
+        theta, last = arb(self.theta), self.frequencies
+        step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
+        first = self.law.transform(acb(theta)).real
+        # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
+        slope = self._slope(theta, first)
+        dead = (arb(-self.depth) / self.n).exp()
+        total, left_out = self._kernel(acb(theta)).real, arb(0)
+        k = 1
+        while k <= last:
+            s = acb(theta, k * step)
+            ratio = self.law.transform(s) / first
+            size = arb(ratio.abs_upper())
+            radius = ((dead - size) / slope).lower() if size < dead else arb(-1)
+            if radius > 0:
+                skipped = min(1 + int(float((radius / step).floor().lower())), last + 1 - k)
+                left_out += skipped * dead**self.n * self._most(theta, k * step)
+                k += skipped
+            else:
+                total += (1 if self.span is not None and k == last else 2) * (
+                    ratio**self.n * self._kernel(s)
+                ).real
+                k += 1
+        if self.span is None:
+            beyond, blur = last * step, arb(self.blur)
+            left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())
+        return first**self.n * step / (2 * arb.pi() * self.n) * (total + 2 * left_out).upper()
+
+    def _kernel(self, s: acb) -> acb:
+        """The transform of the positive part, blurred; or summed over all s + 2 pi i k / span."""
+        if self.span is None:
+            return ((arb(self.blur) * s) ** 2 / 2).exp() / s**2
+        z = (-self.span * s).exp()
+        return self.span**2 * z / (1 - z) ** 2
+
+    def _most(self, theta: arb, w: arb) -> arb:
+        """Of the size of the kernel at theta + i w or beyond (up to half of a period): it falls."""
+        if self.span is None:
+            return (arb(self.blur) ** 2 * (theta**2 - w**2) / 2).exp() / (theta**2 + w**2)
+        return arb(self._kernel(acb(theta, w)).abs_upper())
+
+    def _slope(self, theta: arb, first: arb) -> arb:
+        """The deviation of X under the tilt, rounded up (about any point: the smallest is the mean)."""
+        tilted = [m * (theta * v).exp() for v, m in zip(self.law.values, self.law.masses, strict=True)]
+        centre = arb(sum((t * v for t, v in zip(tilted, self.law.values, strict=True)), arb(0)) / first).mid()
+        square = self.law.rest * centre**2
+        for t, v in zip(tilted, self.law.values, strict=True):
+            square += t * (v - centre) ** 2
+        return (square / first).sqrt().upper()
+
+
+def _outcomes(n: int, types: int) -> int:
+    """How often each of some types, and nothing, can occur among n."""
+    return math.comb(n + types, types)
+
+
+def _enumerated(law: Variable, n: int) -> arb:
+    """All outcomes, one by one: exact."""
+    values, masses = [*law.values, arb(0)], [*law.masses, law.rest]
+
+    def below(types: int, users: int, value: arb, mass: arb) -> arb:
+        if types == 0:
+            return mass * masses[0] ** users * (value + users * values[0]).max(arb(0))
+        total, p = arb(0), mass
+        for count in range(users + 1):
+            total += below(types - 1, users - count, value + count * values[types], p)
+            p = p * masses[types] * (users - count) / (count + 1)
+        return total
+
+    return below(len(values) - 1, n, arb(0), arb(1)) / n

@@ -1,0 +1,106 @@
+"""A certificate: all that is needed to check a number again, as plain JSON (docs/reference/certificates.md).
+
+It says what is claimed (delta(epsilon) <= delta), of which rounds, and for several rounds on which grid the
+accountant put them. ``verify`` believes none of its numbers: they are hints, or they are what the claim is
+about.
+
+>>> made = Certificate.made(0.5, 1e-6, [{"count": 1, "curve": {"kind": "clones", "n": 10, "epsilon0": 0.5}}])
+>>> Certificate.from_json(made.to_json()) == made
+True
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from shuffledp._files import PathLike, write_text
+from shuffledp._json import canonical, fingerprint
+
+if TYPE_CHECKING:
+    from shuffledp.verifying.verification import Verification
+
+FORMAT, VERSION = "shuffledp certificate", 1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The claim that rounds are (epsilon, delta)-DP, and what it rests on; ``text`` is canonical JSON."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        found = json.loads(self.text)
+        _check(found)
+        object.__setattr__(self, "text", canonical(found))
+
+    @classmethod
+    def made(
+        cls, epsilon: float, delta: float, rounds: Sequence[dict[str, Any]], spacing: float | None = None
+    ) -> Self:
+        """Of plain values; the digest is added."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "claim": {"epsilon": epsilon, "delta": delta},
+            "rounds": list(rounds),
+            "spacing": spacing,
+        }
+        return cls(canonical({**content, "digest": fingerprint(content)}))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls(text)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        return cls(Path(path).read_text(encoding="utf-8"))
+
+    def to_json(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(json.loads(self.text))
+
+    def save(self, path: PathLike) -> None:
+        write_text(path, self.text + "\n")
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.to_dict()["claim"]["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        return float(self.to_dict()["claim"]["delta"])
+
+    def verify(self, *, bits: int = 256) -> Verification:
+        """The claim, derived again in ball arithmetic (needs the extra ``verify``)."""
+        from shuffledp.verifying.verification import verify
+
+        return verify(self, bits=bits)
+
+    def __repr__(self) -> str:
+        return f"<Certificate: delta({self.epsilon!r}) <= {self.delta!r}>"
+
+
+def _check(content: Any) -> None:
+    """What can be seen without any mathematics."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"a certificate must be a JSON object with format {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise ValueError(
+            f"version must be {VERSION}, the one this release knows, got {content.get('version')!r}"
+        )
+    digest = content.get("digest")
+    if digest != fingerprint({name: value for name, value in content.items() if name != "digest"}):
+        raise ValueError("the certificate was changed: its digest is not that of its content")
+    claim, rounds = content["claim"], content["rounds"]
+    if not (0.0 <= claim["epsilon"] < math.inf and 0.0 <= claim["delta"] <= 1.0):
+        raise ValueError(f"the claim must have epsilon >= 0 and delta in [0, 1], got {claim!r}")
+    for part in rounds:
+        if isinstance(part["count"], bool) or not isinstance(part["count"], int) or part["count"] < 1:
+            raise ValueError(f"count must be a whole number of at least 1, got {part['count']!r}")
