@@ -1,14 +1,20 @@
 """Lemma 5.6 as printed: its values, and the truth above them."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from oracles.golden import Golden, entries
 from response import krr_witnesses
-from shuffledp.literature.as_published.balle_2019 import bennett_krr_delta_as_published
-from shuffledp.literature.concentration import KaryBlanket, bennett_delta
+from shuffledp.literature._solve import smallest_below
+from shuffledp.literature.as_published.balle_2019 import (
+    bennett_generic_delta_as_published,
+    bennett_krr_delta_as_published,
+    hoeffding_generic_delta_as_published,
+)
+from shuffledp.literature.concentration import AnyBlanket, KaryBlanket, bennett_delta, hoeffding_delta
 
 pytestmark = pytest.mark.quick
 
@@ -58,3 +64,39 @@ def test_the_lemma_itself_fails_for_signs() -> None:
 
 def test_beyond_epsilon0_it_is_zero() -> None:
     assert bennett_krr_delta_as_published(4, 1.0, 100, 2.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("n", "hoeffding", "with_factor", "without"),
+    [
+        (10**3, 0.18316, 0.22403, 0.31606),
+        (10**4, 0.05400, 0.05541, 0.09065),
+        (10**5, 0.01588, 0.01237, 0.02659),
+    ],
+)
+def test_panel_i_of_figure_3_with_the_code_of_2019_and_of_2020(
+    n: int, hoeffding: float, with_factor: float, without: float
+) -> None:
+    """epsilon0 = 0.5, delta = 1e-6: what the two releases of the authors' code give."""
+
+    def solved(delta: Callable[[float], float]) -> float:
+        return smallest_below(delta, 1e-6, 0.5, 1e-6)
+
+    assert solved(lambda e: hoeffding_generic_delta_as_published(0.5, n, e)) == pytest.approx(
+        hoeffding, rel=1e-3
+    )
+    for factor, expected in ((True, with_factor), (False, without)):
+        found = solved(lambda e, f=factor: bennett_generic_delta_as_published(0.5, n, e, f))  # type: ignore[misc]
+        assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_without_the_factor_the_generic_bounds_are_above_the_refined_ones() -> None:
+    """Which are certified to hold for every randomizer."""
+    for epsilon in (0.02, 0.1, 0.3):
+        refined = AnyBlanket(0.5)
+        assert bennett_generic_delta_as_published(0.5, 1000, epsilon, False) > bennett_delta(
+            refined, 1000, epsilon
+        )
+        assert hoeffding_generic_delta_as_published(0.5, 1000, epsilon) > hoeffding_delta(
+            refined, 1000, epsilon
+        )
