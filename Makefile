@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs
-.PHONY: study-mnist format clean
+.PHONY: bench-service study-mnist format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: .venv/installed-bench ## measure the accountant and sampling, and write d
 
 bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
 	@$(BIN)/python benchmarks/collect.py --output docs/performance-collect.md
+
+bench-service: .venv/installed-dev ## measure the running shuffler (minutes)
+	@$(BIN)/python benchmarks/service.py --output docs/performance-service.md
 
 bench-learn: .venv/installed-dev ## measure training
 	@$(BIN)/python benchmarks/learn.py --output docs/performance-learn.md

@@ -34,9 +34,19 @@ def started(pgserver: Any, folder: Path) -> Any:
     raise TimeoutError("PostgreSQL did not start")
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting]:
+    """The same as ``setting``, for what PostgreSQL repeats: that is left to the slow tests."""
+    yield from _on(request, tmp_path)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def setting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting]:
     """An empty shuffler on each store; its processes end with the test."""
+    yield from _on(request, tmp_path)
+
+
+def _on(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting]:
     address = None
     if request.param == "postgres":
         server = request.getfixturevalue("postgres")

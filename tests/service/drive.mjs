@@ -16,11 +16,13 @@ class Given {
 }
 
 const jobs = {
-  randomize: ({ task, cases }) =>
-    cases.map(([value, words]) => {
-      const given = new Given(words);
-      return [hex(client.randomize(task, value, given.words())), given.at / 8];
-    }),
+  randomize: ({ jobs }) =>
+    jobs.map(([task, cases]) =>
+      cases.map(([value, words]) => {
+        const given = new Given(words);
+        return [hex(client.randomize(task, value, given.words())), given.at / 8];
+      }),
+    ),
   fresh: ({ task, value, count }) => Array.from({ length: count }, () => hex(client.randomize(task, value))),
   epsilon: ({ samplers }) => samplers.map(client.localEpsilon),
   refused: ({ tasks }) => tasks.map(([task, value]) => {

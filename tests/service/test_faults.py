@@ -27,11 +27,11 @@ DEPLOY = Path(__file__).resolve().parent.parent.parent / "examples" / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 
 
-def test_overload_is_told_memory_is_bounded_and_nothing_acknowledged_is_lost(setting: Setting) -> None:
+def test_overload_is_told_memory_is_bounded_and_nothing_acknowledged_is_lost(each: Setting) -> None:
     """Eight times as many clients as there is room for."""
-    task = setting.create()
-    running = setting.start("--capacity", "16", "--group", "8", "--no-release")
-    bodies = sealed(setting, task, ["yes"] * 700)
+    task = each.create()
+    running = each.start("--capacity", "16", "--group", "8", "--no-release")
+    bodies = sealed(each, task, ["yes"] * 700)
     running.post_all(bodies[:100])
     before = running.memory
     statuses = running.post_all(bodies, connections=128)
@@ -42,11 +42,11 @@ def test_overload_is_told_memory_is_bounded_and_nothing_acknowledged_is_lost(set
     with socket.create_connection(("127.0.0.1", running.port), timeout=30) as one:
         one.sendall(request(bodies[0]))
         assert b" 409 " in one.recv(4096)
-    with setting.shuffler() as shuffler:
+    with each.shuffler() as shuffler:
         assert shuffler.pending("pets") == 100 + told[202]
     later = [body for body, status in zip(bodies, statuses, strict=True) if status == 503]
     assert set(running.post_all(later, connections=4)) <= {202, 409}
-    with setting.shuffler() as shuffler:
+    with each.shuffler() as shuffler:
         assert shuffler.pending("pets") == len(bodies)
 
 
@@ -272,23 +272,23 @@ def test_a_clock_that_jumps_by_years_changes_nothing(embedded: Setting) -> None:
     assert running.stop() == 0
 
 
-def test_two_tasks_at_once_keep_to_themselves(setting: Setting) -> None:
-    pets, cars = setting.create("pets"), setting.create("cars", minimum=320)
-    running = setting.start()
-    first, second = sealed(setting, pets, ["yes"] * 310), sealed(setting, cars, ["no"] * 310)
+def test_two_tasks_at_once_keep_to_themselves(each: Setting) -> None:
+    pets, cars = each.create("pets"), each.create("cars", minimum=320)
+    running = each.start()
+    first, second = sealed(each, pets, ["yes"] * 310), sealed(each, cars, ["no"] * 310)
 
     async def both() -> list[list[int]]:
         sending = [post_all(running.port, first, name="pets"), post_all(running.port, second, name="cars")]
         return await asyncio.gather(*sending)
 
     assert {status for statuses in asyncio.run(both()) for status in statuses} == {202}
-    wait_for(setting, 1)
+    wait_for(each, 1)
     time.sleep(0.5)
-    (batch,) = setting.batches()
+    (batch,) = each.batches()
     assert batch.name.startswith("pets-1-")
-    with setting.shuffler() as shuffler:
+    with each.shuffler() as shuffler:
         own = {shuffler.opened(shuffler.collection("pets"), body).sealed for body in first}
-        assert set(released_rows(setting)) <= own
+        assert set(released_rows(each)) <= own
         assert shuffler.pending("cars") == 310
 
 

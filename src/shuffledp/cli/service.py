@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from shuffledp.cli.options import option
@@ -25,8 +24,7 @@ store_option = option(
 
 
 def opened_shuffler(folder: str, store: str | None) -> Shuffler:
-    """The shuffler of a folder; whatever it writes is its owner's alone."""
+    """The shuffler of a folder."""
     from shuffledp.service.shuffler import Shuffler
 
-    os.umask(0o077)
     return Shuffler(folder, store)
