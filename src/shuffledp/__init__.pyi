@@ -1,6 +1,7 @@
 """The public names of shuffledp: the one list. ``__init__.py`` loads them from here on first use."""
 
 from shuffledp import client as client
+from shuffledp.accounting.blanket_counts import BlanketCounts as BlanketCounts
 from shuffledp.accounting.calibration import Calibration as Calibration, calibrate as calibrate
 from shuffledp.accounting.mechanism import (
     Composition as Composition,
@@ -54,6 +55,7 @@ from shuffledp.facts import (
 )
 from shuffledp.literature.compare import Comparison as Comparison, compare as compare
 from shuffledp.noise import facts_of_noise as facts_of_noise
+from shuffledp.randomizers.blanket_messages import BlanketMessages as BlanketMessages
 from shuffledp.randomizers.frequency import (
     FrequencyOracle as FrequencyOracle,
     FrequencyRandomizer as FrequencyRandomizer,

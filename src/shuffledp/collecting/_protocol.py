@@ -31,11 +31,11 @@ from shuffledp import _json, _validate
 from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.accounting.mixed_sum import MixedSum
-from shuffledp.collecting._shares import mixed_tolerance, one_round
+from shuffledp.collecting._several_messages import mixed_tolerance, one_round
 from shuffledp.errors import short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
-from shuffledp.shuffling._batches import Mask, passing, tally_of_possible
+from shuffledp.shuffling._batches import Mask, passing, people, tally_of_possible
 
 FORMAT_VERSION = 1
 """Of ``to_dict``. A reader refuses what it does not know."""
@@ -81,6 +81,11 @@ class Protocol(ABC):
         return marked(self.randomizer.randomize(self.encode(column, rng=rng), rng=rng), rng is not None)
 
     @property
+    def messages(self) -> int:
+        """How many messages each person sends."""
+        return int(getattr(self.randomizer, "messages", 1))
+
+    @property
     def report_dtype(self) -> np.dtype[Any]:
         """The type of a report's numbers."""
         dtype: np.dtype[Any] = np.dtype(self.randomizer.report_dtype)
@@ -111,8 +116,8 @@ class Protocol(ABC):
         return len(self.count(np.empty((0, *self.report_shape), dtype=self.report_dtype)))
 
     def most_in_tally(self, n: int) -> int:
-        """What no entry of a tally of n reports exceeds."""
-        return n
+        """What no entry of a tally of n people's reports exceeds."""
+        return n * self.messages
 
     @abstractmethod
     def estimate(self, tally: Counts, n: int) -> Any:
@@ -221,7 +226,7 @@ def checked_tally(
     rows = np.asarray(reports)
     rows = rows[None] if rows.ndim == len(protocol.report_shape) else rows
     counted, aside = tally_of_possible(protocol, rows)
-    users = len(rows) - aside
+    users = people(len(rows) - aside, protocol)
     if users == 0 and aside:
         raise ValueError(f"reports must be ones of {protocol.randomizer!r}, got none among {aside}")
     return Tallied(counted, _validate.count("n", users), remarks | {"set_aside": aside})

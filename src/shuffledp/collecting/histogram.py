@@ -22,12 +22,14 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.collecting._choice import best_calibrated
+from shuffledp.collecting._choice import best_calibrated, mean_variance
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
+from shuffledp.collecting._several_messages import best_blanket, checked_messages
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers._categories import Counts
+from shuffledp.randomizers.blanket_messages import BlanketMessages
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
 from shuffledp.randomizers.registry import canonical
 
@@ -38,7 +40,11 @@ class HistogramProtocol(Protocol):
 
     ``randomizer``: any ``FrequencyOracle`` that meets the target (default: the best of this package).
     ``other`` names the category of whatever is missing or not in the list; it is added to the list if
-    it is not there. Without it such values are an error."""
+    it is not there. Without it such values are an error.
+
+    ``messages``: 1, or several a person, the own category among random ones; the error of a count then
+    depends on the privacy alone, not on the number of people ("auto": whichever errs less). Everything then
+    rests on the shuffler: one person's messages alone reveal the answer, or nearly."""
 
     name: ClassVar[str] = "histogram"
     categories: tuple[Any, ...]
@@ -58,11 +64,17 @@ class HistogramProtocol(Protocol):
         randomizer: FrequencyOracle | None = None,
         rounds: int = 1,
         other: Any = None,
+        messages: int | str = 1,
     ) -> None:
         listed = _with_other(checked_categories(categories), other)
         plan = checked_plan(epsilon, delta, n, rounds)
         self._assign(categories=listed, other=other, **plan)
-        self._accept(canonical(best_calibrated(self.k, **plan) if randomizer is None else randomizer))
+        number = checked_messages(messages)
+        if randomizer is None:
+            randomizer = _best_oracle(self.k, number, plan)
+        elif number != 1:
+            raise ValueError(f"{messages=} is a matter of the randomizer when that is given")
+        self._accept(canonical(randomizer))
         require_target(self)
 
     @property
@@ -119,6 +131,23 @@ class HistogramProtocol(Protocol):
         self._assign(randomizer=_suitable(randomizer, self.k))
 
 
+def _best_oracle(k: int, messages: int | str, plan: dict[str, Any]) -> FrequencyOracle:
+    """One message or several, as asked for; "auto": whichever has the smaller error, exactly."""
+    if messages == 1:
+        return best_calibrated(k, **plan)
+    try:
+        several = best_blanket(k, **plan, messages=None if isinstance(messages, str) else messages)
+    except ValueError:
+        if isinstance(messages, str):  # more messages than anybody should send
+            return best_calibrated(k, **plan)
+        raise
+    if messages == "auto":
+        one = best_calibrated(k, **plan)
+        alone = several.variance(np.zeros(k), plan["n"])[0]
+        return one if plan["n"] * mean_variance(one) <= alone else several
+    return several
+
+
 def _with_other(categories: tuple[Any, ...], other: Any) -> tuple[Any, ...]:
     if other is None or other in categories:
         return categories
@@ -140,7 +169,10 @@ def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
     p, q = two_probabilities(randomizer) or (1.0, 0.0)
     if not p > q:
         raise ValueError(f"randomizer must depend on its input, got {randomizer!r}")
-    _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
+    if not isinstance(
+        randomizer, BlanketMessages
+    ):  # what protects nobody alone is not sampled by its epsilon0
+        _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
     # An error of its own where nothing can be estimated.
     randomizer.variance(np.eye(1, k, dtype=np.int64)[0], 1)
     return randomizer

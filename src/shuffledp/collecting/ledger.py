@@ -43,7 +43,7 @@ from shuffledp._digits import rounded_up
 from shuffledp.accounting.mechanism import Composition, Mechanism
 from shuffledp.collecting._log import OpenLog, create as create_log, locked
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
-from shuffledp.collecting._shares import one_round
+from shuffledp.collecting._several_messages import one_round
 from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
 

@@ -33,7 +33,7 @@ from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_re
 from shuffledp.collecting._domain import as_column, missing_in, refuse
 from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
-from shuffledp.collecting._shares import SharesDecoder, best_shares, checked_messages
+from shuffledp.collecting._several_messages import SharesDecoder, best_shares, checked_messages
 from shuffledp.collecting.result import NumberResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers._categories import Counts
@@ -41,7 +41,7 @@ from shuffledp.randomizers._grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import canonical
 from shuffledp.randomizers.split_and_mix import SplitAndMix
-from shuffledp.shuffling._batches import Mask, passing
+from shuffledp.shuffling._batches import Mask, passing, people
 
 _OUTSIDE = ("error", "clip")
 
@@ -105,11 +105,6 @@ class NumberProtocol(Protocol):
             return SharesDecoder(self.randomizer)
         return FixedPointDecoder.of(self.randomizer)
 
-    @property
-    def messages(self) -> int:
-        """How many messages each person sends."""
-        return self.randomizer.messages if isinstance(self.randomizer, SplitAndMix) else 1
-
     def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The randomizer's inputs: numbers for noise on a grid, else grid points (rounded at random)."""
         numbers = self.numbers(column)
@@ -159,7 +154,7 @@ class NumberProtocol(Protocol):
         return 1.0
 
     def most_in_tally(self, n: int) -> int:
-        return n if self.messages == 1 else n << 32
+        return n if self.messages == 1 else n * self.messages << 32
 
     def estimate(self, tally: Counts, n: int) -> float:
         """Unbiased, from the tally of n reports."""
@@ -176,7 +171,7 @@ class NumberProtocol(Protocol):
     ) -> NumberResult:
         """The unbiased estimate with its error bar, from shuffled reports or their tally."""
         if tally is not None and n is None:
-            n = self.decoder.sent(np.asarray(tally))
+            n = people(self.decoder.sent(np.asarray(tally)), self)
         seen, counted, remarks = checked_tally(self, reports, tally, n, assumptions)
         if self.messages > 1 and remarks.get("set_aside"):
             raise ValueError(

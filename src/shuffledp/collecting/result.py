@@ -249,7 +249,8 @@ def _reach(randomizer: FrequencyOracle, size: int) -> Any:
     else:  # any set of entries
         none = np.asarray(randomizer.estimate(np.zeros(size, dtype=np.int64), 1))
         least, most = (none + choose(each - none, 0.0).sum(axis=0) for choose in (np.minimum, np.maximum))
-    return np.maximum(most - least, np.maximum(most, -least))
+    messages = getattr(randomizer, "messages", 1)
+    return messages * np.maximum(most - least, np.maximum(most, -least))
 
 
 def project_to_simplex(values: Any, total: float = 1.0) -> Floats:

@@ -187,7 +187,13 @@ _SEVERAL_MESSAGES = [
         "split_and_mix.SplitAndMix",
         "Random shares of a number with a share of noise.",
         fields=("levels", "scale", "people", "messages", "modulus"),
-    )
+    ),
+    Registration(
+        "blanket-messages",
+        "blanket_messages.BlanketMessages",
+        "The own category, and random ones beside it.",
+        fields=("k", "rate", "slots"),
+    ),
 ]
 """What no command accounts for by itself, as it protects nobody alone: only written in plans."""
 

@@ -100,6 +100,11 @@ class Task:
     @classmethod
     def new(cls, name: str, protocol: Protocol, *, key: Any, analyst: bytes, shuffler: bytes) -> Self:
         """A new task, signed with ``key`` (Ed25519)."""
+        if protocol.messages > 1:
+            raise ValueError(
+                f"protocol must send one message a person through the service, got {protocol.messages}: messages "
+                "of one person would arrive together"
+            )
         text = _json.canonical(
             {
                 "format": FORMAT,

@@ -53,6 +53,19 @@ class Collectable(Protocol):
 
     def to_dict(self) -> dict[str, Any]: ...
 
+    @property
+    def messages(self) -> int: ...
+
+
+def people(sent: int, protocol: Collectable) -> int:
+    """How many people sent so many messages: all of them send equally many."""
+    if sent % protocol.messages:
+        raise ValueError(
+            f"reports must be {protocol.messages} messages of every person, got {sent}: one is missing, "
+            "damaged or added"
+        )
+    return sent // protocol.messages
+
 
 def tally_of_possible(protocol: Collectable, reports: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], int]:
     """The tally of the reports that the protocol's randomizer can have sent, and the number of others."""

@@ -43,6 +43,7 @@ from shuffledp.shuffling._batches import (
     available_cores,
     bytes_per_report,
     parallel_map,
+    people,
     rows_per_batch,
 )
 from shuffledp.shuffling._external import shuffled_batches
@@ -182,7 +183,7 @@ def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> A
     check_enough(n, 1)
     if assumptions.get("ledger") is not None:
         assumptions["batch"] = stored.header.batch
-    return protocol.analyze(tally=tally, n=n, **assumptions)
+    return protocol.analyze(tally=tally, n=people(n, protocol), **assumptions)
 
 
 def tally_file(protocol: Collectable, stored: StoredReports) -> tuple[npt.NDArray[np.int64] | None, int]:

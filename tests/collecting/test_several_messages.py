@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.collecting._shares import one_round
+from shuffledp.collecting._several_messages import one_round
 from shuffledp.randomizers.split_and_mix import SplitAndMix
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
 
@@ -74,7 +74,7 @@ def test_a_missing_an_added_and_a_strange_message_are_told(ages: sdp.SumProtocol
             ages.analyze(changed)
     strange = messages.astype(np.int64)
     strange[7] = -1
-    with pytest.raises(ValueError, match="none of this protocol"):
+    with pytest.raises(ValueError, match="messages of every person"):
         ages.analyze(strange)
     tally = ages.count(messages)
     assert ages.analyze(tally=tally).value == ages.analyze(messages).value

@@ -1,9 +1,11 @@
-"""Sums from shuffled shares (split and mix): the noisy total, its variance, and how to plan for an error.
+"""Several messages a person: what the accountant sees of them, and how to plan for the smallest error.
 
-The total of n people's grid points is off by the common noise, of scale b steps, and by everybody's
-rounding: in squared steps at most noise + n/4. The planner takes so many levels that rounding is 5% of it,
-the smallest modulus that no sum outgrows, the noise that meets the target, and the fewest messages that cost
-little of delta.
+Histograms by blanket messages: the variance of a count is the number of random messages per category.
+
+Sums by shuffled shares (split and mix): the total of n people's grid points is off by the common noise, of
+scale b steps, and by everybody's rounding: in squared steps at most noise + n/4. The planner takes so many
+levels that rounding is 5% of it, the smallest modulus that no sum outgrows, the noise that meets the target,
+and the fewest messages that cost little of delta.
 """
 
 from __future__ import annotations
@@ -15,9 +17,12 @@ from typing import Any
 from shuffledp import _validate
 from shuffledp._certified.mixing import mixing_distance
 from shuffledp._randomness.polya import MOST_SCALE
+from shuffledp.accounting.blanket_counts import BlanketCounts
 from shuffledp.accounting.mechanism import OneRound, Shuffled
 from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers._categories import Counts
+from shuffledp.randomizers.blanket_messages import MOST_SLOTS, BlanketMessages
 from shuffledp.randomizers.split_and_mix import MOST_MESSAGES, SplitAndMix
 
 MOST_AUTOMATIC = 12
@@ -27,7 +32,8 @@ _ROUNDING_SHARE = 0.05  # of the noise's variance
 _DELTA_SHARE = 0.02  # of delta, for the mixing distance
 _NOISE_REACH = 45.0  # scales; beyond, the noise has a probability of 2^-60
 _TRIES = 40  # speed: halvings for the scale of several rounds
-_CLOSE = 5e-3  # speed: relative, of that scale
+_CLOSE = 5e-3  # speed: relative, of that scale or of random messages
+_STEP = 1.6  # speed
 
 
 @dataclass(frozen=True)
@@ -47,10 +53,10 @@ class SharesDecoder:
     def people(self, tally: Counts, n: int | None) -> int:
         """How many people sent them. ValueError if messages are missing: their sum then says nothing."""
         sent, each = self.sent(tally), self.randomizer.messages
-        if sent % each or sent == 0 or (n is not None and n not in (sent, sent // each)):
+        if sent % each or sent == 0 or (n is not None and n * each != sent):
             raise ValueError(
-                f"tally must be of {each} messages of every person, got {sent}: if one is missing, damaged "
-                "or added, the sum of all says nothing"
+                f"tally must be of {each} messages of every person, got {sent}: if one is missing or added, "
+                "the sum of all says nothing"
             )
         return sent // each
 
@@ -81,6 +87,8 @@ def one_round(randomizer: Any, honest: int) -> OneRound:
     """What the accountant sees of one round with so many honest people.
 
     Noise in shares was sized for a number of people; fewer add less, and nothing is certified."""
+    if isinstance(randomizer, BlanketMessages):
+        return BlanketCounts(n=honest, slots=randomizer.slots, clone=randomizer.clone)
     if isinstance(randomizer, SplitAndMix) and honest >= randomizer.people:
         mixed = {name: getattr(randomizer, name) for name in ("levels", "scale", "messages", "modulus")}
         return MixedSum(n=honest, **mixed, noise_distance=randomizer.noise.distance)
@@ -137,6 +145,43 @@ def _with_least_noise(shares: SplitAndMix, epsilon: float, delta: float, rounds:
     for _ in range(_TRIES if rounds > 1 else 0):
         if high - low <= _CLOSE * high:
             break
+        middle = 0.5 * (low + high)
+        found = meets(middle)
+        best, low, high = (found, low, middle) if found is not None else (best, middle, high)
+    return best
+
+
+def best_blanket(
+    k: int, *, epsilon: float, delta: float, n: int, rounds: int, messages: int | None = None
+) -> BlanketMessages:
+    """The fewest random messages per category (they are its variance) that are certified; and messages.
+
+    ``messages``: of each person, the own one included (default: as few as hold them, up to twelve)."""
+
+    def meets(per_category: float) -> BlanketMessages | None:
+        each = per_category * k / n
+        slots = max(1, math.ceil(each)) if messages is None else messages - 1
+        if slots > (MOST_AUTOMATIC - 1 if messages is None else MOST_SLOTS) or each > slots:
+            return None
+        tried = BlanketMessages(k=k, rate=each / slots, slots=slots)
+        mechanism = rounds * one_round(tried, n)
+        try:
+            return tried if mechanism.upper_epsilon(delta=delta) <= epsilon else None
+        except NoCertificateError:
+            return None
+
+    high = 16.0 / min(epsilon, 1.0) ** 2 * math.sqrt(rounds)  # a guess
+    while (best := meets(high)) is None:
+        high *= _STEP
+        if high * k > n * MOST_SLOTS:
+            raise ValueError(
+                f"n must be larger, or messages more, to hide k = {k} categories at epsilon = {epsilon!r}; "
+                f"got n = {n}, {messages=} (at most {MOST_AUTOMATIC} are taken without being asked for)"
+            )
+    low = high / _STEP
+    while (found := meets(low)) is not None:
+        best, high, low = found, low, low / _STEP
+    while high - low > _CLOSE * high:
         middle = 0.5 * (low + high)
         found = meets(middle)
         best, low, high = (found, low, middle) if found is not None else (best, middle, high)
