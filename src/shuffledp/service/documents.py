@@ -102,8 +102,8 @@ class Task:
         """A new task, signed with ``key`` (Ed25519)."""
         if protocol.messages > 1:
             raise ValueError(
-                f"protocol must send one message a person through the service, got {protocol.messages}: those "
-                "of one person would arrive together"
+                f"protocol must send one message a person through the service, got {protocol.messages}: "
+                "those of one person would arrive together"
             )
         text = _json.canonical(
             {
