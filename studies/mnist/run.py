@@ -6,7 +6,7 @@
 validation split; ``paper`` repeats the learning paper's setting with a small network; ``authors`` the same
 with the network, the hemispheres (caps of probability 1/2) and the steps of its authors' code; ``network``
 trains that network once with epsilon = 3 certified. Writes one line per run to results.csv and one per
-evaluation to curves.csv. The test set is looked at, not learned from.
+evaluation to curves.csv (``authors``: kept as authors.csv). The test set is looked at, not learned from.
 """
 
 from __future__ import annotations
