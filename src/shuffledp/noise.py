@@ -1,22 +1,11 @@
 """Facts of continuous noise on the line, from its density and its tail: certified, cell by cell.
 
 A report is x + noise for x in [0, 1]; the noise has a density f that is symmetric and log-concave. Then the
-inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (docs/proofs/continuous-noise.md), and the
-blanket is the smaller of their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1),
-which falls in w, the amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 -
-alpha rho. The half-line is cut into cells, between whose ends rho lies in [r, s].
-
-**From above.** Let a cell have the masses u under 0 and v under 1, of which bounds u- <= u <= u+ and v- <= v
-<= v+ are known. Take only the share v-/v of its blanket: a smaller blanket hides less. Under it X is (rho -
-alpha) v/v- <= rho v+/v- - alpha. Sending the blanket's mass v- to the two ends r and s, keeping the mean of
-rho, is a mean-preserving spread; sending more to s, (u+ - r v-)/(s - r) in place of its true mass, only adds.
-On the right X is (1 - alpha rho) v/v- <= v+/v- - alpha rho, and less is sent to s: (u- v-/v+ - r v-)/(s - r).
-Beyond the last cell rho lies between its end there, r, and e^epsilon0. Where that is infinite, the spread
-goes to r and, in the limit, to infinity: all of v- stays at r, and (u+ - r v-) v+/v- is seen by everybody
-(own mass that nothing hides). Where nothing of a cell is known to be hidden, all of u+ is seen.
-
-**From below.** The adversary looks at the cells only, and all others hold 1/2, or 0: real datasets, whose
-masses are known up to a factor (``AmplificationLaw.error``).
+inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (T11), and the blanket is the smaller of
+their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1), which falls in w, the
+amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 - alpha rho. The
+half-line is cut into cells, between whose ends rho lies in [r, s]. Both laws that follow, from above and from
+below, are in docs/proofs/continuous-noise.md, "Any noise".
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Which analysis holds against whom: the table of the documentation, the table of the code, and the truth.
 
+T3 of docs/proofs.
+
 An adversary is what they see. Everybody tosses a coin: with the mass of the blanket (the largest part common
 to all inputs) they draw from it, else from what is left of their own law. The view of every adversary is
 enumerated from that definition, for every dataset of a few users, in exact rationals.

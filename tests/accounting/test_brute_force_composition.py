@@ -1,4 +1,4 @@
-"""Two to four rounds against an adversary who chooses every round after seeing the former ones.
+"""Two to four rounds against an adversary who chooses every round after seeing the former ones (T6).
 
 The truth is the value of that game over all datasets of a few users, in exact rationals. The upper
 ends are also compared with the exact product of the pair that each analysis stands for.

@@ -1,4 +1,4 @@
-"""One shuffled round against every dataset of a few users, in exact rationals.
+"""One shuffled round against every dataset of a few users, in exact rationals (T1, T2, T12).
 
 The exact side has rational e^epsilon0 = E; shuffledp is given log(E) as a float. Matrices have
 dyadic entries, which floats hold exactly, and every alpha is a float taken as a fraction.

@@ -1,4 +1,4 @@
-"""Facts: what anybody may state of a randomizer, checked against all datasets and by definition."""
+"""Facts: what anybody may state of a randomizer, checked against all datasets and by definition (T14')."""
 
 import math
 from fractions import Fraction

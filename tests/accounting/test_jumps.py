@@ -1,4 +1,4 @@
-"""Rare large values told apart, against enumeration in exact rationals and against plain sums."""
+"""Rare large values told apart, against enumeration in exact rationals and against plain sums (T13)."""
 
 from __future__ import annotations
 

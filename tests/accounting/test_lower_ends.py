@@ -1,4 +1,6 @@
-"""Lower ends by definition: below the worst of all datasets, and as close to their own pair as asked."""
+"""Lower ends by definition: below the worst of all datasets, and as close to their own pair as asked
+
+T14 of docs/proofs."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Laws that hold for all parameters, checked on wide random ones.
+"""Laws that hold for all parameters, checked on wide random ones (T4).
 
 Upper ends are exact only up to the tolerance (relative, in epsilon), so that a law about exact
 values is checked with that much slack; the laws that tie lower ends to upper ends have none.

@@ -1,5 +1,7 @@
 """Every stated error is at least what the count of operations says: no directed rounding is off or reversed.
 
+T8 of docs/proofs.
+
 True rounding errors are far below their worst case, so that comparing with the truth would not notice a step
 that is missing. These tests state each count again, by other means; tests/mutation checks that they do."""
 

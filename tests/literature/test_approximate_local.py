@@ -1,4 +1,4 @@
-"""(epsilon0, delta0)-LDP randomizers: every dataset of a few users, and each step of the argument."""
+"""(epsilon0, delta0)-LDP randomizers: every dataset of a few users, and each step of the argument (T9)."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""exact <= blanket <= strong clones <= 2021 clones, and every bound of the literature above them."""
+"""exact <= blanket <= strong clones <= 2021 clones, and every bound of the literature above them (T3)."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The Renyi divergence of a profile, against exact sums; conversion to (epsilon, delta)."""
+"""The Renyi divergence of a profile, against exact sums; conversion to (epsilon, delta) (T15)."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""PrivUnit: its law by brute force, its samples by statistics, its numbers by ball arithmetic.
+"""PrivUnit: its law by brute force, its samples by statistics, its numbers by ball arithmetic (T10).
 
 Statistical tests have a fixed seed and a false-alarm rate of 1e-6 each.
 """

@@ -1,4 +1,4 @@
-"""Clamped noise that falls off: the two ends are the worst pair, in exact whole numbers."""
+"""Clamped noise that falls off: the two ends are the worst pair, in exact whole numbers (T11)."""
 
 from dataclasses import dataclass
 from fractions import Fraction

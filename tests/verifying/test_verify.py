@@ -1,4 +1,4 @@
-"""The verifier: random certificates are confirmed, falsified ones are not, and nothing is below the truth."""
+"""The verifier (V1, V2, V3): random certificates are confirmed, falsified ones are not; none is too small."""
 
 import ast
 import json

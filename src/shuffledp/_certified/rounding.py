@@ -1,4 +1,4 @@
-"""Rounding has a name: double precision, how far a result may be off, and steps up or down that cover it.
+"""Rounding has a name: double precision, how far a result may be off, and steps that cover it (T8).
 
 **The count of a result.** Let x > 0 be what exact arithmetic gives and y > 0 what the machine gave.
 y has *count* k if both x / y and y / x are at most 1 / (1 - k u), u = 2^-53 (``UNIT``).

@@ -1,7 +1,7 @@
 """The table of analyses, and which of them apply to what is known of a randomizer.
 
-They stand in the order of a proved chain (each step is a post-processing or a convex order, see
-docs/mathematics.md):
+They stand in the order of a proved chain (each step is a post-processing or a convex order: T3,
+docs/proofs/order.md):
 
     exact <= blanket <= clones <= clones-2021,      blanket <= strong,
 

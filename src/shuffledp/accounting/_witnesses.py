@@ -1,4 +1,4 @@
-"""Concrete neighbouring datasets: lower bounds on the truth.
+"""Concrete neighbouring datasets: lower bounds on the truth (T14, docs/proofs/witnesses.md).
 
 All n - 1 other users' reports are iid, for they hold one and the same value. The round is then an
 AmplificationProfile whose ``clone`` is the whole law of one report, and its curve is exactly that of

@@ -1,20 +1,9 @@
 """The Renyi divergence of a privacy profile, enclosed, and its conversion to (epsilon, delta).
 
-For a pair P, Q and order L > 1, x^L = L (L-1) int_0^inf alpha^{L-2} (x - alpha)_+ d alpha gives
-E_Q[(P/Q)^L] = L (L-1) int alpha^{L-2} H_alpha d alpha. Left of 1, H_alpha(P, Q) = 1 - alpha + alpha
-H_{1/alpha}(Q, P), so with the curves h (P, Q) and h' (Q, P) at alpha = e^epsilon, epsilon >= 0,
-
-    E_Q[(P/Q)^L] = 1 + L (L-1) int_0^inf (e^{(L-1) epsilon} h + e^{-L epsilon} h') d epsilon,
-
-and the divergence is log(...)/(L-1). A PrivacyProfile is symmetric, h = h', unless two are given.
-Its upper curve bounds the divergence of every pair it covers, in both directions.
-
-The curve is convex in alpha: chords between upper values lie above it, its supporting lines below.
-Both are integrated exactly against the exponential, cell by cell, and the cells that matter are split.
-
-Conversion (Canonne, Kamath, Steinke 2020, Proposition 12): a divergence D of order L implies
-
-    epsilon = D + log((L-1)/L) - (log(delta) + log(L))/(L-1).
+Theorem T15 (docs/proofs/renyi.md) writes E_Q[(P/Q)^order] as an integral of the curve, which is convex in
+alpha: chords between upper values lie above it, its supporting lines below. Both are integrated exactly
+against the exponential, cell by cell, and the cells that matter are split. A PrivacyProfile is symmetric
+unless two are given; its upper curve bounds the divergence of every pair it covers, in both directions.
 
 >>> from shuffledp.accounting._curves.clones import strong_clones
 >>> bound = renyi_divergence(strong_clones(4.0, 1000), order=2)

@@ -1,19 +1,18 @@
 """Noise on a bounded interval: a fixed grid, whole-number weights, clamped reports.
 
 An input in [low, high] is moved at random to one of its two neighbours among the levels + 1 grid points,
-keeping its mean. Whole-number noise with weights out of 2^64 is added and the sum is clamped to
-[-pad, levels + pad]. So the randomizer is a finite matrix of whole numbers (``finite``): what is
-sampled is what is analysed.
+keeping its mean. Whole-number noise with weights out of 2^64 is added and the sum is clamped to [-pad, levels
++ pad]. So the randomizer is a finite matrix of whole numbers (``finite``): what is sampled is what is
+analysed.
 
-The rounding costs no privacy: for given clones the profile is jointly convex in the two inputs' laws,
-so mixtures of grid points are never worse than the grid points themselves, and those are all in the
-matrix. Where the noise is symmetric and falls off to both sides (it does in all subclasses), the two
-ends have the largest total variation distance: laws of larger inputs are stochastically larger, and two
-of them cross once.
+The rounding costs no privacy: for given clones the profile is jointly convex in the two inputs' laws, so
+mixtures of grid points are never worse than the grid points themselves, and those are all in the matrix.
+Where the noise is symmetric and falls off to both sides (it does in all subclasses), the two ends have the
+largest total variation distance: laws of larger inputs are stochastically larger, and two of them cross once.
 
-Where the noise falls off, f(0) >= f(1) >= ..., the amplification variable X of the two ends is above that
-of all other pairs in the convex order, for every alpha >= 1 (docs/proofs/noise-on-a-grid.md). The last weight
-holds all beyond; it counts as if it were spread there.
+Where the noise falls off, f(0) >= f(1) >= ..., the amplification variable X of the two ends is above that of
+all other pairs in the convex order, for every alpha >= 1 (T11, docs/proofs/noise-on-a-grid.md). The last
+weight holds all beyond; it counts as if it were spread there.
 """
 
 from __future__ import annotations

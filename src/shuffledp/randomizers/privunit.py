@@ -16,7 +16,7 @@ the worst pair at every alpha, by a mean-preserving spread, and of an interval t
 1/2 is safe. **What is drawn is what is analysed** (``sampler="rejection"``, the default): the choice between
 cap and complement is exact, ``weight`` out of 2^64 words; directions come from one finite law of doubles, the
 same for every input and machine, and the probability of the computed cap is within ``margin`` of q, which
-the law includes. Proofs: docs/proofs/privunit.md. *What they rest on*: words that are independent and
+the law includes. Proofs: T10, docs/proofs/privunit.md. *What they rest on*: words that are independent and
 uniform, doubles that are added, multiplied, divided and rooted as IEEE 754 says, and ``cap.error``. Everybody
 must use the same cap. The running time depends on the side that was drawn: do not publish it.
 

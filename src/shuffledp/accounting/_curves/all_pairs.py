@@ -1,23 +1,14 @@
-"""The privacy blanket of any finite randomizer: the maximum over all ordered pairs of inputs.
+"""The privacy blanket of any finite randomizer: the maximum over all ordered pairs of inputs (T1).
 
-The blanket is the part that all inputs share, ``clone[y] = min_x matrix[x][y]``, of total mass gamma
-(Balle, Bell, Gascon, Nissim 2019). For inputs x, x' the round is the AmplificationProfile with own =
-row x, other = row x'; an upper bound for substitution neighbours. Pairs whose laws are equal up to
-the order of the outputs are one class (k-ary randomized response has one, whatever k).
+The blanket is the part that all inputs share, ``clone[y] = min_x matrix[x][y]``, of total mass gamma. For
+inputs x, x' the round is the AmplificationProfile with own = row x, other = row x'; an upper bound for
+substitution neighbours. Pairs whose laws are equal up to the order of the outputs are one class (k-ary
+randomized response has one, whatever k).
 
-Most families of noise have one worst pair, the leader Y. For any law X, with the stop-loss curves
-E[(X - t)_+] and E[(Y - t)_+] of the two,
-
-    E[(X - t)_+] <= E[(Y - t)_+] + p  for all t   implies   delta_X <= delta_Y + p,
-
-delta = (1/n) E[(X_1 + ... + X_n)_+]: exchange the X_i for Y_i one after the other. With S the sum of all
-others, E[(S + X_i)_+] is the mean over S of the curve of X at t = -S, so each exchange loses at most p.
-At every epsilon all laws are compared with the leader (a little left of it), and what p comes to is
-added where it is a small share of delta: rounded weights in the far tails of noise cost next to nothing.
-
-Of the laws that are left, many share an *envelope*, and are taken apart where it is not good enough.
-All laws of X have the same mean 1 - alpha, and E[(sum)_+] is monotone in the convex order, so the law
-whose stop-loss curve is the largest of theirs bounds them all.
+Most families of noise have one worst pair, the leader. At every epsilon all laws are compared with it (a
+little left of it) by their stop-loss curves, and what they exceed it by is added where it is a small share of
+delta. Of the laws that are left, many share an *envelope*. Both are corollaries of T1
+(docs/proofs/blanket.md).
 """
 
 from __future__ import annotations

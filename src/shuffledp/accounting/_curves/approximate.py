@@ -3,7 +3,7 @@
     delta(alpha) <= H_alpha(clones) + (1 + alpha) moved,     alpha = e^epsilon,
 
 ``moved`` being the total variation by which the round differs from one of an epsilon0-LDP randomizer
-(proof and constants: docs/proofs/approximate-local.md). The true delta never increases in alpha, so the right
+(T9, docs/proofs/approximate-local.md). The true delta never increases in alpha, so the right
 side counts at its lowest so far: it is convex, falls to its minimum and is constant from there on.
 """
 

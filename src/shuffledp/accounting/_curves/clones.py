@@ -1,4 +1,4 @@
-"""Mixtures of mean-of-signs pairs: strong clones, 2021 clones, the strong adversary.
+"""Mixtures of mean-of-signs pairs: strong clones (T2), 2021 clones and the strong adversary (T3).
 
 The pair F(kappa, N): N fair signs with mean Y; P weighs an outcome by 1 + kappa Y, Q by
 1 - kappa Y. Its privacy loss is 2 atanh(kappa Y) and, with y = tanh(epsilon/2)/kappa,

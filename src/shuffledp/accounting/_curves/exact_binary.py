@@ -1,17 +1,13 @@
-"""Binary randomized response, exactly: the worst case over everybody else's data.
+"""Binary randomized response, exactly: the worst case over all other data (T12, docs/proofs/binary.md).
 
-Each of m others holds x, l = n - 1 - m hold x'. With q = e^epsilon0/(e^epsilon0 + 1) the number of
-reports "x" among them is F ~ Bin(m, q) + Bin(l, 1 - q), log-concave, and Neyman-Pearson gives
+Each of m others holds x, l = n - 1 - m hold x'. With q = e^epsilon0/(e^epsilon0 + 1) the number of reports
+"x" among them is F ~ Bin(m, q) + Bin(l, 1 - q), and
 
     H_alpha(m, l) = max over t of  c1 Pr[F >= t - 1] + c2 Pr[F >= t],
-    c1 = q - alpha (1 - q) > 0,   c2 = (1 - q) - alpha q < 0;
+    c1 = q - alpha (1 - q) > 0,   c2 = (1 - q) - alpha q < 0.
 
-the likelihood ratio F(t - 1)/F(t) rises with t, so the objective is unimodal in t and its maximum is
-where the ratio passes -c2/c1: near the mean of F tilted by log(-c2/c1). The other direction is the
-same with m and l exchanged. So the profile is the maximum over m of one function.
-
-Maximum over m: forgetting a report is a post-processing, so H falls when m or l grows, and
-H(m1, n - 1 - m2) bounds H(m, n - 1 - m) for all m in [m1, m2]. Intervals are split until their
+The objective is unimodal in t, its maximum near the mean of F tilted by log(-c2/c1). H falls when m or l
+grows, so H(m1, n - 1 - m2) bounds H(m, n - 1 - m) for all m in [m1, m2]. Intervals are split until their
 bound meets ``resolution``: the cost does not depend on n.
 """
 

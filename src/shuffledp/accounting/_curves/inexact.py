@@ -1,19 +1,7 @@
 """A concrete pair of datasets whose reports' probabilities are known up to a small factor only.
 
-**Theorem.** Let one report have the law p (input x) or q (x') and n - 1 others the law c, all independent,
-and let p', q', c' be laws with |log p'/p|, |log q'/q|, |log c'/c| <= h on every type. For every event A of
-the shuffled reports, every L > 0 and s = h + (n - 1)(e^h - 1)^2 + h sqrt(2 (n - 1) L),
-
-    P'(A) <= e^s P(A) + e^-L,     Q(A) <= e^s Q'(A) + e^-L,
-    H_alpha(P, Q) >= e^-s H_(alpha e^2s)(P', Q') - (1 + alpha) e^-L.
-
-*Proof.* Under P' the log-likelihood ratio log dP'/dP of all reports in order is at most h plus the sum of
-n - 1 independent Z_i = log c'/c, |Z_i| <= h, of mean KL(c', c) <= log(1 + chi^2(c', c)) <= (e^h - 1)^2. By
-Hoeffding the sum exceeds its mean by h sqrt(2 (n - 1) L) with probability at most e^-L; else dP' <= e^s dP.
-Likewise for Q and Q', exchanged. The last line is P(A) - alpha Q(A) at the best event A of (P', Q'). QED
-
-So an error of 1e-12 in every mass, which among 1e8 users would be a total variation of 1e-4, moves epsilon
-by 1e-6 only.
+By Theorem T14' (docs/proofs/witnesses.md) an error of 1e-12 in every mass, which among 1e8 users would be a
+total variation of 1e-4, moves epsilon by 1e-6 only.
 """
 
 from __future__ import annotations

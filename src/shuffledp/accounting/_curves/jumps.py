@@ -1,19 +1,9 @@
-"""Rare large values of X, told apart: one round where a single report may decide.
+"""Rare large values of X, told apart: one round where a single report may decide (T13, docs/proofs/jumps.md).
 
-Noise with light tails (Gaussian) gives X = (own - alpha other)/clone a heavy one: values of 10^12 with
-probability 10^-18. No exponential tilt suits both the many and the few (the tilted total exceeds
-(1/n) E[(sum)_+] by ten decades). So values above a threshold b are called *jumps*, and the outcomes are
-told apart by the number K of jumps among n. With p = P(jump), J the jumps and B the other values,
-
-    (1/n) E[S_+; K = k] = P(Bin(n-1, p) = k-1) E[J 1{J + S_B(n-k) + S_J(k-1) > 0}; jump]
-                        + P(Bin(n-1, p) = k)   E[B 1{B + S_B(n-1-k) + S_J(k) > 0}; no jump],
-
-S_B(m), S_J(m) sums of m values given that they are none, or all, jumps: each is one certified lattice
-sum under a tilt of its own. The rest is at most what its reports tell alone,
-
-    (1/n) E[S_+; K >= k] <= P(Bin(n-1, p) >= k-1) E[J_+; jump] + P(Bin(n-1, p) >= k) E[B_+; no jump],
-
-and p is so small that k = 2 or 3 is enough. From below, a test may look at K as well as at the sum.
+Values above a threshold b are called *jumps*, and the outcomes are told apart by the number K of jumps among
+n. Given K, the sum is one of bounded variables: one certified lattice sum under a tilt of its own. What is
+left of more jumps is at most what its reports tell alone. From below, a test may look at K as well as at the
+sum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One shuffled round as the law of one random variable X (the privacy blanket, in general form).
+"""One shuffled round as the law of one random variable X: the privacy blanket (T1, docs/proofs/blanket.md).
 
 The differing user sends a report of type t with probability ``own[t]`` (input x) or ``other[t]``
 (input x'); each of the n - 1 others sends, independently, a report that hides type t with
@@ -6,7 +6,7 @@ probability ``clone[t]`` (their sum may be below one: the rest hides nothing). T
 
     H_alpha = (1/n) E[(X_1 + ... + X_n)_+],   X = (own[t] - alpha other[t]) / clone[t] w.p. clone[t],
 
-and X = 0 with the remaining probability (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, rewritten).
+and X = 0 with the remaining probability.
 Types with clone[t] = 0 are seen by everybody and add (own - alpha other)_+ each.
 
 How the expectation is evaluated: ``lattice_law``, or all outcomes one by one where they are few.

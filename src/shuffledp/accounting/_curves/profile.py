@@ -2,7 +2,7 @@
 
 ``H_alpha(P, Q) = sum (P - alpha Q)_+`` and delta(epsilon) = H at alpha = e^epsilon. A mechanism's
 profile is the supremum over ordered pairs of neighbouring datasets. The relation is symmetric, so
-the curve left of 1 follows from the right, ``H_alpha = 1 - alpha + alpha H_{1/alpha}``, and a
+the curve left of 1 follows from the right, ``H_alpha = 1 - alpha + alpha H_{1/alpha}`` (T4), and a
 profile is evaluated at epsilon >= 0 only.
 """
 

@@ -1,4 +1,4 @@
-"""Composition over rounds: the sum of independent lattice losses, certified.
+"""Composition over rounds (T6, docs/proofs/composition.md): sums of independent lattice losses, certified.
 
 ``delta(epsilon) = E_P[(1 - e^{epsilon - L})_+] + Pr[L = inf]`` for the sum L of all rounds' losses.
 """
