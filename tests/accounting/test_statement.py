@@ -1,5 +1,6 @@
 """Statements of planned collections: the words say what is certified, the record fits the schema."""
 
+import dataclasses
 import datetime
 import json
 import math
@@ -17,6 +18,9 @@ pytestmark = pytest.mark.quick
 SCHEMA = Path(__file__).parents[1] / "data" / "deployments-registry" / "deployments-schema.yaml"
 YEAR = 12 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=5, epsilon0=3.0), n=20_000)
 MIXED = YEAR + sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=5000).sampled_from(50_000)
+FALSE = sdp.Certificate.made(
+    0.01, 1e-9, [{"count": 1, "curve": {"kind": "clones", "n": 100, "epsilon0": 1.0}}]
+)
 NOISY = sdp.Shuffled(sdp.Facts(epsilon0=1.0, delta0=1e-13), n=1000)
 
 
@@ -34,6 +38,19 @@ def test_the_registry_record_fits_the_schema(mechanism: sdp.Mechanism) -> None:
     loss = record(statement.registry())["deployment"]["privacy_loss"]["privacy_parameters"]
     assert loss["delta"] == 1e-7
     assert statement.bound.upper <= loss["epsilon"] <= statement.bound.upper * 1.0002
+
+
+def test_a_statement_may_carry_that_it_was_verified() -> None:
+    statement = YEAR.statement(delta=1e-7)
+    assert statement.to_dict()["verified"] is None
+    checked = statement.verified()
+    assert "; verified: delta(" in checked.formal
+    assert checked.to_dict()["verified"] == str(checked.verification)
+    too_much = dataclasses.replace(
+        statement, bound=dataclasses.replace(statement.bound, source=lambda: FALSE)
+    )
+    with pytest.raises(sdp.NoCertificateError, match="not verified"):
+        too_much.verified()
 
 
 def test_what_is_told_of_a_collection_goes_into_its_record() -> None:

@@ -25,6 +25,7 @@ from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 from shuffledp.accounting.mechanism import Composition, Mechanism, OneRound, Shuffled
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
+from shuffledp.verifying.verification import Verification
 
 NEIGHBOURS = (
     "substitution: all data of one user, who takes part in both datasets; the number of reports is public"
@@ -51,6 +52,15 @@ class PlannedStatement:
     delta: float
     analysis: str
     warnings: tuple[str, ...] = ()
+    verification: Verification | None = None
+    """That the number was derived a second time (``verified``)."""
+
+    def verified(self) -> PlannedStatement:
+        """The same statement, which says that its number was verified; refused where it could not be."""
+        found = self.bound.verify()
+        if not found:
+            raise NoCertificateError(str(found))
+        return replace(self, verification=found)
 
     @property
     def epsilon(self) -> str:
@@ -134,6 +144,7 @@ class PlannedStatement:
             "plain": self.plain,
             "formal": self.formal,
             "warnings": list(self.warnings),
+            "verified": None if self.verification is None else str(self.verification),
             "version": __version__,
         }
 
@@ -220,6 +231,7 @@ class PlannedStatement:
         low = rounded_down(self.bound.lower)
         return (
             f"The smallest epsilon at this delta lies in [{low}, {self.epsilon}] (analysis: {self.analysis})"
+            f"{'' if self.verification is None else f'; {self.verification}'}"
         )
 
 

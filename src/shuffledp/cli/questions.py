@@ -85,6 +85,7 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
             found = cautions(mechanism, bound, level) if quantity == "epsilon" else ()
         else:
             statement = mechanism.statement(delta=level, tolerance=tolerance)
+            statement = statement.verified() if given["verify"] else statement
             bound, found = statement.bound, statement.warnings
             write_text(statement_file, as_planned(statement, statement_file))
         analysis = analysis_used(mechanism, bound.upper if quantity == "epsilon" else level)
