@@ -21,7 +21,9 @@ from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
+from shuffledp.accounting._renyi import renyi_divergence
 from shuffledp.accounting._rounds.round import Round
+from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
@@ -150,6 +152,32 @@ class Mechanism(ABC):
     def curve(self, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
         """delta on a grid of epsilon: the privacy curve."""
         return self.delta(epsilon=epsilon, tolerance=tolerance)
+
+    def trade_off(self, alpha: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """The trade-off function of f-DP at a type I error ``alpha`` (a number or an array), enclosed.
+
+        ``lower`` is the guarantee: no test between neighbouring datasets that accuses wrongly with
+        probability alpha misses less often than that."""
+        points = _validate.non_negative("alpha", alpha)
+        if (points > 1.0).any():
+            raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
+        found = trade_off(self, points.ravel(), _validate.tolerance(tolerance))
+        return Bound.of(np.asarray(found.lower), np.asarray(found.upper), alpha)
+
+    def renyi(self, order: float, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """The Renyi divergence of an ``order`` above 1 between neighbouring datasets, enclosed.
+
+        Rounds add up. The upper end is infinite where outcomes of infinite loss are possible; with none, a
+        list of ``upper`` ends is what accountants of Renyi-DP (Opacus, TensorFlow Privacy) take."""
+        low = high = 0.0
+        for part, count in self._rounds():
+            pairs = [(w.directions[0], w.directions[-1]) for w in part.witnesses]
+            attained = [renyi_divergence(a, order, backward=b, tolerance=tolerance).lower for a, b in pairs]
+            low += count * max(attained, default=0.0)
+            high += count * renyi_divergence(part.profile, order, tolerance=tolerance).upper
+        units = 2 * len(self.parts) + 2
+        upper = up(high, units, tiny=0.0) if math.isfinite(high) else high
+        return Bound(min(down(low, units), upper), upper)
 
     def plot(self, epsilon: Any = None, *, delta: float | None = None, ax: Any = None) -> Any:
         """The privacy curve with its certified band, marked at ``delta`` (needs the extra ``plot``)."""

@@ -1,0 +1,80 @@
+"""f-DP and Renyi-DP of a mechanism, against closed forms and against all datasets of small rounds."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import shuffledp as sdp
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.mark.parametrize("epsilon0", [0.5, 2.0])
+def test_one_user_s_trade_off_is_that_of_randomized_response(epsilon0: float) -> None:
+    alone = sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=epsilon0), n=1)
+    a = np.linspace(0.0, 1.0, 21)
+    exact = np.maximum.reduce([1.0 - math.exp(epsilon0) * a, math.exp(-epsilon0) * (1.0 - a), 0.0 * a])
+    found = alone.trade_off(a)
+    assert np.all(found.lower <= exact + 1e-12)
+    assert np.all(exact <= found.upper + 1e-12)
+    assert np.asarray(found.upper) == pytest.approx(np.asarray(found.lower), abs=0.03)
+    assert alone.trade_off(0.25).lower == pytest.approx(float(np.interp(0.25, a, np.asarray(found.lower))))
+
+
+def smallest_miss(p: np.ndarray, q: np.ndarray, a: float) -> float:
+    """Neyman-Pearson: the least type II error at type I error a, for laws p (accused) and q."""
+    order = np.argsort(-(q / np.maximum(p, 1e-300)))
+    false, caught = np.cumsum(p[order]), np.cumsum(q[order])
+    return 1.0 - float(np.interp(a, np.append(0.0, false), np.append(0.0, caught)))
+
+
+def test_no_test_between_small_datasets_beats_the_guarantee() -> None:
+    k, n, e = 3, 3, Fraction(5)
+    truth, lie = e / (e + k - 1), 1 / (e + k - 1)
+    shuffled = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(5.0)), n=n)
+
+    def law(data: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+        seen: dict[tuple[int, ...], float] = {}
+        for reports in product(range(k), repeat=n):
+            chance = math.prod(
+                (truth if r == x else lie for r, x in zip(reports, data, strict=True)), start=Fraction(1)
+            )
+            key = tuple(sorted(reports))
+            seen[key] = seen.get(key, 0.0) + float(chance)
+        return seen
+
+    a = np.array([0.01, 0.1, 0.3, 0.6])
+    guaranteed = np.asarray(shuffled.trade_off(a).lower)
+    for others in product(range(k), repeat=n - 1):
+        p, q = (law((x, *others)) for x in (0, 1))
+        rows = np.array([(p[key], q[key]) for key in p]).T
+        misses = np.array([smallest_miss(rows[0], rows[1], float(level)) for level in a])
+        assert np.all(guaranteed <= misses + 1e-12)
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 20.0])
+def test_one_user_s_renyi_divergence_is_a_formula_and_rounds_add_up(order: float) -> None:
+    k, epsilon0 = 4, 1.2
+    lie = 1.0 / (math.exp(epsilon0) + k - 1)
+    truth = lie * math.exp(epsilon0)
+    total = truth**order * lie ** (1 - order) + lie**order * truth ** (1 - order) + (k - 2) * lie
+    exact = math.log(total) / (order - 1)
+    alone = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0), n=1)
+    found = alone.renyi(order)
+    assert found.lower * (1 - 1e-9) <= exact <= found.upper * (1 + 1e-9)
+    assert found.upper <= 1.01 * exact
+    three = (3 * alone).renyi(order)
+    assert three.upper == pytest.approx(3 * found.upper)
+
+
+def test_renyi_of_a_crowd_bounds_its_epsilon() -> None:
+    crowd = sdp.Shuffled(sdp.KaryRandomizedResponse(k=5, epsilon0=2.0), n=1000)
+    found = crowd.renyi(8.0)
+    assert 0.0 < found.lower <= found.upper <= 1.05 * found.lower
+    with pytest.raises(ValueError, match="order must be"):
+        crowd.renyi(1.0)
+    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
+        crowd.trade_off(1.5)
