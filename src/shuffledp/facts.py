@@ -112,6 +112,10 @@ class AmplificationLaw:
         """The same pair where everybody else's report has the types ``clone``."""
         return AmplificationLaw(self.own, self.other, clone, self.gap, self.error)
 
+    def reversed(self) -> AmplificationLaw:
+        """The same pair in the direction (x', x)."""
+        return AmplificationLaw(self.other, self.own, self.clone, tuple(-g for g in self.gap), self.error)
+
     @property
     def gamma(self) -> float:
         """The blanket's mass: the probability that a user's report hides nothing of the user."""
@@ -230,6 +234,14 @@ class Facts:
     """Laws that real neighbouring datasets reach: ``clone`` is the whole law of every other user's report (of
     some input, or of inputs drawn at random). They give the lower end."""
 
+    crowds: tuple[AmplificationLaw, ...] = ()
+    """Laws of X where all others hold one input: ``clone`` is its whole law. Of every two inputs and every
+    third, in one direction, X has one of these laws or a mixture of some, whatever alpha
+    (docs/proofs/crowd.md). They give an upper end."""
+
+    inputs: float = math.inf
+    """How many different inputs there are at most; only the crowd theorem asks."""
+
     matrix: Matrix | None = None
     """All probabilities, of finitely many inputs and reports. Without ``above`` all pairs of inputs are
     compared; the rows also give datasets for the lower end."""
@@ -243,7 +255,7 @@ class Facts:
             object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
         self._check_kinds()
         object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))
-        for name, value in (("above", self.above), ("concrete", self.concrete)):
+        for name, value in (("above", self.above), ("concrete", self.concrete), ("crowds", self.crowds)):
             object.__setattr__(self, name, tuple(value))
         self._check_total_variation()
         self._check_laws()
@@ -302,7 +314,7 @@ class Facts:
         for end in (self.epsilon0.lower, self.epsilon0.upper):
             if not (0.0 <= end <= _LARGEST_EPSILON0 or end == math.inf):
                 raise ValueError(f"epsilon0 must be in [0, {_LARGEST_EPSILON0:g}] or inf, got {end!r}")
-        for name, laws in (("above", self.above), ("concrete", self.concrete)):
+        for name, laws in (("above", self.above), ("concrete", self.concrete), ("crowds", self.crowds)):
             listed = isinstance(laws, (tuple, list))
             if not listed or not all(isinstance(law, AmplificationLaw) for law in laws):
                 raise TypeError(f"{name} must be a tuple of AmplificationLaw, got {laws!r}")
@@ -338,16 +350,16 @@ class Facts:
                         "clone must not exceed own or other in a law of `above` (it is what every input "
                         f"sends), got clone[{t}] = {c!r}, own[{t}] = {u!r}, other[{t}] = {v!r}"
                     )
-        for law in self.concrete:
+        for law in (*self.concrete, *self.crowds):
             if not abs(math.fsum(law.clone) - 1.0) <= _SLACK:
                 raise ValueError(
-                    "clone must sum to 1 in a law of `concrete` (it is the whole law of a report), got "
+                    "clone must sum to 1 in a law of `concrete` or `crowds` (the whole law of a report), got "
                     f"{math.fsum(law.clone)!r}"
                 )
         for law in self.concrete if self.delta0 > 0.0 else ():
             self._check_leak(law.own, law.other)
             self._check_leak(law.other, law.own)
-        for law in (*self.above, *self.concrete):
+        for law in (*self.above, *self.concrete, *self.crowds):
             if self.delta0 == 0.0 and law.loss > self.epsilon0.upper * (1.0 + _SLACK) + _SLACK:
                 raise ValueError(
                     f"epsilon0 must be at least the largest loss of its own laws, {law.loss!r}, got "

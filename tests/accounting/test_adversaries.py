@@ -79,7 +79,10 @@ def covers(shuffled: sdp.Shuffled, matrix: Matrix, sight: str) -> bool:
 RESPONSES = [(2, 3, 4), (3, 3, 4), (4, 5, 3)]  # k, e^epsilon0, n
 
 
-@pytest.mark.parametrize("name", [*BEST, *BY_NAME])
+OF_RESPONSES = [name for name in BY_NAME if name != "crowd"]  # says nothing of a few people: test_crowd
+
+
+@pytest.mark.parametrize("name", [*BEST, *OF_RESPONSES])
 def test_an_analysis_covers_the_adversaries_that_the_table_says_and_no_other(name: str) -> None:
     """Where it is said to hold it holds in every case; where not, some case exceeds it."""
     claimed = BEST.get(name) or BY_NAME[name].adversary
@@ -101,8 +104,8 @@ def test_nobody_hides_in_reports_that_are_known(sight: str) -> None:
     two values the lies are enough. No analysis covers that, but for n = 1."""
     k, E, n = RESPONSES[0]
     matrix = k_ary(k, Fraction(E))
-    for analysis in ANALYSES:
-        one = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(E)), n=n, analysis=analysis.name)
+    for name in OF_RESPONSES:
+        one = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(E)), n=n, analysis=name)
         assert not covers(one, matrix, sight)
     alone = views(matrix, 1, ADVERSARIES[0])
     assert all(worst(views(matrix, n, sight), a) == worst(alone, a) for a in ALPHAS)

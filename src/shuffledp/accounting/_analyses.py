@@ -6,6 +6,8 @@ docs/proofs/order.md):
     exact <= blanket <= clones <= clones-2021,      blanket <= strong,
 
 so the best of all that apply is the first, and no later one is evaluated unless it has no certificate.
+"crowd", which is near the truth where users are many and far from it where they are few, has no place in the
+chain: it is evaluated beside the others, and the smaller bound counts.
 "best" answers for an adversary who sees the shuffled reports; "best-leaked" for one who also learns which of
 the others answered at random, so it leaves out what covers no leaked coin (a test enumerates their views).
 Blanket and clones are equal for two reports, and there the clones' numbers are closer; of a law with a type
@@ -26,13 +28,15 @@ from shuffledp.accounting._curves.approximate import plain_approximate, strong_a
 from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
+from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import in_cohort
 from shuffledp.errors import NoCertificateError
-from shuffledp.facts import Facts
+from shuffledp.facts import AmplificationLaw, Facts
 
+_MOST_TRIPLES = 400  # speed: of a matrix's inputs, for the crowd theorem
 _ROUNDING = 2.0**-40  # speed: a matrix this close to a symmetric one is taken for it
 
 
@@ -109,6 +113,31 @@ def _clones_2021(facts: Facts, n: int) -> PrivacyProfile:
     return clones if facts.delta0 == 0.0 else plain_approximate(clones, facts.delta0, n)
 
 
+def _triples(facts: Facts) -> tuple[AmplificationLaw, ...]:
+    """The laws that are stated, or all triples of inputs of a small matrix of positive entries."""
+    if facts.crowds or facts.matrix is None:
+        return facts.crowds
+    rows = facts.matrix.rows[:, facts.matrix.rows.max(axis=0) > 0.0]
+    count = len(rows)
+    if count * count * (count - 1) > 2 * _MOST_TRIPLES or not rows.min() > 0.0:
+        return ()
+    law = [tuple(map(float, row)) for row in rows]
+    pairs = [(x, y) for x in range(count) for y in range(x)]
+    return tuple(AmplificationLaw(law[x], law[y], clone) for x, y in pairs for clone in law)
+
+
+def _has_crowds(facts: Facts) -> bool:
+    return facts.delta0 == 0.0 and _is_private(facts) and bool(_triples(facts))
+
+
+def _crowd(facts: Facts, n: int) -> PrivacyProfile:
+    inputs = facts.inputs if facts.crowds or facts.matrix is None else len(facts.matrix.rows)
+    local = facts.epsilon0.upper if facts.matrix is None else max(facts.epsilon0.upper, facts.matrix.epsilon0)
+    both = [law for given in _triples(facts) for law in (given, given.reversed())]
+    different = {tuple(sorted(zip(law.own, law.other, law.clone, strict=True))): law for law in both}
+    return CrowdProfile(n, tuple(different.values()), local, inputs, lambda users: _blanket(facts, users))
+
+
 def _strong(facts: Facts, n: int) -> PrivacyProfile:
     assert facts.response is not None
     return strong_adversary(facts.response.k, facts.response.gamma, facts.response.truth, n)
@@ -116,6 +145,7 @@ def _strong(facts: Facts, n: int) -> PrivacyProfile:
 
 ANALYSES = (
     Analysis("exact", "all datasets of binary randomized response", _ALL_DATA, True, _has_two_inputs, _exact),
+    Analysis("crowd", "all crowds, near the worst of one value", _ALL_DATA, True, _has_crowds, _crowd),
     Analysis(
         "blanket",
         "Balle et al. 2019, Lemma 5.3, as the law of X",
@@ -174,8 +204,12 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0) -> Be
     if n > EXACT_LIMIT and "exact" in chosen:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
         chosen = [name for name in chosen if name != "exact"] or ["blanket"]
+    if analysis in BEST and (fraction < 1.0 or (chosen[0] == "exact" and _is_binary(facts))):
+        # Nothing is below the exact curve; and of random cohorts the crowd theorem knows nothing yet.
+        chosen = [name for name in chosen if name != "crowd"]
     curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
-    rivals = 1 if _ordered(curves[0], facts) else len(curves)
+    alone = next((place for place, curve in enumerate(curves) if _ordered(curve, facts)), len(curves) - 1)
+    rivals = alone + 1
     if fraction < 1.0:
         curves = tuple(in_cohort(curve, fraction) for curve in curves)
     return BestProfile(tuple(chosen), curves, rivals)
@@ -184,6 +218,8 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0) -> Be
 def _ordered(first: PrivacyProfile, facts: Facts) -> bool:
     """Whether the first analysis is proved to be below the others, and is not one of them by another name."""
     if facts.delta0 > 0.0:
+        return False
+    if isinstance(first, CrowdProfile):
         return False
     if isinstance(first, ExactBinaryProfile):
         return _is_binary(facts)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shuffledp.verifying.verification import Verification
 
 ROUNDS = "Rounds"
-ANALYSES = ("best", "best-leaked", "exact", "blanket", "clones", "clones-2021", "strong")
+ANALYSES = ("best", "best-leaked", "exact", "crowd", "blanket", "clones", "clones-2021", "strong")
 """Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
 _UNCOVERED = {"exact": "  covers no leaked coin flip of anybody (--analysis best-leaked does)"}
 

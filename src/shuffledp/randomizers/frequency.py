@@ -77,8 +77,17 @@ class FrequencyRandomizer(CategoricalRandomizer):
         law, third = self.law(), self.third_law()
         concrete = (law.among(law.own),) if third is None else (third, law.among(law.own))
         return Facts(
-            enclosed(self.epsilon0), total_variation=self.total_variation, above=(law,), concrete=concrete
+            enclosed(self.epsilon0),
+            total_variation=self.total_variation,
+            above=(law,),
+            concrete=concrete,
+            crowds=self._crowds(),
+            inputs=self.k,
         )
+
+    def _crowds(self) -> tuple[AmplificationLaw, ...]:
+        """The laws of all triples of categories, where they are known (``Facts.crowds``)."""
+        return ()
 
     @property
     def total_variation(self) -> float:
@@ -145,6 +154,12 @@ class FrequencyRandomizer(CategoricalRandomizer):
 
 class SetRandomizer(FrequencyRandomizer):
     """Every report is a set of categories: row of ceil(k / 8) bytes. It supports those it contains."""
+
+    def _crowds(self) -> tuple[AmplificationLaw, ...]:
+        """Categories are alike, and the likelihood ratios of three of them know no other."""
+        law, third = self.law(), self.third_law()
+        crowds = (law.among(law.own), law.among(law.other))
+        return crowds if third is None else (third, *crowds)
 
     @property
     def _words_per_value(self) -> int:

@@ -107,6 +107,22 @@ class OptimisedLocalHashing(FrequencyRandomizer):
         g = self.symbols
         return p / p_other, ((g - 1) ** 3, (g - 1) ** 2, g - 1, 1)
 
+    def third_law(self) -> AmplificationLaw | None:
+        """Others on one line with the pair, where there are such: the fewest of them share a hash with it."""
+        return self._in_line() or super().third_law()
+
+    def _in_line(self) -> AmplificationLaw | None:
+        """Three categories of which one difference is a multiple of another: all hashes are equal, or no two.
+
+        So are any three with one digit; with more, any three of one line. With two symbols there are none."""
+        p, p_other = self.response._support_fractions()
+        g = self.symbols
+        if g == 2 or self.k == 2:
+            return None
+        apart, rest = 1 - Fraction(1, g), Fraction(1, g) + (1 - Fraction(1, g)) * (g - 3) * p_other
+        high, low = apart * p, apart * p_other
+        return AmplificationLaw.merged([(high, low, low), (low, high, low), (low, low, high), (rest,) * 3])
+
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         p, _ = self.response._support_fractions()
         return p, Fraction(1, self.symbols)

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -87,8 +87,15 @@ class SignRandomizer(VectorRandomizer):
     def facts(self) -> Facts:
         """Of one row it is binary randomized response, and nothing else."""
         if self.size > 1:
-            return super().facts()
+            return replace(super().facts(), crowds=self._crowds())
         return Facts.of_response(2, self.epsilon0, realised=self.realised_epsilon0 * (1.0 - 2.0**-48))
+
+    def _crowds(self) -> tuple[AmplificationLaw, ...]:
+        """Of three corners of the cube X has, row by row, one of four laws: z with x, with x', x = x' and not
+        z, all alike. Vectors inside are mixtures of corners, and so are their reports."""
+        law = self.law()
+        alike = AmplificationLaw(law.own, law.own, law.other)
+        return law.among(law.own), law.among(law.other), alike, AmplificationLaw((1.0,), (1.0,), (1.0,))
 
     def unpack(self, reports: Any) -> tuple[Uint64s, npt.NDArray[np.int8]]:
         """(row, sign) of every report, signs -1 and +1."""

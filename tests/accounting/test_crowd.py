@@ -1,0 +1,233 @@
+"""The crowd theorem (docs/proofs/crowd.md): by definition, over all crowds, and as it is computed."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations_with_replacement, permutations, product
+
+import numpy as np
+import pytest
+from flint import acb, arb
+
+import shuffledp as sdp
+from oracles import brute
+from oracles.hockey import between, ratios
+from shuffledp.accounting._curves import crowd
+from shuffledp.accounting._curves.blanket import law_blanket
+from shuffledp.accounting._curves.crowd import CrowdProfile
+from shuffledp.facts import response_crowds
+
+F = Fraction
+SKEWED = ((F(1, 2), F(1, 4), F(1, 4)), (F(1, 8), F(3, 8), F(1, 2)), (F(3, 8), F(1, 2), F(1, 8)))
+COIN = ((F(3, 4), F(1, 4)), (F(1, 4), F(3, 4)))
+
+
+# Theorem 1, from the definition of the enlarged view
+
+
+def positive_part(matrix: brute.Matrix, pair: tuple[int, int], rest: list[int], weight: dict, alpha: F) -> F:
+    """E[((1/n') sum of l_z X)_+] over the reports of the remaining members, enumerated."""
+    total = F(0)
+    x, y = pair
+    for reports in product(range(len(matrix[0])), repeat=len(rest)):
+        mass, value = F(1), F(0)
+        for z, report in zip(rest, reports, strict=True):
+            mass *= matrix[z][report]
+            value += weight[z] * (matrix[x][report] - alpha * matrix[y][report]) / matrix[z][report]
+        total += mass * max(value, F(0)) / len(rest)
+    return total
+
+
+def theorem(matrix: brute.Matrix, pair: tuple[int, int], pool: list[int], rest: list[int], alpha: F) -> F:
+    laws = {z: brute.shuffled_law(matrix, [*pool, z]) for z in set(rest)}
+    mean: dict = defaultdict(F)
+    for z, count in Counter(rest).items():
+        for view, mass in laws[z].items():
+            mean[view] += mass * count / len(rest)
+    return sum(
+        (
+            mass * positive_part(matrix, pair, rest, {z: laws[z].get(view, F(0)) / mass for z in laws}, alpha)
+            for view, mass in mean.items()
+        ),
+        F(0),
+    )
+
+
+def crowds(inputs: int, n: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Every crowd of n - 1 others, split into a pool and the rest in every way."""
+    for size in range(n - 1):
+        for pool in combinations_with_replacement(range(inputs), size):
+            for rest in combinations_with_replacement(range(inputs), n - 1 - size):
+                yield list(pool), list(rest)
+
+
+@pytest.mark.parametrize(("matrix", "n"), [(COIN, 4), (SKEWED, 3)])
+def test_the_enlarged_view_covers_every_crowd(matrix: brute.Matrix, n: int) -> None:
+    checked = 0
+    for pool, rest in crowds(len(matrix), n):
+        for pair in permutations(range(len(matrix)), 2):
+            views = [brute.shuffled_law(matrix, [x, *pool, *rest]) for x in pair]
+            for alpha in (F(1, 2), F(1), F(5, 4), F(2)):
+                truth = sum(
+                    (max(mass - alpha * views[1].get(view, F(0)), F(0)) for view, mass in views[0].items()),
+                    F(0),
+                )
+                assert truth <= theorem(matrix, pair, pool, rest, alpha)
+                checked += 1
+    assert checked > 100
+
+
+# The curve, with pools so small that every dataset can be enumerated
+
+
+def small_pools(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None:
+    """Pools of a given size and another tilt: any are valid."""
+    chosen = crowd.tilt
+
+    def other(*given: object) -> tuple[float, float]:
+        theta, guess = chosen(*given)  # type: ignore[arg-type]
+        return theta * tilt, guess
+
+    monkeypatch.setattr(crowd, "pool_size", lambda *_: size)
+    monkeypatch.setattr(crowd, "tilt", other)
+    monkeypatch.setattr(crowd, "_LARGEST_SHARE", 1.0)
+    crowd._at.cache_clear()
+
+
+@pytest.mark.parametrize(("matrix", "n"), [(COIN, 12), (SKEWED, 7)])
+@pytest.mark.parametrize(("size", "tilt"), [(2, 1.0), (1, 0.6), (3, 1.5)])
+def test_the_curve_covers_every_dataset(
+    monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, n: int, size: int, tilt: float
+) -> None:
+    small_pools(monkeypatch, size, tilt)
+    randomizer = sdp.FiniteRandomizer([[float(entry) for entry in row] for row in matrix])
+    mechanism = sdp.Shuffled(randomizer, n=n, analysis="crowd")
+    truth = brute.shuffled_pairs(matrix, n)
+    middles = [alpha for alpha in between([F(1), *ratios(truth)]) if alpha >= 1]
+    useful = 0
+    for alpha in middles[:: max(1, len(middles) // 12)]:
+        bound = mechanism.round.profile.upper(np.array([math.log(alpha)]), 1e-3)[0]
+        assert bound >= brute.worst(truth, alpha) * (1 - F(1, 10**12))
+        useful += bound < 1.0
+    assert useful >= (1 if tilt == 1.0 else 0)
+    crowd._at.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("epsilon0", "n", "loose"), [(0.5, 1000, 1.05), (1.0, 10**4, 1.04), (4.0, 10**6, 1.03)]
+)
+def test_it_is_between_the_exact_binary_curve_and_a_little_more(
+    epsilon0: float, n: int, loose: float
+) -> None:
+    facts = sdp.BinaryRandomizedResponse(epsilon0=epsilon0).facts()
+    same = response_crowds(2, epsilon0)[0]
+    curve = CrowdProfile(
+        n, (same, same.reversed()), epsilon0, 2, lambda users: law_blanket(facts.above[0], users)
+    )
+    exact = sdp.Shuffled(facts, n=n)
+    at = exact.epsilon(delta=1e-6).upper
+    found = curve.upper(np.array([0.0, 0.5, 1.0, 1.0 * loose]) * at, 1e-3)
+    lower = exact.lower_delta(epsilon=np.array([0.0, 0.5, 1.0]) * at)
+    assert np.all(found[:3] >= lower)
+    assert found[3] <= 1e-6
+
+
+@pytest.mark.parametrize(("tau", "users"), [(0.05, 300.0), (0.3, 40.0)])
+def test_the_integral_is_above_its_value_in_ball_arithmetic(tau: float, users: float) -> None:
+    law = crowd._Law.of(response_crowds(3, 1.0)[0], math.expm1(0.1))
+    values = [(arb(float(x)), arb(float(p))) for x, p in zip(law.x, law.p, strict=True)]
+
+    def height(w: acb, _: bool) -> acb:
+        # |phi|^2 as an analytic function of w: a sum of cosines.
+        total = acb(0)
+        for x, p in values:
+            for y, q in values:
+                total += p * q * (arb(tau) * (x + y)).exp() * (w * (x - y)).cos()
+        return total ** int(users / 2) / (arb(tau) ** 2 + w * w)
+
+    exact = 2 * acb.integral(height, acb(0), acb(60)).real / (2 * arb.pi())
+    found = math.exp(float(law.log_integrals(np.array([tau]), users)[0]))
+    assert float(exact) <= found <= 1.06 * float(exact)
+
+
+# Families
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "width"),
+    [
+        (sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0), 1.03),
+        (sdp.OptimisedUnaryEncoding(k=16, epsilon0=1.0), 1.03),
+        (sdp.SubsetSelection(k=16, epsilon0=1.0), 1.03),
+        (sdp.L1Randomizer(dimension=100, epsilon0=1.0), 1.03),
+        (sdp.LInfinityRandomizer(dimension=7, epsilon0=1.0), 1.03),
+        (sdp.FiniteRandomizer([[float(entry) for entry in row] for row in SKEWED]), 1.05),
+        (sdp.OptimisedLocalHashing(k=16, epsilon0=1.0), 1.003),
+    ],
+)
+def test_families_are_enclosed_closely(randomizer: object, width: float) -> None:
+    answer = sdp.Shuffled(randomizer, n=10**4).epsilon(delta=1e-6)
+    assert answer.upper <= width * answer.lower
+
+
+@pytest.mark.parametrize(
+    "randomizer",
+    [sdp.SymmetricUnaryEncoding(k=3, epsilon0=1.0), sdp.SubsetSelection(k=4, epsilon0=1.0, size=2)],
+)
+def test_the_stated_crowds_are_those_of_all_triples(randomizer: sdp.SymmetricUnaryEncoding) -> None:
+    """X of every three categories, from the probabilities of whole reports."""
+    known = {law_of_x(zip(law.own, law.other, law.clone, strict=True)) for law in stated(randomizer)}
+    rows = reports(randomizer)
+    for x, y in permutations(range(randomizer.k), 2):
+        for z in range(randomizer.k):
+            assert law_of_x(zip(rows[x], rows[y], rows[z], strict=True)) in known
+
+
+def stated(randomizer: object) -> list:
+    laws = sdp.Shuffled(randomizer, n=10).facts.crowds
+    return [law for given in laws for law in (given, given.reversed())]
+
+
+def law_of_x(types: object) -> tuple:
+    """The law of (own/clone, other/clone), rounded: what X is made of."""
+    seen: dict = defaultdict(float)
+    for own, other, clone in types:
+        if clone > 0.0:
+            seen[round(own / clone, 6), round(other / clone, 6)] += clone
+    return tuple(sorted((*key, round(mass, 6)) for key, mass in seen.items()))
+
+
+def reports(randomizer: object) -> list[list[float]]:
+    """Probabilities of all sets of categories, for every category."""
+    k = randomizer.k
+    sets = list(product((0, 1), repeat=k))
+    if isinstance(randomizer, sdp.SubsetSelection):
+        p = randomizer.support_probability[0]
+        size = randomizer.size
+        inside, outside = math.comb(k - 1, size - 1), math.comb(k - 1, size)
+        return [
+            [(p / inside if s[x] else (1 - p) / outside) if sum(s) == size else 0.0 for s in sets]
+            for x in range(k)
+        ]
+    p, q = randomizer.support_probability
+    chance = [[(p if x == y else q) for y in range(k)] for x in range(k)]
+    return [
+        [math.prod(c if bit else 1 - c for c, bit in zip(chance[x], s, strict=True)) for s in sets]
+        for x in range(k)
+    ]
+
+
+def test_leaked_coins_are_not_for_the_crowd_theorem() -> None:
+    unary = sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0)
+    answers = [
+        sdp.Shuffled(unary, n=10**4, analysis=name).upper_epsilon(delta=1e-6)
+        for name in ("best", "best-leaked", "blanket")
+    ]
+    assert answers[0] < 0.9 * answers[1]
+    assert answers[1] == pytest.approx(answers[2], rel=1e-3)
+
+
+def test_rounds_compose() -> None:
+    answer = (20 * sdp.Shuffled(sdp.OptimisedUnaryEncoding(k=16, epsilon0=1.0), n=10**5)).epsilon(delta=1e-6)
+    assert answer.upper <= 1.04 * answer.lower
