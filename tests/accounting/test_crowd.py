@@ -228,6 +228,16 @@ def test_leaked_coins_are_not_for_the_crowd_theorem() -> None:
     assert answers[1] == pytest.approx(answers[2], rel=1e-3)
 
 
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_certificates_are_made_of_what_can_be_verified(rounds: int) -> None:
+    unary = sdp.SymmetricUnaryEncoding(k=4, epsilon0=1.0)
+    best, leaked = (rounds * sdp.Shuffled(unary, n=10**4, analysis=name) for name in ("best", "best-leaked"))
+    with pytest.raises(sdp.NoCertificateError, match="best-leaked"):
+        best.certificate(epsilon=best.upper_epsilon(delta=1e-6), delta=1e-6)
+    at = leaked.upper_epsilon(delta=1e-6)
+    assert best.certificate(epsilon=at, delta=1e-6).epsilon == at
+
+
 def test_rounds_compose() -> None:
     answer = (20 * sdp.Shuffled(sdp.OptimisedUnaryEncoding(k=16, epsilon0=1.0), n=10**5)).epsilon(delta=1e-6)
     assert answer.upper <= 1.04 * answer.lower
