@@ -9,9 +9,6 @@ import numpy as np
 from shuffledp import KaryRandomizedResponse, Shuffled
 from shuffledp._json import canonical
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.service.documents import Task
-from shuffledp.service.keys import AnalystKey
-from shuffledp.service.shuffler import Shuffler
 from shuffledp.shuffling.roles import randomize_file, shuffle_files
 
 PETS = ["cat"] * 50_000 + ["dog"] * 35_000 + ["fish"] * 15_000
@@ -69,6 +66,10 @@ def clouds(folder: Path) -> None:
 
 def service(folder: Path) -> None:
     """A shuffler that collects for one task."""
+    from shuffledp.service.documents import Task
+    from shuffledp.service.keys import AnalystKey
+    from shuffledp.service.shuffler import Shuffler
+
     shuffler, key = Shuffler(folder / "shuffler"), AnalystKey.new(folder / "analyst.key")
     identity = shuffler.keys.public
     task = Task.new("pets", survey(), key=key.signs, analyst=key.public, shuffler=identity)

@@ -12,6 +12,7 @@ import pytest
 from service.running import Setting
 
 _NAMES = itertools.count()
+pytest.importorskip("fcntl", reason="the shuffler runs on POSIX systems")
 
 
 @pytest.fixture(scope="session")

@@ -106,7 +106,7 @@ def fuzz(setting: Setting, count: int) -> None:
 
 
 def test_hostile_bodies_are_refused_and_take_nothing(embedded: Setting) -> None:
-    fuzz(embedded, 2_000)
+    fuzz(embedded, 1_000)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,25 +69,26 @@ def asked(randomizer: Any, k: int) -> sdp.HistogramProtocol:
     return sdp.HistogramProtocol([f"v{i}" for i in range(k)], 2.0, 1e-3, 50, randomizer=randomizer)
 
 
-PROTOCOLS: dict[str, Any] = {
-    "k-ary": lambda: survey(),
-    "binary": lambda: asked(sdp.BinaryRandomizedResponse(epsilon0=1.5), 2),
-    "k-ary of 300": lambda: asked(sdp.KaryRandomizedResponse(300, epsilon0=1.5), 300),
-    "OUE": lambda: asked(sdp.OptimisedUnaryEncoding(11, epsilon0=1.5), 11),
-    "RAPPOR": lambda: asked(sdp.SymmetricUnaryEncoding(8, epsilon0=1.5), 8),
-    "mean": lambda: sdp.MeanProtocol(-3.0, 17.3, 2.0, 1e-3, 50),
-    "clipped": lambda: sdp.SumProtocol(0.0, 0.7, 2.0, 1e-3, 50, outside="clip", levels=5),
-    "Laplace": lambda: sdp.SumProtocol(
-        -1.0, 2.0, 2.0, 1e-3, 50, randomizer=sdp.DiscreteLaplace(1.0, -1.0, 2.0)
-    ),
-    "Gaussian": lambda: sdp.MeanProtocol(
-        0.0, 1.0, 2.0, 1e-2, 50, randomizer=sdp.DiscreteGaussian(1.0, 0.0, 1.0, levels=6)
-    ),
-}
+@cache
+def all_protocols() -> dict[str, Any]:
+    """One of each kind that JavaScript knows."""
+    return {
+        "k-ary": survey(),
+        "binary": asked(sdp.BinaryRandomizedResponse(epsilon0=1.5), 2),
+        "k-ary of 300": asked(sdp.KaryRandomizedResponse(300, epsilon0=1.5), 300),
+        "OUE": asked(sdp.OptimisedUnaryEncoding(11, epsilon0=1.5), 11),
+        "RAPPOR": asked(sdp.SymmetricUnaryEncoding(8, epsilon0=1.5), 8),
+        "mean": sdp.MeanProtocol(-3.0, 17.3, 2.0, 1e-3, 50),
+        "clipped": sdp.SumProtocol(0.0, 0.7, 2.0, 1e-3, 50, outside="clip", levels=5),
+        "Laplace": sdp.SumProtocol(-1.0, 2.0, 2.0, 1e-3, 50, randomizer=sdp.DiscreteLaplace(1.0, -1.0, 2.0)),
+        "Gaussian": sdp.MeanProtocol(
+            0.0, 1.0, 2.0, 1e-2, 50, randomizer=sdp.DiscreteGaussian(1.0, 0.0, 1.0, levels=6)
+        ),
+    }
 
 
 def test_the_same_words_give_the_same_reports_in_both_languages(page: Path) -> None:
-    protocols = {kind: make() for kind, make in PROTOCOLS.items()}
+    protocols = all_protocols()
     made = {kind: cases_of(protocol) for kind, protocol in protocols.items()}
     jobs = [[task_of(protocol), made[kind][0]] for kind, protocol in protocols.items()]
     answered = node(page, "randomize", jobs=jobs)
@@ -130,14 +132,14 @@ def test_fresh_words_have_the_exact_probabilities(page: Path) -> None:
 
 
 def test_both_languages_agree_what_one_report_costs(page: Path) -> None:
-    protocols = [make() for make in PROTOCOLS.values()]
+    protocols = list(all_protocols().values())
     costs = node(page, "epsilon", samplers=[sampler_of(protocol) for protocol in protocols])
     for protocol, cost in zip(protocols, costs, strict=True):
         assert math.isclose(cost, protocol.randomizer.facts().epsilon0.upper, rel_tol=1e-9)
 
 
 def test_values_outside_of_the_domain_are_refused(page: Path) -> None:
-    histogram, mean = task_of(survey()), task_of(PROTOCOLS["mean"]())
+    histogram, mean = task_of(survey()), task_of(all_protocols()["mean"])
     other = task_of(sdp.HistogramProtocol(["a", "b"], 2.0, 1e-3, 50, other="else"))
     tasks = [(histogram, "maybe"), (histogram, 1), (mean, 99.0), (mean, None), (mean, "3"), (other, "c")]
     answered = node(page, "refused", tasks=tasks)

@@ -110,11 +110,11 @@ def test_a_signature_is_of_every_byte_and_of_one_signer() -> None:
 
 
 def test_samplers_have_the_weights_of_their_randomizers() -> None:
-    ages = sdp.MeanProtocol(0, 100, epsilon=1.0, delta=1e-6, n=1000)
+    ages = sdp.MeanProtocol(0, 100, epsilon=2.0, delta=1e-3, n=50)
     bits = sdp.OptimisedUnaryEncoding(k=5, epsilon0=1.5)
-    unary = sdp.HistogramProtocol(list(range(5)), 1.0, 1e-6, 1000, randomizer=bits)
+    unary = sdp.HistogramProtocol(list(range(5)), 2.0, 1e-3, 50, randomizer=bits)
     noise = sdp.DiscreteLaplace(epsilon0=1.0, low=0.0, high=1.0)
-    grid = sdp.SumProtocol(0.0, 1.0, 1.0, 1e-6, 1000, randomizer=noise)
+    grid = sdp.SumProtocol(0.0, 1.0, 2.0, 1e-3, 50, randomizer=noise)
     for protocol, kind in ((survey(), "response"), (ages, "response"), (unary, "unary"), (grid, "grid")):
         sampler = sampler_of(protocol)
         assert sampler is not None
@@ -123,7 +123,7 @@ def test_samplers_have_the_weights_of_their_randomizers() -> None:
     middle, *sides = [int(weight) for weight in sampler_of(grid)["noise"]]
     assert middle + 2 * sum(sides) == 2**64
     hadamard = sdp.HadamardResponse(k=5, epsilon0=1.5)
-    assert sampler_of(sdp.HistogramProtocol(list(range(5)), 1.0, 1e-6, 1000, randomizer=hadamard)) is None
+    assert sampler_of(sdp.HistogramProtocol(list(range(5)), 2.0, 1e-3, 50, randomizer=hadamard)) is None
 
 
 def test_keys_are_their_owners_and_change_without_losing_what_is_under_way(tmp_path: Path) -> None:
