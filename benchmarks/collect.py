@@ -237,9 +237,12 @@ def three_roles(path: Path, folder: Path) -> Iterator[Row]:
     """The three roles through files."""
     parties = protocol(SPARK_ROWS)
     reports, shuffled = folder / "reports.parquet", folder / "shuffled.parquet"
+    (folder / "used").mkdir()
     roles: dict[str, Task] = {
         "randomize": lambda i: randomize_file(parties, path, reports, column=COLUMN),
-        "shuffle": lambda i: shuffle_files(reports, shuffled, minimum=SPARK_ROWS),
+        "shuffle": lambda i: shuffle_files(
+            parties, reports, shuffled, minimum=SPARK_ROWS, used=folder / "used"
+        ),
         "analyze": lambda i: analyze_file(parties, shuffled),
     }
     for name, role in roles.items():

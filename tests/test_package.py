@@ -80,7 +80,7 @@ def imports(path: Path, *, lazy: bool) -> set[str]:
 ROOMS = (
     ("errors", "_lazy", "_json", "_files", "_progress", "_digits", "_html", "_validate", "_extras"),
     ("verifying",),
-    ("bound",),
+    ("bound", "_log"),
     ("_certified",),
     ("facts", "_randomness"),
     ("noise",),

@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,22 +32,30 @@ _TAKEN = "output must not exist yet, got {!r}"
 
 
 @contextmanager
-def atomic_file(path: PathLike, *, replace: bool = False, private: bool = False) -> Iterator[Path]:
+def atomic_file(
+    path: PathLike,
+    *,
+    replace: bool = False,
+    private: bool = False,
+    confirm: Callable[[Path], None] = lambda partial: None,
+) -> Iterator[Path]:
     """A file to write, which becomes ``path`` when the block ends without an error.
 
     FileExistsError where ``path`` exists, unless it may be replaced: reports never are, silently. Of two who
-    write the same new file one wins, and the other gets that error. ``private``: mode 0600."""
+    write the same new file one wins, and the other gets that error. ``private``: mode 0600. ``confirm`` is
+    called with the file when it is whole and on the disk, before it gets its name."""
     path = Path(path)
     if replace and path.exists() and not path.is_file():
         yield path  # a pipe or a device is written to, not replaced
         return
-    _check_place(path, replace)
+    check_place(path, replace)
     partial = _partial(path)
     try:
         if private:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield partial
         _force_to_disk(partial)
+        confirm(partial)
         (os.replace if replace else _claim)(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -89,14 +97,15 @@ def _claim(partial: Path, path: Path) -> None:
     except FileExistsError:
         raise FileExistsError(_TAKEN.format(str(path))) from None
     except OSError:  # a file system without hard links: the name is taken first
-        _check_place(path, replace=False)
+        check_place(path, replace=False)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         os.replace(partial, path)
     else:
         partial.unlink()
 
 
-def _check_place(path: Path, replace: bool) -> None:
+def check_place(path: Path, replace: bool) -> None:
+    """FileExistsError or FileNotFoundError where a file cannot be written, said before any work is done."""
     if path.exists() and not replace:
         raise FileExistsError(_TAKEN.format(str(path)))
     if not path.parent.is_dir():

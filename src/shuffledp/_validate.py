@@ -129,13 +129,14 @@ def integers(name: str, value: Any) -> npt.NDArray[np.integer[Any]]:
 def below(
     name: str, array: npt.NDArray[np.integer[Any]], bound: int, offset: int = 0
 ) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """The integers as unsigned ones in [0, bound). The first offender is named, counted from offset."""
+    """The integers as unsigned ones in [0, bound). The place of the first offender is said, counted from
+    offset, and not what it is: it may be somebody's answer."""
     width = array.dtype.itemsize
     unsigned = np.ascontiguousarray(array).view(f"u{width}")  # what is negative becomes large
     outside = min(bound, 2 ** (8 * width - (array.dtype.kind == "i")))
     if unsigned.size and int(unsigned.max()) >= outside:
         first = int(np.argmax(unsigned >= outside))
-        raise ValueError(f"{name} must be in [0, {bound - 1}], got {name}[{offset + first}] = {array[first]}")
+        raise ValueError(f"{name} must be in [0, {bound - 1}], got another at {name}[{offset + first}]")
     return unsigned
 
 
@@ -183,7 +184,7 @@ def reals(name: str, value: Any, low: float, high: float) -> npt.NDArray[np.floa
     if bad.any():
         first = int(np.argmax(bad))
         where = f"{name}[{first}]" if raw.ndim else name
-        raise ValueError(f"{name} must be in [{low!r}, {high!r}], got {where} = {array.flat[first]}")
+        raise ValueError(f"{name} must be in [{low!r}, {high!r}], got another at {where}")
     return array
 
 

@@ -87,18 +87,20 @@ class DomainError(ShuffledpError, ValueError):
     Attributes:
         total: how many values there were.
         missing, outside: how many of them were missing, or not in the domain.
-        examples: (index, value) of the first few.
+        examples: (index, value) of the first few, where whoever called asked to see values.
     """
 
     MOST_EXAMPLES: ClassVar[int] = 5
 
-    def __init__(self, total: int, missing: int, outside: int, examples: Sequence[tuple[int, Any]]) -> None:
+    def __init__(
+        self, total: int, missing: int, outside: int, examples: Sequence[tuple[int, Any]] = ()
+    ) -> None:
         self.total, self.missing, self.outside = total, missing, outside
         self.examples = tuple(examples)
         listed = ", ".join(f"[{index}] {short(value)}" for index, value in self.examples)
         super().__init__(
             f"{missing + outside} of {total} values are not in the domain: {missing} missing, "
-            f"{outside} outside it; first ones: {listed}"
+            f"{outside} outside it" + (f"; first ones: {listed}" if listed else "")
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -45,13 +45,16 @@ def protocol(folder: Path) -> None:
 
 
 def reports(folder: Path) -> None:
-    for number, half in enumerate((PETS[::2], PETS[1::2]), start=1):
-        randomize_file(survey(), half, folder / f"reports-{number}.parquet")
+    (folder / "used").mkdir()
+    for name, half in (("a.pq", PETS[::2]), ("b.pq", PETS[1::2])):
+        randomize_file(survey(), half, folder / name)
 
 
 def shuffled(folder: Path) -> None:
     randomize_file(survey(), PETS, folder / "reports.parquet")
-    shuffle_files(folder / "reports.parquet", folder / "shuffled.parquet", minimum=100_000)
+    (folder / "used").mkdir()
+    files = folder / "reports.parquet", folder / "shuffled.parquet"
+    shuffle_files(survey(), *files, minimum=100_000, used=folder / "used")
 
 
 def clouds(folder: Path) -> None:
@@ -89,7 +92,7 @@ NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "mean": (ages,),
     "randomize": (pets, protocol),
     "serve": (service,),
-    "shuffle": (reports,),
+    "shuffle": (protocol, reports),
     "sum": (ages,),
     "task": (protocol,),
     "train": (clouds,),

@@ -23,14 +23,17 @@ from shuffledp.collecting import protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import MeanProtocol
+from shuffledp.collecting.plan import short_fingerprint, sign_plan, signing_keys
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.shuffling.engine import EmbeddedEngine
 from shuffledp.shuffling.report_files import open_reports
+from shuffledp.shuffling.roles import write_reports
 
 Run = Callable[..., Result]
 
 PETS = ["cat"] * 1500 + ["dog"] * 1000 + ["fish"] * 500
 TARGET = "--epsilon 1 --delta 1e-6"
+SHUFFLER = "--protocol survey.json --used used"
 COUNT = f"histogram pets.csv --column pet --categories cat,dog,fish {TARGET}"
 # Errors of this many standard errors: false alarm below 1e-9 for each of the few numbers compared.
 FAR = 6.5
@@ -42,6 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = (f"{i},{pet},{20 + i % 61}" for i, pet in enumerate(PETS))
     (tmp_path / "pets.csv").write_text("\n".join(["id,pet,age", *rows, ""]))
+    (tmp_path / "used").mkdir()
     return tmp_path
 
 
@@ -72,7 +76,7 @@ def refused(result: Result, status: int, *words: str) -> None:
 
 def names(folder: Path) -> set[str]:
     """All files but the data."""
-    return {path.name for path in folder.iterdir()} - {"pets.csv"}
+    return {path.name for path in folder.iterdir()} - {"pets.csv", "used"}
 
 
 def near(entries: Any, truth: Any, key: str = "count") -> bool:
@@ -143,7 +147,11 @@ def test_fewer_reports_than_planned_are_warned_about_on_one_line(shuffledp: Run)
 
 def test_what_is_not_in_the_list_is_an_error_or_another_category(shuffledp: Run) -> None:
     line = COUNT.replace(",fish", "")
-    refused(shuffledp(line), 1, "500 of 3000 values", "500 outside", "[2500] 'fish'")
+    result = shuffledp(line)
+    refused(result, 1, "500 of 3000 values", "500 outside")
+    assert "fish" not in result.output
+    assert "2500" not in result.output
+    refused(shuffledp(line + " --show-values"), 1, "[2500] 'fish'")
     found = answer(shuffledp(line + " --other 'something else' --json"))
     assert [entry["category"] for entry in found["estimates"]][-1] == "something else"
     assert near(found["estimates"], [1500, 1000, 500])
@@ -209,7 +217,7 @@ def test_three_roles_agree_on_one_protocol(shuffledp: Run, folder: Path) -> None
     for line in (
         "randomize pets.csv --column pet --protocol survey.json -o a.parquet",
         "randomize --value dog --protocol survey.json -o b.parquet",
-        "shuffle a.parquet b.parquet -o all.parquet",
+        f"shuffle a.parquet b.parquet -o all.parquet {SHUFFLER}",
     ):
         assert shuffledp(line).exit_code == 0
     assert open_reports("all.parquet").n == 3001
@@ -217,6 +225,7 @@ def test_three_roles_agree_on_one_protocol(shuffledp: Run, folder: Path) -> None
     assert near(found["estimates"], [1500, 1001, 500])
     assert found["privacy"]["n_received"] == 3001
     assert names(folder) == {"survey.json", "a.parquet", "b.parquet", "all.parquet"}
+    refused(shuffledp(f"shuffle a.parquet -o again.parquet {SHUFFLER}"), 1, "of an earlier batch")
 
 
 def test_a_number_is_randomized_as_a_value(shuffledp: Run, folder: Path) -> None:
@@ -224,8 +233,12 @@ def test_a_number_is_randomized_as_a_value(shuffledp: Run, folder: Path) -> None
     Path("ages.json").write_text(canonical(ages.to_dict()))
     found = answer(shuffledp("randomize --value 7.5 --protocol ages.json -o a.parquet --json"))
     assert (found["reports"], found["epsilon0"]) == (1, ages.randomizer.epsilon0)
-    refused(shuffledp("randomize --value old --protocol ages.json -o b.parquet"), 2, "'old'")
-    refused(shuffledp("randomize --value 101 --protocol ages.json -o b.parquet"), 1, "101")
+    for value, status, said in (("old", 2, "must be a number"), ("101.25", 1, "1 outside it")):
+        result = shuffledp(f"randomize --value {value} --protocol ages.json -o b.parquet")
+        refused(result, status, said)
+        assert value not in result.output
+    shown = shuffledp("randomize --value 101.25 --show-values --protocol ages.json -o b.parquet")
+    refused(shown, 1, "[0] 101.25")
     assert "b.parquet" not in names(folder)
 
 
@@ -234,9 +247,53 @@ def test_the_shuffler_wants_as_many_reports_as_planned(
 ) -> None:
     write(survey)
     shuffledp("randomize --value cat --protocol survey.json -o one.parquet")
-    refused(shuffledp("shuffle one.parquet -o s.parquet"), 1, "at least 3000", "got 1")
+    refused(shuffledp(f"shuffle one.parquet -o s.parquet {SHUFFLER}"), 1, "at least 3000", "got 1")
     assert "s.parquet" not in names(folder)
-    assert shuffledp("shuffle one.parquet -o s.parquet --minimum 1").exit_code == 0
+    assert shuffledp(f"shuffle one.parquet -o s.parquet --minimum 1 {SHUFFLER}").exit_code == 0
+
+
+def test_the_threshold_is_the_shufflers_and_never_a_clients(
+    shuffledp: Run, folder: Path, survey: HistogramProtocol
+) -> None:
+    """A client's file that says n = 1 does not make the shuffler mix two reports."""
+    write(survey)
+    mine = KaryRandomizedResponse(k=3, epsilon0=1.0)
+    small = HistogramProtocol(survey.categories, epsilon=8.0, delta=1e-6, n=1, randomizer=mine)
+    for name in "ab":
+        write_reports(small, small.randomize("cat"), folder / f"{name}.parquet")
+    refused(
+        shuffledp(f"shuffle a.parquet b.parquet -o s.parquet {SHUFFLER}"), 1, "at least 3000", "another plan"
+    )
+    refused(shuffledp("shuffle a.parquet b.parquet -o s.parquet --used used"), 2, "--protocol")
+
+
+def test_a_value_can_be_read_from_standard_input(
+    shuffledp: Run, folder: Path, survey: HistogramProtocol
+) -> None:
+    write(survey)
+    code = "from shuffledp.cli.main import main; main()"
+    line = ["randomize", "--value", "-", "--protocol", "survey.json", "-o", "one.parquet"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *line], input="cat\n", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert open_reports(folder / "one.parquet").n == 1
+
+
+def test_a_plan_is_pinned_and_its_cost_is_bounded(
+    shuffledp: Run, folder: Path, survey: HistogramProtocol
+) -> None:
+    write(survey)
+    make = "randomize --value cat --protocol survey.json -o one.parquet"
+    refused(shuffledp(make + f" --fingerprint {'0' * 32}"), 1, "has the fingerprint")
+    refused(shuffledp(make + " --max-epsilon0 0.5"), 1, "max_epsilon0 is 0.5")
+    private, public = signing_keys()
+    refused(shuffledp(make + f" --public-key {public}"), 1, "must be signed")
+    (folder / "signed.json").write_text(json.dumps(sign_plan(survey, private)))
+    pinned = f"--public-key {public} --fingerprint {short_fingerprint(survey)} --max-epsilon0 20"
+    result = shuffledp(make.replace("survey.json", "signed.json") + f" {pinned}")
+    assert result.exit_code == 0, result.output
+    assert short_fingerprint(survey) in result.stdout
 
 
 def test_what_must_not_be_used_is_refused_on_one_line(
@@ -247,10 +304,11 @@ def test_what_must_not_be_used_is_refused_on_one_line(
     shuffledp(make + "a.parquet")
     refused(shuffledp(make + "a.parquet"), 1, "must not exist yet", "a.parquet")
     refused(shuffledp("analyze a.parquet"), 1, "not shuffled yet")
-    refused(shuffledp("shuffle a.parquet a.parquet -o s.parquet"), 1, "the same reports")
+    twice = f"shuffle a.parquet a.parquet -o s.parquet {SHUFFLER} --minimum 3001"
+    refused(shuffledp(twice), 1, "3000 reports twice in these files")
     (folder / "cut.parquet").write_bytes((folder / "a.parquet").read_bytes()[:-20])
-    refused(shuffledp("shuffle cut.parquet -o s.parquet"), 1, "cut.parquet", "damaged")
-    refused(shuffledp("shuffle pets.csv -o s.parquet"), 1, "pets.csv")
+    refused(shuffledp(f"shuffle cut.parquet -o s.parquet {SHUFFLER}"), 1, "cut.parquet", "damaged")
+    refused(shuffledp(f"shuffle pets.csv -o s.parquet {SHUFFLER}"), 1, "pets.csv")
     refused(shuffledp(make.replace("--column pet", "--column id") + "c.parquet"), 1, "3000 of 3000")
     assert names(folder) == {"survey.json", "a.parquet", "cut.parquet"}
 
@@ -296,12 +354,13 @@ def test_a_reservation_is_committed_by_the_analysis(
     ticket = shuffledp(line).stdout.strip()
     assert [(each.id, each.status, each.note) for each in ledger.collections] == [(ticket, "reserved", "May")]
     shuffledp("randomize pets.csv --column pet --protocol survey.json -o a.parquet")
-    shuffledp("shuffle a.parquet -o s.parquet")
+    shuffledp(f"shuffle a.parquet -o s.parquet {SHUFFLER}")
     analyze = f"analyze s.parquet --ledger readers.jsonl --reservation {ticket}"
     assert "all collections on 'readers' together" in shuffledp(analyze).stdout
     assert [each.status for each in ledger.collections] == ["committed"]
     assert shuffledp(analyze).exit_code == 0  # the same file again costs nothing
-    shuffledp("shuffle a.parquet -o t.parquet")
+    Path("forgetful").mkdir()
+    shuffledp(f"shuffle a.parquet -o t.parquet {SHUFFLER.replace('used used', 'used forgetful')}")
     refused(shuffledp(analyze.replace("s.parquet", "t.parquet")), 1, "committed already")
     refused(shuffledp(f"ledger release readers.jsonl --reservation {ticket}"), 1, "already")
     again = shuffledp(line).stdout.strip()
@@ -349,7 +408,7 @@ def test_checking_finds_edits_and_missing_lines_and_says_what_fits(
     file.write_text(lines[0] + lines[1].replace('"honest":3000', '"honest":9000'))
     refused(shuffledp("ledger check readers.jsonl"), 1, "line 2", "not what was written")
     file.write_text("no ledger\n")
-    refused(shuffledp("ledger show readers.jsonl"), 1, "no ledger")
+    refused(shuffledp("ledger show readers.jsonl"), 1, "not what was written")
 
 
 def test_a_cut_last_line_is_noticed_on_one_line(shuffledp: Run, ledger: Ledger) -> None:
@@ -537,5 +596,5 @@ def test_a_report_of_another_protocol_is_not_analyzed(shuffledp: Run, survey: Hi
     write(survey)
     write(other, "other.json")
     shuffledp("randomize pets.csv --column pet --protocol survey.json -o a.parquet")
-    shuffledp("shuffle a.parquet -o s.parquet")
+    shuffledp(f"shuffle a.parquet -o s.parquet {SHUFFLER}")
     refused(shuffledp("analyze s.parquet --protocol other.json"), 1, "another protocol")

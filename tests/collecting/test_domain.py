@@ -60,18 +60,25 @@ def test_what_does_not_belong_is_counted_and_shown(
     categories: tuple[object, ...], column: Any, missing: int, outside: int
 ) -> None:
     with pytest.raises(DomainError, match="not in the domain") as caught:
-        CategoryIndex.of(categories).places(column)
+        CategoryIndex.of(categories).places(column, show_values=True)
     assert (caught.value.missing, caught.value.outside) == (missing, outside)
     assert len(caught.value.examples) == min(5, missing + outside)
 
 
 def test_examples_name_index_and_value() -> None:
     with pytest.raises(DomainError) as caught:
-        CategoryIndex.of((0, 1)).places(np.array([0, 1, 9, 1, -2]))
+        CategoryIndex.of((0, 1)).places(np.array([0, 1, 9, 1, -2]), show_values=True)
     assert caught.value.examples == ((2, 9), (4, -2))
     assert "2 of 5 values" in str(caught.value)
     assert "[2] 9, [4] -2" in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_values_are_shown_only_where_that_is_asked_for() -> None:
+    with pytest.raises(DomainError) as caught:
+        CategoryIndex.of(("no", "yes")).places(["yes", "HIV positive"])
+    assert caught.value.examples == ()
+    assert "HIV" not in repr(caught.value) + str(caught.value.__dict__)
 
 
 def test_whatever_does_not_belong_goes_to_the_other_category_if_there_is_one() -> None:

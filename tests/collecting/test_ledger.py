@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from shuffledp import KaryRandomizedResponse
+from shuffledp import KaryRandomizedResponse, _log
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting import _log
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import SumProtocol
@@ -333,7 +332,7 @@ def test_impossible_budgets_are_refused(tmp_path: Path, budget: Any) -> None:
 
 RESERVES = """
 import os, signal, sys
-from shuffledp.collecting import _log as chained_log
+from shuffledp import _log as chained_log
 from shuffledp.errors import BudgetExceededError
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.histogram import HistogramProtocol

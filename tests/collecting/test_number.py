@@ -113,9 +113,16 @@ def test_a_sum_is_no_mean() -> None:
         SumProtocol.from_dict(mean().to_dict())
 
 
+def test_numbers_are_shown_only_where_that_is_asked_for() -> None:
+    with pytest.raises(DomainError) as caught:
+        mean().randomize([0.0, 123456.78])
+    assert caught.value.examples == ()
+    assert "123456" not in repr(caught.value) + str(caught.value.__dict__)
+
+
 def test_numbers_that_do_not_belong_are_counted_and_shown() -> None:
     with pytest.raises(DomainError, match="1 missing, 2 outside") as caught:
-        mean().randomize([0.0, None, 7.0, -2.5, 6.0])
+        mean().randomize([0.0, None, 7.0, -2.5, 6.0], show_values=True)
     assert caught.value.examples == ((1, None), (2, 7.0), (3, -2.5))
     with pytest.raises(DomainError, match="1 missing, 1 outside"):
         mean().randomize(np.array([np.nan, np.inf]))

@@ -114,7 +114,12 @@ def test_three_roles_pass_files_of_messages(ages: sdp.SumProtocol, tmp_path: Pat
     for part, path in zip(np.split(numbers, 2), files, strict=True):
         assert randomize_file(ages, part, path) == 1000 * ages.messages
     shuffled = tmp_path / "shuffled.parquet"
-    assert shuffle_files(files, shuffled, minimum=2000 * ages.messages) == 2000 * ages.messages
+    used = tmp_path / "used"
+    used.mkdir()
+    with pytest.raises(sdp.TooFewReportsError, match="got 2000"):  # people, not messages
+        shuffle_files(ages, files, shuffled, minimum=2001, used=used)
+    done = shuffle_files(ages, files, shuffled, minimum=2000, used=used)
+    assert done.reports == 2000 * ages.messages
     result = analyze_file(ages, shuffled)
     assert result.n == 2000
     assert result.value == pytest.approx(numbers.sum(), abs=30.0 * ages.worst_standard_error)

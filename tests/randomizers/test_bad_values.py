@@ -66,16 +66,16 @@ def test_the_first_value_outside_the_domain_is_named_also_beyond_the_first_chunk
 ) -> None:
     values = np.zeros(100_000, dtype=dtype)
     values[70_001], values[90_000] = 5, 6
-    with pytest.raises(ValueError, match=r"values must be in \[0, 4\], got values\[70001\] = 5"):
+    with pytest.raises(ValueError, match=r"values must be in \[0, 4\], got another at values\[70001\]"):
         randomizer.randomize(values, rng=np.random.default_rng(1))
     if np.dtype(dtype).kind == "i":
         values[69_999] = -2
-        with pytest.raises(ValueError, match=r"in \[0, 4\], got values\[69999\] = -2"):
+        with pytest.raises(ValueError, match=r"in \[0, 4\], got another at values\[69999\]"):
             randomizer.randomize(values, rng=np.random.default_rng(1))
 
 
 def test_negative_values_are_outside_also_where_the_domain_is_larger_than_their_type() -> None:
-    with pytest.raises(ValueError, match=r"in \[0, 199\], got values\[1\] = -1"):
+    with pytest.raises(ValueError, match=r"in \[0, 199\], got another at values\[1\]"):
         KaryRandomizedResponse(k=200, epsilon0=1.0).randomize(np.array([3, -1], dtype=np.int8))
 
 
@@ -101,7 +101,7 @@ def test_a_seed_in_place_of_a_generator_is_refused(randomizer: Any) -> None:
 
 @pytest.mark.parametrize("randomizer", SYMBOLS, ids=kind)
 def test_the_first_impossible_report_is_named(randomizer: Any) -> None:
-    with pytest.raises(ValueError, match=r"reports must be in \[0, \d+\], got reports\[1\] = 999"):
+    with pytest.raises(ValueError, match=r"reports must be in \[0, \d+\], got another at reports\[1\]"):
         randomizer.support([0, 999, 1000])
     with pytest.raises(TypeError, match=r"reports must be whole numbers .* dtype float64"):
         randomizer.support([0.0])
@@ -197,7 +197,9 @@ def test_parameters_outside_their_range_are_refused(make: Callable[..., Any], me
 @pytest.mark.parametrize("randomizer", INTERVAL, ids=kind)
 def test_the_first_value_outside_the_interval_is_named(randomizer: Any) -> None:
     for wrong in (2.5, -1.0001, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match=r"values must be in \[-1\.0, 2\.0\], got values\[2\] = "):
+        with pytest.raises(
+            ValueError, match=r"values must be in \[-1\.0, 2\.0\], got another at values\[2\]"
+        ):
             randomizer.randomize([0.0, 2.0, wrong, 9.0])
     with pytest.raises(ValueError, match=r"got values = 3\.0"):
         randomizer.randomize(3.0)
@@ -212,7 +214,7 @@ def test_the_first_value_outside_the_interval_is_named(randomizer: Any) -> None:
 @pytest.mark.parametrize("randomizer", INTERVAL, ids=kind)
 def test_impossible_reports_of_an_interval_are_named_and_nobody_has_no_mean(randomizer: Any) -> None:
     for method in (randomizer.decode, randomizer.estimate, randomizer.mean):
-        with pytest.raises(ValueError, match=r"reports must be in \[0, \d+\], got reports\[1\] = -1"):
+        with pytest.raises(ValueError, match=r"reports must be in \[0, \d+\], got another at reports\[1\]"):
             method([0, -1])
     with pytest.raises(ValueError, match="there is no mean of nothing"):
         randomizer.mean([])

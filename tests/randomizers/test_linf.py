@@ -189,7 +189,7 @@ def test_bad_parameters_are_refused_by_name(
 
 def test_bad_reports_norms_and_generators_are_refused() -> None:
     randomizer = LInfinityRandomizer(dimension=2, epsilon0=1.0)
-    with pytest.raises(ValueError, match=r"reports must be in \[0, 3\], got reports\[1\] = 4"):
+    with pytest.raises(ValueError, match=r"reports must be in \[0, 3\], got another at reports\[1\]"):
         randomizer.decode(np.array([0, 4]))
     with pytest.raises(TypeError, match="reports must be"):
         randomizer.mean(np.array([0.0, 1.0]))

@@ -128,7 +128,7 @@ def test_csv_files_may_be_compressed_or_separated_by_tabs(tmp_path: Path) -> Non
 def test_a_value_of_another_type_late_in_a_csv_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     path.write_text("v\n" + "1234567\n" * 700_000 + "oops\n")
-    with pytest.raises(ValueError, match=r"v\.csv' cannot be read: .*oops"):
+    with pytest.raises(ValueError, match=r"v\.csv' cannot be read: [^:]*$"):
         values(path)
 
 

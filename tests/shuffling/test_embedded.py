@@ -60,6 +60,10 @@ def test_missing_and_unknown_values_are_counted_over_all_batches(pets: Histogram
     column[[3, 500, 501, 999]] = [None, "cow", None, "hen"]
     with pytest.raises(DomainError) as caught:
         collect(pets, column, engine=EmbeddedEngine(rows=10))
+    assert caught.value.examples == ()  # nobody's answer, unless that is asked for
+    assert not {"cow", "500"} & set(str(caught.value).split())
+    with pytest.raises(DomainError) as caught:
+        collect(pets, column, engine=EmbeddedEngine(rows=10), show_values=True)
     error = caught.value
     assert (error.total, error.missing, error.outside) == (1000, 2, 2)
     assert error.examples == ((3, None), (500, "cow"), (501, None), (999, "hen"))
@@ -87,7 +91,7 @@ def test_wide_reports_are_made_a_few_at_a_time_and_rows_keep_their_numbers(
     pets: HistogramProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_BYTES", 100)
-    step = RandomizeAndCount(pets)
+    step = RandomizeAndCount(pets, show_values=True)
     assert step.rows == 100
     assert step(np.array(["cat"] * 1050)).sum() == 1050
     assert step(np.array([], dtype="U3")).tolist() == [0, 0, 0]

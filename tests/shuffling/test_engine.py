@@ -51,7 +51,7 @@ def test_any_engine_counts_what_was_rejected(engine: Engine, pets: HistogramProt
     column = np.array(["cat"] * 1000, dtype=object)
     column[[3, 999]] = [None, "hen"]
     with pytest.raises(DomainError) as caught:
-        tallied(pets, column, engine=engine)
+        tallied(pets, column, engine=engine, show_values=True)
     assert caught.value.examples == ((3, None), (999, "hen"))
     assert (caught.value.total, caught.value.missing, caught.value.outside) == (1000, 1, 1)
 

@@ -36,7 +36,8 @@ from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp import _files as atomic
 from shuffledp.shuffling import _external as external
 from shuffledp.shuffling import report_files
-from shuffledp.shuffling import roles
+from shuffledp import _log
+from shuffledp.shuffling import roles, used
 
 answer = sdp.KaryRandomizedResponse(k=3, gamma=0.02)
 pets = HistogramProtocol(
@@ -53,7 +54,9 @@ def then_die(function, call, how):
 """
 STEPS = {
     "randomize": "roles.randomize_file(pets, {input!r}, {output!r}, column='pet')",
-    "shuffle": "roles.shuffle_files({input!r}, {output!r}, minimum=1, bytes_in_memory=3000)",
+    "shuffle": (
+        "roles.shuffle_files(pets, {input!r}, {output!r}, minimum=1, used={used!r}, bytes_in_memory=3000)"
+    ),
     "analyze": "print(roles.analyze_file(pets, {input!r}).n)",
 }
 POINTS = {
@@ -67,7 +70,9 @@ POINTS = {
         "while reports go to buckets": ("external.uniform", 0),
         "between two buckets": ("external.permuted", 3),
         "before some reports are written": ("report_files.ReportWriter.write", 5),
-        "before it gets its name": ("os.link", 0),
+        "before its reports count as used": ("used.Memory.remember", 0),
+        "before they are on record": ("_log.OpenLog.append", 0),
+        "before it gets its name": ("os.link", 2),  # after the memory and the keys
     },
     "analyze": {"while reports are counted": ("HistogramProtocol.count", 0)},
 }
@@ -83,7 +88,9 @@ def inputs(pets: HistogramProtocol, tmp_path: Path) -> dict[str, Path]:
     }
     paths["randomize"].write_text("pet\n" + "\n".join(TRUTH) + "\n")
     randomize_file(pets, paths["randomize"], paths["shuffle"])
-    shuffle_files(paths["shuffle"], paths["analyze"], minimum=1)
+    for name in ("first", "used"):
+        (tmp_path / "in" / name).mkdir()
+    shuffle_files(pets, paths["shuffle"], paths["analyze"], minimum=1, used=tmp_path / "in" / "first")
     return paths
 
 
@@ -95,7 +102,8 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def step_code(step: str, inputs: dict[str, Path], output: Path) -> str:
-    return STEPS[step].format(input=str(inputs[step]), output=str(output))
+    used = inputs["shuffle"].with_name("used")
+    return STEPS[step].format(input=str(inputs[step]), output=str(output), used=str(used))
 
 
 def contents(paths: dict[str, Path]) -> list[bytes]:
@@ -213,7 +221,8 @@ def test_a_reservation_is_not_good_for_other_reports(
     ledger = Ledger(tmp_path / "ledger", (9.0, 1e-6), create=True, populations=["owners"])
     ticket = ledger.reserve(pets, population="owners")
     analyze_file(pets, inputs["analyze"], ledger=ledger, reservation=ticket)
-    shuffle_files(inputs["shuffle"], tmp_path / "other.parquet", minimum=1)
+    used = inputs["shuffle"].with_name("used")  # another shuffler, who knows nothing of the first
+    shuffle_files(pets, inputs["shuffle"], tmp_path / "other.parquet", minimum=1, used=used)
     with pytest.raises(ValueError, match="is committed already"):
         analyze_file(pets, tmp_path / "other.parquet", ledger=ledger, reservation=ticket)
     with pytest.raises(ValueError, match="already, with 3000 honest reports; got 2000"):
@@ -269,9 +278,11 @@ def test_a_small_disk_that_is_full_stays_as_it_was(
     values = np.random.default_rng(0).choice(pets.categories, size=10**6)
     reports = tmp_path / "many.parquet"
     randomize_file(pets, values, reports)
+    (tmp_path / "used").mkdir()
+    options: Any = {"minimum": 1, "used": tmp_path / "used", "bytes_in_memory": room, "most_per_file": 10**6}
     for step in (
         lambda: randomize_file(pets, values, small_disk / "r.parquet"),
-        lambda: shuffle_files(reports, small_disk / "s.parquet", minimum=1, bytes_in_memory=room),
+        lambda: shuffle_files(pets, reports, small_disk / "s.parquet", **options),
     ):
         with pytest.raises(OSError, match="No space left"):
             step()

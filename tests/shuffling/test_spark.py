@@ -140,8 +140,35 @@ def test_missing_and_unknown_values_are_counted(session: Any, pets: HistogramPro
             step()
         error = caught.value
         assert (error.total, error.missing, error.outside) == (20, 5, 5)
-        assert {value for _, value in error.examples} == {None, "cow"}
+        assert error.examples == ()
+        assert "cow" not in str(error)
         assert "within a task" in error.__notes__[0]
+    with pytest.raises(DomainError) as caught:
+        collect(pets, frame, engine=SparkEngine(session), show_values=True)
+    assert {value for _, value in caught.value.examples} == {None, "cow"}
+
+
+@needs_java
+def test_several_partitions_of_sorted_rows_come_out_in_random_order(
+    session: Any, pets: HistogramProtocol
+) -> None:
+    """Which partition a report is in, and where in it, says nothing about its row."""
+    n, before = 6000, session.conf.get("spark.sql.adaptive.enabled")
+    frame = session.createDataFrame([("cat",)] * (n // 2) + [("dog",)] * (n // 2), "pet string").repartition(
+        3
+    )
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # which would make one partition of it
+    try:
+        mixed = SparkEngine(session).reports(pets, frame.sort("pet"), minimum=n)
+        parts = [[row[0][0] for row in part] for part in mixed.rdd.glom().collect()]
+    finally:
+        session.conf.set("spark.sql.adaptive.enabled", before)
+    assert len([part for part in parts if part]) == 4
+    assert sum(map(len, parts)) == n
+    for part in parts:  # half of each are cats; false alarm below 1e-7 (no seed: secure randomness)
+        cats = np.array(part) == 0
+        assert abs(cats.mean() - 0.5) < 5.5 * 0.5 / np.sqrt(len(part))
+        assert abs(np.corrcoef(cats, np.arange(len(part)))[0, 1]) * np.sqrt(len(part)) < 5.5
 
 
 @needs_java

@@ -97,6 +97,7 @@ collecting_options = stacked(
     option(
         "--simulation", None, "Show the truth beside the estimates. Not private: for made-up data.", group=RUN
     ),
+    option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=RUN),
     result_options,
 )
 number_options = stacked(
@@ -235,7 +236,7 @@ def _analyzed(protocol: Protocol, given: Given) -> Any:
         assumptions |= {"ledger": ledger, "reservation": ticket}
     try:
         engine = getattr(shuffledp, f"{given['engine'].capitalize()}Engine")()
-        done = tallied(protocol, given["data"], given["column"], engine)
+        done = tallied(protocol, given["data"], given["column"], engine, show_values=given["show_values"])
         check_enough(done.n, 1)
     except BaseException as error:
         if given["ledger_file"] is not None:

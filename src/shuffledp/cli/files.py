@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._files import atomic_file
-from shuffledp.cli.options import OUTPUT, option, stacked
+from shuffledp.cli.options import EXISTING_FILE, OUTPUT, Given, option, stacked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,25 +105,44 @@ def write_protocol(path: str, protocol: Protocol) -> None:
     write_text(path, json.dumps(protocol.to_dict(), indent=2) + "\n", replace=False)
 
 
-def read_protocol(path: str) -> Protocol:
-    """The protocol of a file that ``--plan`` wrote."""
-    from shuffledp.collecting import protocol_from_dict
+PLAN = "Plan"
+protocol_option = option(
+    "--protocol protocol_file",
+    EXISTING_FILE,
+    "From `shuffledp histogram --plan`, or sum or mean; or signed.",
+    group=PLAN,
+    required=True,
+)
+check_options = stacked(
+    option("--fingerprint", "DIGITS", "What the plan must have.", group=PLAN),
+    option("--public-key", "DIGITS", "What must have signed the plan.  [else: certified again]", group=PLAN),
+)
 
+
+def read_protocol(path: str, given: Given | None = None) -> Protocol:
+    """The plan in a file, if it passes the checks that were ``given`` on the command line."""
+    from shuffledp.collecting.plan import load_plan
+    from shuffledp.errors import PlanError
+
+    checks = {name: (given or {}).get(name) for name in ("fingerprint", "public_key", "max_epsilon0")}
     try:
-        return protocol_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
+        plan = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise click.ClickException(f"{path} is no protocol: {error}") from error
+    try:
+        return load_plan(plan, **checks)
+    except PlanError as error:
+        raise click.ClickException(f"{path} is no protocol to use: {error}") from error
 
 
-def protocol_of_reports(path: str) -> Protocol:
-    """What a file of reports says of itself."""
-    from shuffledp.collecting import protocol_from_dict
+def protocol_of_reports(path: str, given: Given) -> Protocol:
+    """What a file of reports says of itself, certified again."""
+    from shuffledp.collecting.plan import load_plan
     from shuffledp.shuffling.report_files import open_reports
 
-    header = open_reports(path).header
-    if header.stage == "sealed":
-        raise click.ClickException(f"{path} is sealed: give the analyst's --key")
-    return protocol_from_dict(header.protocol)
+    if given.get("public_key") is not None:
+        raise click.UsageError("--public-key needs --protocol, a signed plan.")
+    return load_plan(open_reports(path).header.protocol, fingerprint=given.get("fingerprint"))
 
 
 def open_ledger(path: str) -> Ledger:

@@ -8,7 +8,7 @@ _domain              raw values to inputs, or what does not belong
 _fixed_point         numbers on a grid, and the variance of their sums
 result, _intervals   what the analyst gets
 statement            what may be said about privacy, and on what it rests
-ledger, _log         what was collected from whom; the file that survives crashes and shows tampering
+ledger               what was collected from whom, in a file that survives crashes and shows tampering
 baselines            the same question without a shuffler, and with a trusted curator
 """
 

@@ -8,8 +8,9 @@ array([1, 0, 1])
 >>> CategoryIndex.of(["no", "yes"]).places(["yes", None, "maybe"])
 Traceback (most recent call last):
     ...
-shuffledp.errors.DomainError: 2 of 3 values are not in the domain: 1 missing, 1 outside it; \
-first ones: [1] None, [2] 'maybe'
+shuffledp.errors.DomainError: 2 of 3 values are not in the domain: 1 missing, 1 outside it
+
+What people answered is not for logs: values and their places are shown only where that is asked for.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ _COMPARABLE = {"i": "biuf", "U": "U"}
 """Kinds of arrays that can be compared with categories of a kind."""
 
 
-def refuse(column: npt.NDArray[Any], missing: Mask, outside: Mask) -> None:
+def refuse(column: npt.NDArray[Any], missing: Mask, outside: Mask, show_values: bool = False) -> None:
     """DomainError unless both masks are empty."""
     wrong = np.flatnonzero(missing | outside)
     if wrong.size:
         flat = column.reshape(-1)
-        examples = [(int(i), _python(flat[i])) for i in wrong[: DomainError.MOST_EXAMPLES]]
+        shown = wrong[: DomainError.MOST_EXAMPLES] if show_values else ()
+        examples = [(int(i), _python(flat[i])) for i in shown]
         raise DomainError(flat.size, int(missing.sum()), int(outside.sum()), examples)
 
 
@@ -98,7 +100,7 @@ class CategoryIndex:
         gapless = whole and int(ranked[-1]) - int(ranked[0]) + 1 == len(ranked)
         return cls(known, ranked, order, gapless and bool((array == ranked).all()))
 
-    def places(self, column: Any, other: int | None = None) -> Any:
+    def places(self, column: Any, other: int | None = None, *, show_values: bool = False) -> Any:
         """The place of each value; ``other`` for what is missing or not there, else a DomainError."""
         array = as_column(column)
         if self.consecutive and array.dtype.kind in "iu" and array.size and self._spans(array):
@@ -111,7 +113,7 @@ class CategoryIndex:
             return np.where(wrong, other, places)
         if wrong.any():
             missing = missing_in(array).reshape(-1)
-            refuse(array, missing, wrong.reshape(-1) & ~missing)
+            refuse(array, missing, wrong.reshape(-1) & ~missing, show_values)
         return places
 
     def _spans(self, array: npt.NDArray[Any]) -> bool:

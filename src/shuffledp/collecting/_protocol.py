@@ -68,17 +68,23 @@ class Protocol(ABC):
         return False
 
     @abstractmethod
-    def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+    def encode(
+        self, column: Any, *, rng: np.random.Generator | None = None, show_values: bool = False
+    ) -> Any:
         """The randomizer's inputs for raw values (an array, a list, or one value).
 
         DomainError for missing values and values outside the domain. ``rng`` is used only where the
-        encoding is itself random (rounding of numbers)."""
+        encoding is itself random (rounding of numbers); ``show_values``: the error may show some of them."""
 
-    def randomize(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+    def randomize(
+        self, column: Any, *, rng: np.random.Generator | None = None, show_values: bool = False
+    ) -> Any:
         """What the clients send: one report per value, or one report for one value.
 
-        Secure and exact; ``rng`` makes it repeatable, for simulations only."""
-        return marked(self.randomizer.randomize(self.encode(column, rng=rng), rng=rng), rng is not None)
+        Secure and exact; ``rng`` makes it repeatable, for simulations only, and marks it as simulated.
+        ``show_values``: an error may show values that are not in the domain."""
+        inputs = self.encode(column, rng=rng, show_values=show_values)
+        return marked(self.randomizer.randomize(inputs, rng=rng), rng is not None)
 
     @property
     def messages(self) -> int:

@@ -86,9 +86,12 @@ class HistogramProtocol(Protocol):
     def reads_text(self) -> bool:
         return all(isinstance(category, str) for category in self.categories)
 
-    def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+    def encode(
+        self, column: Any, *, rng: np.random.Generator | None = None, show_values: bool = False
+    ) -> Any:
         """The place of each value in ``categories``."""
-        return self._index.places(column, None if self.other is None else self._other_place)
+        other = None if self.other is None else self._other_place
+        return self._index.places(column, other, show_values=show_values)
 
     @cached_property
     def _index(self) -> CategoryIndex:

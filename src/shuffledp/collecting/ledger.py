@@ -1,6 +1,6 @@
 """What has been collected from whom, and how much privacy is left.
 
-A ledger is one append-only file (see ``collecting._log``). Before a collection its cost is reserved: the
+A ledger is one append-only file (see ``shuffledp._log``). Before a collection its cost is reserved: the
 accountant composes it with everything collected from the same population (adaptively: each collection
 may depend on the results before it), and refuses it if the certified total would exceed the budget.
 Afterwards it is committed with the honest reports that really came, or released if it never ran. A
@@ -40,8 +40,8 @@ from typing import Any
 
 from shuffledp import _validate
 from shuffledp._digits import rounded_up
+from shuffledp._log import OpenLog, create as create_log, locked
 from shuffledp.accounting.mechanism import Composition, Mechanism
-from shuffledp.collecting._log import OpenLog, create as create_log, locked
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
 from shuffledp.collecting._several_messages import one_round
 from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning, short
@@ -54,7 +54,8 @@ _VERSION = 1
 class Collection:
     """One collection of the ledger: ``status`` is "reserved", "committed" or "released".
 
-    ``batch`` names the reports that were committed, if they came from a file."""
+    ``batch`` names the reports that were committed, if they came from a file, and ``memory`` their place
+    in the shuffler's memory."""
 
     id: str
     population: str
@@ -64,6 +65,7 @@ class Collection:
     status: str
     note: str
     batch: str | None = None
+    memory: tuple[str, int] | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -112,10 +114,16 @@ class _Book:
         if new and name in known:
             raise ValueError(f"population {name!r} is not new: {self.path} knows it")
 
-    def check_batch(self, batch: str | None) -> None:
-        """ValueError for reports that another reservation has paid for."""
-        if batch is not None and any(found.batch == batch for found in self.collections.values()):
-            raise ValueError(f"the batch {batch!r} was committed under another reservation")
+    def check_batch(self, batch: str | None, memory: tuple[str, int] | None) -> None:
+        """ValueError for reports that another reservation has paid for, or that may be mixed again."""
+        for found in self.collections.values():
+            if batch is not None and found.batch == batch:
+                raise ValueError(f"the batch {batch!r} was committed under another reservation")
+            if memory is not None and found.memory == tuple(memory):
+                raise ValueError(
+                    f"the batch {batch!r} has number {memory[1]} of its shuffler, as {found.batch!r} has: "
+                    "the shuffler's memory was set back, and the same reports may be in both"
+                )
 
     def spent(self, population: str) -> Mechanism:
         total: Mechanism = Composition(())
@@ -246,27 +254,48 @@ class Ledger:
             book.write(_reservation(asked))
         return asked.id
 
-    def commit(self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None) -> str:
+    def commit(
+        self,
+        reservation: str,
+        protocol: Protocol,
+        *,
+        honest: int,
+        batch: str | None = None,
+        memory: tuple[str, int] | None = None,
+    ) -> str:
         """Record that a reserved collection was run with ``honest`` reports; gives its population.
 
         ``batch`` names the reports. To analyze the same ones again (after a crash, say) costs nothing:
-        a commitment with the name and number of an earlier one is not recorded again."""
-        found, spent = self._committed(reservation, protocol, honest, batch)
+        a commitment with the name and number of an earlier one is not recorded again. ``memory``: the name of
+        the shuffler's memory and the batch's number there; two batches of one number are refused, for the
+        shuffler has forgotten the first, and its reports may be in the second."""
+        found, spent = self._committed(reservation, protocol, honest, batch, memory)
         if honest < found.honest:
             self._warn(found, honest, self._epsilon(spent))
         return found.population
 
     def settle(
-        self, reservation: str, protocol: Protocol, *, honest: int, batch: str | None = None
+        self,
+        reservation: str,
+        protocol: Protocol,
+        *,
+        honest: int,
+        batch: str | None = None,
+        memory: tuple[str, int] | None = None,
     ) -> tuple[str, float]:
         """As ``commit``; gives the population and its ``epsilon`` with this collection."""
-        found, spent = self._committed(reservation, protocol, honest, batch)
+        found, spent = self._committed(reservation, protocol, honest, batch, memory)
         total = self._epsilon(spent)
         self._warn(found, honest, total)
         return found.population, total
 
     def _committed(
-        self, reservation: str, protocol: Protocol, honest: int, batch: str | None
+        self,
+        reservation: str,
+        protocol: Protocol,
+        honest: int,
+        batch: str | None,
+        memory: tuple[str, int] | None,
     ) -> tuple[Collection, Mechanism]:
         """The collection as it was before, and all that counts for its population now."""
         users = _validate.count("honest", honest, most=protocol.n)
@@ -278,8 +307,8 @@ class Ledger:
                 _require_unchanged(found, users)
             else:
                 _require_reserved(found)
-                book.check_batch(batch)
-                book.write({"commit": reservation, "honest": users, "batch": batch})
+                book.check_batch(batch, memory)
+                book.write({"commit": reservation, "honest": users, "batch": batch, "memory": memory})
             return found, book.spent(found.population)
 
     def _warn(self, reserved: Collection, honest: int, total: float) -> None:
@@ -349,7 +378,9 @@ def _apply(state: dict[str, Collection], content: dict[str, Any]) -> None:
         state[collection.id] = collection
     elif "commit" in fields:
         found = state[fields["commit"]]
+        memory = fields.get("memory")
         changes = {"honest": fields["honest"], "batch": fields.get("batch")}
+        changes["memory"] = None if memory is None else (memory[0], memory[1])
         state[found.id] = _changed(found, "committed", **changes)
     else:
         found = state[fields["release"]]

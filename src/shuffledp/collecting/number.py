@@ -105,9 +105,11 @@ class NumberProtocol(Protocol):
             return SharesDecoder(self.randomizer)
         return FixedPointDecoder.of(self.randomizer)
 
-    def encode(self, column: Any, *, rng: np.random.Generator | None = None) -> Any:
+    def encode(
+        self, column: Any, *, rng: np.random.Generator | None = None, show_values: bool = False
+    ) -> Any:
         """The randomizer's inputs: numbers for noise on a grid, else grid points (rounded at random)."""
-        numbers = self.numbers(column)
+        numbers = self.numbers(column, show_values=show_values)
         if isinstance(self.randomizer, GridRandomizer):
             return numbers
         place = np.clip((numbers - self.low) / (self.high - self.low) * self.levels, 0, self.levels)
@@ -117,7 +119,7 @@ class NumberProtocol(Protocol):
         up = words < np.ldexp(place - below, 64).astype(np.uint64)
         return below.astype(np.int64) + up
 
-    def numbers(self, column: Any) -> Floats:
+    def numbers(self, column: Any, *, show_values: bool = False) -> Floats:
         """The column as numbers in [low, high]; DomainError for what is none."""
         array = as_column(column)
         missing = missing_in(array)
@@ -125,7 +127,7 @@ class NumberProtocol(Protocol):
         if self.outside == "clip":
             numbers = np.where(missing, numbers, np.clip(numbers, self.low, self.high))
         inside = (numbers >= self.low) & (numbers <= self.high)
-        refuse(array, missing.reshape(-1), (~inside & ~missing).reshape(-1))
+        refuse(array, missing.reshape(-1), (~inside & ~missing).reshape(-1), show_values)
         return numbers
 
     def count(self, reports: Any) -> Counts:

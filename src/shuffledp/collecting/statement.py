@@ -157,6 +157,7 @@ def state_privacy(
     ledger: Ledger | None = None,
     reservation: str | None = None,
     batch: str | None = None,
+    memory: tuple[str, int] | None = None,
     set_aside: int = 0,
     simulated: bool = False,
 ) -> PrivacyStatement:
@@ -164,7 +165,8 @@ def state_privacy(
 
     Earlier rounds are taken to have had as many honest reports; a ledger knows better. With one, the
     ``reservation`` made there before the collection becomes a commitment of what really came in;
-    ``batch`` names the reports, so that the same ones can be analyzed again."""
+    ``batch`` names the reports, so that the same ones can be analyzed again, and ``memory`` is its place in
+    the shuffler's memory."""
     honest = honest_reports(received, protocol.n, honest_fraction, minimum_honest)
     so_far = _validate.count("rounds", rounds, most=protocol.rounds)
     if (ledger is None) != (reservation is None):
@@ -172,7 +174,7 @@ def state_privacy(
     population: str | None = None
     spent: float | None = None
     if ledger is not None and reservation is not None:
-        population, spent = ledger.settle(reservation, protocol, honest=honest, batch=batch)
+        population, spent = ledger.settle(reservation, protocol, honest=honest, batch=batch, memory=memory)
     alone = protocol.randomizer.facts()
     statement = PrivacyStatement(
         protocol=protocol.name,

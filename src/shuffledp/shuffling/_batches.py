@@ -33,6 +33,9 @@ class Collectable(Protocol):
     DomainError for values that it rejects."""
 
     @property
+    def n(self) -> int: ...
+
+    @property
     def report_dtype(self) -> np.dtype[Any]: ...
 
     @property
@@ -41,7 +44,9 @@ class Collectable(Protocol):
     @property
     def reads_text(self) -> bool: ...
 
-    def randomize(self, column: Any, *, rng: np.random.Generator | None = None) -> Any: ...
+    def randomize(
+        self, column: Any, *, rng: np.random.Generator | None = None, show_values: bool = False
+    ) -> Any: ...
 
     def count(self, reports: Any) -> npt.NDArray[np.int64]: ...
 

@@ -116,7 +116,7 @@ def _as_array(values: Any) -> Batch:
             return numbers
     for value in values:
         if np.ndim(value):
-            raise ValueError(f"data must be one-dimensional, got a list that holds {value!r}")
+            raise ValueError(f"data must be one-dimensional, got a list that holds a {type(value).__name__}")
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
@@ -289,5 +289,7 @@ def _reading(path: Path) -> Iterator[None]:
     pyarrow = needed("pyarrow", extra="collect")
     try:
         yield
-    except (pyarrow.ArrowException, OSError) as error:
+    except OSError as error:
         raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
+    except pyarrow.ArrowException as error:  # whose text may go on with a row of the file
+        raise ValueError(f"{str(path)!r} cannot be read: {str(error).partition(':')[0]}") from None

@@ -151,24 +151,31 @@ def collect(
     column: str | None = None,
     engine: Engine | None = None,
     minimum: int = 1,
+    show_values: bool = False,
     **assumptions: Any,
 ) -> Any:
     """Randomize, shuffle (by counting) and analyze a column: the protocol's result.
 
     ``data`` is a file, frame or array (``columns.open_column``), or what the engine reads besides.
-    Refuses fewer than ``minimum`` rows. ``assumptions`` go to the protocol's ``analyze``.
+    Refuses fewer than ``minimum`` rows. ``assumptions`` go to the protocol's ``analyze``. ``show_values``:
+    errors may show values that are not in the domain.
     """
-    done = tallied(protocol, data, column, engine)
+    done = tallied(protocol, data, column, engine, show_values=show_values)
     check_enough(done.n, minimum)
     return protocol.analyze(tally=done.tally, n=done.n, **assumptions)
 
 
 def tallied(
-    protocol: Collectable, data: Any, column: str | None = None, engine: Engine | None = None
+    protocol: Collectable,
+    data: Any,
+    column: str | None = None,
+    engine: Engine | None = None,
+    *,
+    show_values: bool = False,
 ) -> Partial:
     """The tally of fresh reports of a column, and their number."""
     used = EmbeddedEngine() if engine is None else engine
-    step = RandomizeAndCount(protocol)
+    step = RandomizeAndCount(protocol, show_values)
     partials = used.map_batches(step, data, column, text=protocol.reads_text)
     return used.merge(partials).checked()
 
@@ -176,8 +183,8 @@ def tallied(
 class RandomizeAndCount:
     """What happens to a batch: it leaves as a tally."""
 
-    def __init__(self, protocol: Collectable) -> None:
-        self.protocol = protocol
+    def __init__(self, protocol: Collectable, show_values: bool = False) -> None:
+        self.protocol, self.show_values = protocol, show_values
         self.rows = rows_per_batch(protocol.report_dtype, protocol.report_shape)
 
     def __call__(self, batch: npt.NDArray[Any]) -> Tally:
@@ -188,4 +195,5 @@ class RandomizeAndCount:
         return done.tally
 
     def _tally(self, batch: npt.NDArray[Any]) -> Tally:
-        return np.asarray(self.protocol.count(self.protocol.randomize(batch)))
+        reports = self.protocol.randomize(batch, show_values=self.show_values)
+        return np.asarray(self.protocol.count(reports))

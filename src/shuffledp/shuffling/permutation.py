@@ -44,11 +44,11 @@ def shuffle(reports: Any, *, minimum: int = 1, rng: np.random.Generator | None =
     return marked(permuted(rows, source(rng)), rng is not None or is_simulated(reports))
 
 
-def check_enough(n: int, minimum: int) -> None:
+def check_enough(n: int, minimum: int, remark: str = "") -> None:
     """TooFewReportsError unless there are at least ``minimum`` reports, ``minimum`` being 1 or more."""
     least = _validate.count("minimum", minimum)
     if n < least:
-        raise TooFewReportsError(f"at least {least} reports are needed for a shuffle, got {n}")
+        raise TooFewReportsError(f"at least {least} reports are needed for a shuffle, got {n}{remark}")
 
 
 def permuted(rows: Reports, words: Words) -> Reports:

@@ -6,10 +6,14 @@
 Every task randomizes Arrow batches with random words of its own (keyed by the operating system of the
 machine it runs on) and gives a partial tally; Spark adds them up.
 
-Each evaluation of a randomizer is another release, and Spark evaluates again whatever it has lost or
-is asked for twice. So randomized results are stored on the executors at once, cut off from the data
-they came from, before anything is computed from them: a loss is then an error, never a second draw. Of
-speculative execution, which runs the same task twice, the engine wants nothing to do.
+Each evaluation of a randomizer is another draw, and Spark evaluates again whatever it has lost or is asked
+for twice. So randomized results are stored on the executors at once, cut off from the data they came from,
+before anything is computed from them: what is lost after that is an error, never a second draw. While they
+are computed, a task that fails or whose worker dies is run again (``spark.task.maxFailures``), with fresh
+randomness: its rows are drawn twice, and one of the draws is stored. The other has gone with the task that
+made it, and nothing was computed from it; whoever can read the memory of executors could have seen both,
+and he can read the data. Of speculative execution, which runs the same task twice at once, the engine wants
+nothing to do.
 
 The shuffle of raw reports draws two random 64-bit words per report, repartitions by them and sorts by
 them inside partitions. Where all n pairs differ every order is equally likely, so the distance to a

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from shuffledp.cli.collecting import LEDGER, ledger_option, privacy, statement_options, with_ledger
-from shuffledp.cli.files import open_ledger, protocol_of_reports, read_protocol
+from shuffledp.cli.files import check_options, open_ledger, protocol_of_reports, read_protocol
 from shuffledp.cli.options import EXISTING_FILE, Given, command, option
 from shuffledp.cli.output import present, result_options
 
@@ -29,6 +29,7 @@ histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
     EXISTING_FILE,
     "Refuse reports of another protocol.  [default: what the reports say]",
 )
+@check_options
 @privacy("--key key_file", EXISTING_FILE, "Opens a batch of `shuffledp serve`: the analyst's key.")
 @statement_options
 @ledger_option
@@ -45,20 +46,20 @@ def analyze(reports: str, protocol_file: str | None, key_file: str | None, **giv
         assumptions["reservation"] = given["reservation"]
     assumptions["confidence"] = given["confidence"]
     if key_file is not None:
-        present(_opened(reports, protocol_file, key_file, assumptions), given)
+        present(_opened(reports, protocol_file, key_file, assumptions, given), given)
         return
     from shuffledp.shuffling.roles import analyze_file
 
-    protocol = read_protocol(protocol_file) if protocol_file else protocol_of_reports(reports)
+    protocol = read_protocol(protocol_file, given) if protocol_file else protocol_of_reports(reports, given)
     present(analyze_file(protocol, reports, **assumptions), given)
 
 
-def _opened(batch: str, protocol_file: str | None, key_file: str, assumptions: Given) -> Any:
+def _opened(batch: str, protocol_file: str | None, key_file: str, assumptions: Given, given: Given) -> Any:
     """A released batch, opened; what was left out is said on standard error."""
     from shuffledp.service.batches import open_batch, result_of
     from shuffledp.service.keys import AnalystKey
 
-    pinned = read_protocol(protocol_file).fingerprint if protocol_file else None
+    pinned = read_protocol(protocol_file, given).fingerprint if protocol_file else given["fingerprint"]
     found = open_batch(batch, AnalystKey.read(key_file), fingerprint=pinned)
     if found.not_opened or found.outside:
         left_out = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shuffledp._digits import rounded_up
-from shuffledp.cli.files import output_option, read_protocol
-from shuffledp.cli.options import EXISTING_FILE, command, option
+from shuffledp.cli.files import PLAN, check_options, output_option, protocol_option, read_protocol
+from shuffledp.cli.options import POSITIVE, Given, command, option
 from shuffledp.cli.output import json_option, print_answer, print_json
 
 if TYPE_CHECKING:
@@ -20,57 +21,59 @@ EXAMPLE = """
 $ shuffledp randomize pets.csv --protocol survey.json -o reports-3.parquet
 100,000 reports in reports-3.parquet
 
-$ shuffledp randomize --value cat --protocol survey.json -o one.parquet
-1 report in one.parquet
+$ shuffledp randomize --value cat --max-epsilon0 8 --protocol survey.json -o 1.parquet
+1 report in 1.parquet
 """
 
 
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("data", required=False, metavar="[DATA]")
 @option("--column", "NAME", "Needed if there are several.", group=GROUP)
-@option("--value", "X", "Instead of DATA: one person's value.", group=GROUP)
-@option(
-    "--protocol protocol_file",
-    EXISTING_FILE,
-    "From `shuffledp histogram --plan`, or sum or mean.",
-    group=GROUP,
-    required=True,
-)
+@option("--value", "X", "Instead of DATA: one person's value; - to read it from standard input.", group=GROUP)
+@option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=GROUP)
+@protocol_option
+@check_options
+@option("--max-epsilon0", POSITIVE, "The most that one report may reveal alone.", group=PLAN)
 @output_option("--output -o", "A new .parquet file of reports.", required=True)
 @json_option
-def randomize(
-    data: str | None, column: str | None, value: str | None, protocol_file: str, output: str, as_json: bool
-) -> None:
+def randomize(data: str | None, value: str | None, output: str, **given: Any) -> None:
     """Randomize answers where they are; only reports leave.
 
     The first of three roles that pass files: randomize, shuffle, analyze. DATA is a .csv, .tsv,
     .parquet, .arrow or .feather file. Randomize everybody's value once: a second report about the
-    same value is another disclosure."""
+    same value is another disclosure. A value on the command line can be seen by others (`ps`) and stays in
+    the shell's history: --value - reads it from standard input."""
     if (data is None) == (value is None):
         raise click.UsageError("give either DATA or --value.")
-    protocol = read_protocol(protocol_file)
-    n = _written(protocol, data, column, value, output)
+    protocol = read_protocol(given["protocol_file"], given)
+    n = _written(protocol, data, value, output, given)
+    from shuffledp.collecting.plan import short_fingerprint
+
     epsilon0 = protocol.randomizer.facts().epsilon0.upper
-    if as_json:
-        print_json(reports=n, output=output, epsilon0=epsilon0)
+    if given["as_json"]:
+        print_json(reports=n, output=output, epsilon0=epsilon0, fingerprint=protocol.fingerprint)
         return
     print_answer(
         f"{n:,} report{'s' * (n != 1)} in {output}",
         [
+            ("plan", short_fingerprint(protocol)),
             ("one report", f"alone is {rounded_up(epsilon0)}-differentially private"),
             ("next", "shuffledp shuffle: until then their order can tell who sent what"),
         ],
     )
 
 
-def _written(protocol: Protocol, data: str | None, column: str | None, value: str | None, output: str) -> int:
+def _written(protocol: Protocol, data: str | None, value: str | None, output: str, given: Given) -> int:
     from shuffledp.shuffling.roles import randomize_file, write_reports
 
     try:
         if value is None:
-            return randomize_file(protocol, data, output, column=column)
-        typed: Any = value if protocol.reads_text else _number(value)
-        return write_reports(protocol, protocol.randomize(typed), output)
+            shown = given["show_values"]
+            return randomize_file(protocol, data, output, column=given["column"], show_values=shown)
+        text = sys.stdin.readline().rstrip("\r\n") if value == "-" else value
+        typed: Any = text if protocol.reads_text else _number(text)
+        report = protocol.randomize(typed, show_values=given["show_values"])
+        return write_reports(protocol, report, output)
     except TypeError as error:  # a column of the wrong type
         raise click.ClickException(str(error)) from error
 
@@ -84,4 +87,4 @@ def _number(value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise click.UsageError(f"--value must be a number here, got {value!r}.") from None
+        raise click.UsageError("--value must be a number here.") from None  # and is not shown

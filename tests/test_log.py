@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.collecting._log import locked
+from shuffledp._log import locked
 from shuffledp.errors import LogCorruptError, TornLineWarning
 
 pytestmark = pytest.mark.quick
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[1] / "src"
 
 
 def python(code: str, *arguments: object) -> subprocess.Popen[bytes]:
@@ -120,7 +120,7 @@ def test_nothing_is_written_to_a_corrupt_file(tmp_path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from shuffledp.collecting._log import locked
+from shuffledp._log import locked
 path = Path(sys.argv[1])
 room = path.stat().st_size + int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
@@ -147,7 +147,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, room: int) -> Non
 DIES_HALFWAY = """
 import os, signal, sys
 from pathlib import Path
-from shuffledp.collecting import _log as chained_log
+from shuffledp import _log as chained_log
 
 def half(record, previous, line=chained_log._line):
     text = line(record, previous)
@@ -181,7 +181,7 @@ def test_a_process_killed_halfway_through_a_line_loses_that_line_only(tmp_path: 
 APPENDS_FOR_EVER = """
 import sys
 from pathlib import Path
-from shuffledp.collecting._log import locked
+from shuffledp._log import locked
 i = 0
 while True:
     with locked(Path(sys.argv[1]), write=True) as log:
@@ -211,7 +211,7 @@ def test_killing_a_writer_at_any_time_leaves_every_confirmed_line(tmp_path: Path
 APPENDS_MANY = """
 import sys
 from pathlib import Path
-from shuffledp.collecting._log import locked
+from shuffledp._log import locked
 for i in range(25):
     with locked(Path(sys.argv[1]), write=True) as log:
         log.append({"value": int(sys.argv[2])})
