@@ -118,6 +118,12 @@ def _law(pmf: Any) -> LossLaw:
     return LossLaw(loss[used], masses[used], float(pmf._infinity_mass))
 
 
+def poisson_gaussian_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
+    """Of ``steps`` sums over Poisson batches of this rate with Gaussian noise, by dp-accounting."""
+    step = dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(noise_multiplier))
+    return float(pld_privacy_accountant.PLDAccountant().compose(step, steps).get_epsilon(delta))
+
+
 @attr.s(frozen=True, slots=True, auto_attribs=True)
 class ShuffledDpEvent(dp_event.DpEvent):  # type: ignore[misc]
     """A mechanism of ours as an event there."""

@@ -1,0 +1,129 @@
+"""What shuffled batches cost: DP-SGD as most people run it, with a trusted server.
+
+Training adds Gaussian noise to sums of clipped gradients over *fixed* batches, cut from the data after one
+shuffle. Accountants usually report the epsilon of *Poisson* sampling instead, which can be far smaller (Chua,
+Ghazi, Kamath, Kumar, Manurangsi, Sinha, Zhang 2024). Here the true epsilon of the fixed batches is enclosed,
+for zero-out neighbours (one record's gradient becomes zero, its place stays), noise multiplier s, T batches
+and E epochs over the same batches:
+
+* *Upper end.* Given the shuffle, the two runs are Gaussian and differ in one batch by at most one in E
+  epochs: the Gaussian mechanism of mean sqrt(E)/s. A mixture over shuffles is no worse (joint convexity).
+* *Lower end.* All other gradients are -1, the record's is 1 or 0 (clipping norm 1). The means of the E sums
+  of each batch, less those of full batches of -1, are N(2 e_t, s^2/E) or N(e_t, s^2/E), t uniformly random. The
+  event "some batch exceeds c" has the probability 1 - F(c - m) F(c)^(T - 1), F the normal distribution
+  function, m = 2 or 1; any c gives delta >= P(c) - e^epsilon Q(c), and the same with the roles exchanged and
+  "none exceeds".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, capped, down, gamma, up
+from shuffledp.bound import Bound
+
+_THRESHOLDS = 400  # speed: tried for the lower end
+_RELATIVE = 1e-6  # of an epsilon that is searched for
+
+
+@dataclass(frozen=True)
+class ShuffledBatches:
+    """``epochs`` passes over ``batches`` fixed batches; noise of ``noise_multiplier`` clipping norms.
+
+    *Adversary*: sees every noisy sum, knows all other records and not the shuffle. *Neighbours*: zero-out.
+
+    >>> run = ShuffledBatches(noise_multiplier=1.0, batches=100)
+    >>> run.epsilon(delta=1e-6)  # doctest: +ELLIPSIS
+    Bound(lower=4.68..., upper=4.88...)
+    """
+
+    noise_multiplier: float
+    batches: int
+    epochs: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "noise_multiplier", _validate.positive("noise_multiplier", self.noise_multiplier)
+        )
+        for name in ("batches", "epochs"):
+            object.__setattr__(self, name, _validate.count(name, getattr(self, name)))
+
+    @property
+    def _spread(self) -> float:
+        """Standard deviation of the mean of a batch's sums."""
+        return self.noise_multiplier / math.sqrt(self.epochs)
+
+    def delta(self, *, epsilon: float) -> Bound:
+        """The smallest delta at epsilon, enclosed."""
+        at = float(_validate.non_negative("epsilon", epsilon).reshape(()))
+        return Bound(self._lower(at), self._upper(at))
+
+    def epsilon(self, *, delta: float) -> Bound:
+        """The smallest epsilon at delta, enclosed."""
+        level = _validate.probability("delta", delta, positive=True)
+        if level == 1.0:
+            return Bound(0.0, 0.0)
+        return Bound(_crossing(self._lower, level)[0], _crossing(self._upper, level)[1])
+
+    def poisson_epsilon(self, *, delta: float) -> float:
+        """What is usually reported: the same noise, Poisson batches of rate 1/batches (extra ``interop``).
+
+        By dp-accounting, for adding or removing a record: another sampling, and another neighbour."""
+        from shuffledp.interop.dp_accounting import poisson_gaussian_epsilon
+
+        steps = self.batches * self.epochs
+        return poisson_gaussian_epsilon(self.noise_multiplier, 1.0 / self.batches, steps, delta)
+
+    def _upper(self, epsilon: float) -> float:
+        """Phi(1/(2 s) - epsilon s) - e^epsilon Phi(-1/(2 s) - epsilon s), s = the spread, rounded up."""
+        s = self._spread
+        near, far = epsilon * s - 0.5 / s, epsilon * s + 0.5 / s
+        grown = math.exp(capped(epsilon)) if epsilon <= LARGEST_EXPONENT else 0.0
+        return min(1.0, max(0.0, _beyond(near, up) - down(grown * _beyond(far, down), operations=CALL + 2)))
+
+    def _lower(self, epsilon: float) -> float:
+        if epsilon > LARGEST_EXPONENT:
+            return 0.0
+        s = self._spread
+        grown = up(math.exp(epsilon), operations=CALL)
+        best = 0.0
+        for c in np.linspace(-8.0 * s, 2.0 + (8.0 + epsilon * s) * s, _THRESHOLDS):
+            sides = (self._exceeds(float(c), 2.0, down), self._exceeds(float(c), 1.0, up))
+            best = max(best, sides[0] - up(grown * sides[1], operations=1))
+            # None exceeds: 1 - F ... under the record at zero, against it at one.
+            low, high = (1.0 - self._exceeds(float(c), m, step) for m, step in ((1.0, up), (2.0, down)))
+            best = max(best, low - up(grown * max(high, 0.0), operations=1) - gamma(8) * (1.0 + grown))
+        return max(0.0, down(best, operations=4))
+
+    def _exceeds(self, c: float, mean: float, step: Any) -> float:
+        """P(some batch exceeds c), the record's batch having this mean; rounded by ``step``."""
+        own, other = _beyond((c - mean) / self._spread, step), _beyond(c / self._spread, step)
+        if own >= 1.0 or other >= 1.0:
+            return 1.0
+        none = math.log1p(-own) + (self.batches - 1) * math.log1p(-other)
+        return min(1.0, float(step(-math.expm1(none), operations=4 * CALL)))
+
+
+def _beyond(x: float, step: Any) -> float:
+    """P(N(0, 1) > x), rounded by ``step``: erfc turns a unit of x into x^2 + 1 units."""
+    return min(1.0, float(step(0.5 * math.erfc(x * math.sqrt(0.5)), operations=CALL + 8.0 * (x * x + 1.0))))
+
+
+def _crossing(curve: Any, level: float) -> tuple[float, float]:
+    """(a point where the curve exceeds the level, or 0; one where it does not), close to each other."""
+    if curve(0.0) <= level:
+        return 0.0, 0.0
+    low, high = 0.0, 1.0
+    while curve(high) > level:
+        low, high = high, 2.0 * high
+        if high > LARGEST_EXPONENT:
+            return low, math.inf
+    while high - low > _RELATIVE * high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if curve(middle) > level else (low, middle)
+    return low, high
