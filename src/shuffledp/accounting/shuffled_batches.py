@@ -9,7 +9,7 @@ and E epochs over the same batches:
 * *Upper end.* Given the shuffle, the two runs are Gaussian and differ in one batch by at most one in E
   epochs: the Gaussian mechanism of mean sqrt(E)/s. A mixture over shuffles is no worse (joint convexity).
 * *Lower end.* All other gradients are -1, the record's is 1 or 0 (clipping norm 1). The means of the E sums
-  of each batch, less those of full batches of -1, are N(2 e_t, s^2/E) or N(e_t, s^2/E), t uniformly random. The
+  of each batch, less those of full batches of -1, are N(2 e_t, s^2/E) or N(e_t, s^2/E), t uniform. The
   event "some batch exceeds c" has the probability 1 - F(c - m) F(c)^(T - 1), F the normal distribution
   function, m = 2 or 1; any c gives delta >= P(c) - e^epsilon Q(c), and the same with the roles exchanged and
   "none exceeds".
