@@ -7,7 +7,7 @@ import pytest
 from flint import acb, arb, ctx
 from scipy import special
 
-from shuffledp._certified.caps import SphericalCap, best_cap, cap_at, cap_of, orthogonal_overlap
+from shuffledp._certified.caps import SphericalCap, best_cap, cap_at, cap_of, overlap
 
 pytestmark = pytest.mark.quick
 
@@ -120,39 +120,39 @@ def test_the_change_is_infinite_where_the_threshold_is_too_near_the_pole(dimensi
     assert cap_at(dimension, 1e-9).change(2.0**-46) < 1e-9
 
 
-def exact_overlap(dimension: int, t: float) -> arb:
-    """Two orthogonal coordinates of an even dimension, integrated over the angle (not its cotangent)."""
+def exact_overlap(dimension: int, t: float, tangent: float) -> arb:
+    """Of an even dimension, integrated over the angle (not its tangent)."""
     square, power = arb(t) ** 2, dimension // 2 - 1
-    first = (arb(t) / (1 - square).sqrt()).atan()
 
     def inside(angle: acb, _: bool) -> acb:
-        return (1 - square / angle.sin() ** 2) ** power
+        return (1 - square / angle.cos() ** 2) ** power
 
-    return acb.integral(inside, acb(first), acb(arb.pi() / 4)).real / arb.pi()
+    return acb.integral(inside, acb(arb(tangent).atan()), acb(arb(t).acos())).real / arb.pi()
 
 
 @pytest.mark.parametrize("dimension", [2, 4, 10, 100, 1000, 26_010])
 @pytest.mark.parametrize("tau", [0.05, 0.4, 0.8, 1.3, 2.5])
-def test_the_overlap_of_orthogonal_caps_is_within_its_error(dimension: int, tau: float) -> None:
-    t = min(tau / math.sqrt(dimension), 0.7)
-    found, error = orthogonal_overlap(dimension, t)
-    exact = exact_overlap(dimension, t)
+@pytest.mark.parametrize("tangent", [0.3, 1.0, 1.7])
+def test_the_overlap_of_two_caps_is_within_its_error(dimension: int, tau: float, tangent: float) -> None:
+    t = min(tau / math.sqrt(dimension), 0.5)
+    found, error = overlap(dimension, t, tangent)
+    exact = exact_overlap(dimension, t, tangent)
     assert abs(arb(found) - exact).upper() <= error <= 1e-11 * found
 
 
 def test_orthogonal_caps_in_three_dimensions_and_at_the_ends() -> None:
     # Odd dimensions have a root at the end of the integral: compared with a sum over heights.
     t = 0.5
-    found, error = orthogonal_overlap(3, t)
+    found, error = overlap(3, t)
     height = arb(t)
     slices = acb.integral(
         lambda z, _: (height / (1 - z * z).sqrt()).acos(), acb(height), acb(arb(3).sqrt() / 2 - arb(1e-9))
     )
     assert float(slices.real / (2 * arb.pi())) == pytest.approx(found, abs=1e-9)
     assert error <= 1e-11 * found
-    assert orthogonal_overlap(3, 0.75) == (0.0, 0.0)
-    assert orthogonal_overlap(17, 0.0) == (0.25, 0.0)
-    assert orthogonal_overlap(50, 1e-9)[0] == pytest.approx(0.25, rel=1e-6)
+    assert overlap(3, 0.75) == (0.0, 0.0)
+    assert overlap(3, 0.5, 1.8) == (0.0, 0.0)
+    assert overlap(50, 1e-9)[0] == pytest.approx(0.25, rel=1e-6)
 
 
 def test_nodes_and_weights_of_the_rule_are_known_well_enough() -> None:

@@ -14,13 +14,13 @@ For s in [t - h, t + h] the ratio (1 - s^2)/(1 - t^2) is in [1 - x, 1 + x], x = 
 the density is at most e^r times that at t, r = x max(d - 3, 2)/2, as long as r <= 1/2 (d = 2: 1/sqrt(1 -
 x) <= e^x for x <= 1/2). Hence the probability changes by at most hazard h e^r, relatively.
 
-**Two orthogonal caps** of one threshold t >= 0. Two orthogonal coordinates of V have a uniform angle and a
-radius r with Pr[r >= s] = (1 - s^2)^m, m = (d - 2)/2. Both are at least t where r >= t / min(cos, sin); with
-w the cotangent of the angle, and by the symmetry of the two,
+**Two caps** of one threshold t >= 0 whose axes are at the angle 2 b. In the plane of the axes V has a uniform
+angle and a radius r with Pr[r >= s] = (1 - s^2)^m, m = (d - 2)/2. At the angle b + x from one axis, b - x
+from the other, both heights are at least t where r >= t / cos(b + |x|); with w the tangent of b + |x|,
 
-    overlap(t) = (1/pi) int from 1 to W of (1 - t^2 (1 + w^2))^m / (1 + w^2) dw,    W^2 = 1/t^2 - 1,
+    overlap = (1/pi) int from tan(b) to W of (1 - t^2 (1 + w^2))^m / (1 + w^2) dw,    W^2 = 1/t^2 - 1,
 
-zero if t^2 >= 1/2. The integrand falls, and is analytic in the disc around any point of (1, W) that reaches
+zero if tan(b) >= W. The integrand falls, and is analytic in the disc around any point of (0, W) that reaches
 neither W nor -i, i: Gauss-Legendre on pieces, with the bound (64/15) M rho^(-2 N + 2) / (1 - rho^-2) of
 Trefethen (Approximation Theory and Approximation Practice, theorem 19.3), M a bound on the ellipse of rho.
 
@@ -82,25 +82,25 @@ class SphericalCap:
         return self.hazard * height * math.exp(growth) if growth <= 0.5 else math.inf
 
 
-def orthogonal_overlap(dimension: int, threshold: float) -> tuple[float, float]:
-    """Pr[<V, u> >= t and <V, z> >= t], z orthogonal to u, t >= 0, and a bound of its absolute error."""
+def overlap(dimension: int, threshold: float, tangent: float = 1.0) -> tuple[float, float]:
+    """Pr[<V, u> >= t and <V, z> >= t], t > 0, and a bound of its absolute error.
+
+    ``tangent`` > 0: of half the angle between u and z, one where they are orthogonal."""
     t2, m = threshold * threshold, 0.5 * (dimension - 2)
-    if down(t2, operations=2) >= 0.5:
+    if down(t2 * (1.0 + tangent * tangent), operations=4) >= 1.0:
         return 0.0, 0.0
-    if threshold == 0.0:
-        return 0.25, 0.0
     end = math.sqrt((1.0 - t2) / t2)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     wide, high = 0.5 * (_RHO + 1.0 / _RHO), 0.5 * (_RHO - 1.0 / _RHO)
     remainder = 64.0 / 15.0 * _RHO ** (2 - 2 * _NODES) / (1.0 - _RHO**-2)
-    start, total, error = 1.0, 0.0, 0.0
+    start, total, error = tangent, 0.0, 0.0
     for _ in range(_MOST_PIECES):
         left = max(end - start, 0.0) + gamma(16) * end
         # What is left: the falling numerator times the integral of 1 / (1 + w^2) <= 1 / start.
         tail = _power(max(1.0 - t2 * (1.0 + start * start), 0.0) + gamma(8), m) * min(left, 1.0 / start)
         if tail <= _NEGLIGIBLE * total or left <= gamma(64) * end:
             break
-        half = 0.25 * min(start, left, 2.0 / (m * t2 * start + 1.0 / start))
+        half = 0.25 * min(max(start, 0.5), left, 2.0 / (m * t2 * start + 1.0 / max(start, 0.5)))
         middle = start + half
         w = middle + half * nodes
         y = t2 * (1.0 + w * w)

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.caps import SphericalCap, best_cap, cap_of, orthogonal_overlap
+from shuffledp._certified.caps import SphericalCap, best_cap, cap_of, overlap
 from shuffledp._certified.rounding import CALL, Floats, down, gamma
 from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens, rounded_up
@@ -58,8 +58,9 @@ MOST_DRAWS = 2000.0
 
 _SMALLEST_SHARE = 1e-200  # of the radius: what is shorter has no direction
 
-_LEAST_REST = 1e-3  # speed: of directions in neither cap, for the orthogonal crowd
-_RARE = 1e-6  # speed: shared directions, of a cap
+_ANGLES = 105.0, 120.0, 135.0, 180.0  # tightness: of the pair, for the lower end; any are valid
+_LEAST_REST = 1e-3  # speed: of directions in neither cap, for the crowd apart
+_RARE = 1e-3  # tightness: shared directions, of a cap
 _MOST_UNCERTAIN = 1e-6  # speed: a law known less well shows nothing
 
 _SAMPLERS = ("rejection", "direct")
@@ -169,42 +170,55 @@ class PrivUnit(VectorRandomizer):
         return AmplificationLaw(own, other, clone, (gap, -gap, 0.0))
 
     def facts(self) -> Facts:
-        """And from below, others who all hold one vector orthogonal to the antipodal pair."""
-        facts, orthogonal = super().facts(), self._orthogonal_crowd()
-        return facts if orthogonal is None else replace(facts, concrete=(orthogonal, *facts.concrete))
+        """And from below, others who all hold one vector, away from the two of the pair."""
+        facts, apart = super().facts(), self._crowd_apart
+        return facts if apart is None else replace(facts, concrete=(apart, *facts.concrete))
 
-    def _orthogonal_crowd(self) -> AmplificationLaw | None:
-        """Own cap and the other's, each inside and outside of the crowd's, and the rest as one type.
+    @cached_property
+    def _crowd_apart(self) -> AmplificationLaw | None:
+        """The pair and the crowd's vector in one plane, each as far from the others as it is worst.
 
-        Probabilities are those of uniform directions. Computed caps differ from them by strips on either side
-        of ``margin`` q at most (docs/proofs/privunit.md): every intersection by four of them. None where the
-        cap is no smaller part, or where a type is too rare to be known well."""
-        q, p = self.cap.small, self.weight / WORD
-        if self.cap.threshold <= 0.0 or 1.0 - 2.0 * q < _LEAST_REST:
+        None where the cap is no smaller part."""
+        if self.cap.threshold <= 0.0 or 1.0 - 2.0 * self.cap.small < _LEAST_REST:
             return None
-        shared, error = orthogonal_overlap(self.dimension, self.cap.threshold)
+        laws = [law for angle in _ANGLES if (law := self._in_a_plane(math.radians(angle))) is not None]
+        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True)) for law in laws]
+        return laws[spread.index(max(spread))] if laws else None
+
+    def _in_a_plane(self, angle: float) -> AmplificationLaw | None:
+        """The pair at an angle, the crowd opposite to its middle: no direction is in all three caps.
+
+        Types: own cap only, own and the crowd's, the same of the other's, and the rest as one. Probabilities
+        are those of uniform directions; a computed cap differs by strips of ``margin`` q at most on either
+        side (docs/proofs/privunit.md). None where a type is too rare to be known well."""
+        q, p, t = self.cap.small, self.weight / WORD, self.cap.threshold
+        both, error = (0.0, 0.0) if angle == math.pi else overlap(self.dimension, t, math.tan(0.5 * angle))
+        shared, doubt = overlap(self.dimension, t, math.tan(0.5 * math.pi - 0.25 * angle))
         inside, outside = p / q, (1.0 - p) / (1.0 - q)
-        apart, rest = q - shared, outside * (1.0 - 2.0 * q)
-        others = inside * (q - 2.0 * shared) + outside * (1.0 - 3.0 * q + 2.0 * shared)
-        least = min(apart, 1.0 - 2.0 * q, others / (2.0 * inside))
+        apart = q - both - shared
+        rest = inside * both + outside * (1.0 - 2.0 * q + both)
+        others = inside * (q - 2.0 * shared) + outside * (1.0 - 3.0 * q + 2.0 * (shared + both))
+        least = min(apart, rest / inside, others / (2.0 * inside))
+        own: tuple[float, ...]
         if rare := shared < _RARE * q:  # or none at all: the own cap is one type
-            own: tuple[float, ...] = (inside * q, outside * q, rest)
+            part = apart + shared
             light = outside * apart + inside * shared
-            clone: tuple[float, ...] = (light, light, others)
-            parts: tuple[float, ...] = (q, -q, 0.0)
-            other = (*own[1::-1], rest)
-            least *= outside / inside
+            own, other = (inside * part, outside * part, rest), (outside * part, inside * part, rest)
+            clone, parts = (light, light, others), (part, -part, 0.0)
+            law = AmplificationLaw(own, other, clone, tuple((inside - outside) * part for part in parts))
         else:
             own = (inside * apart, inside * shared, outside * apart, outside * shared, rest)
-            clone, parts = (own[2], own[1], own[2], own[1], others), (apart, shared, -apart, -shared, 0.0)
-            other = (*own[2:4], *own[:2], rest)
-        strips = 4.0 * self.margin * q + error
-        least = least if rare else min(shared, least)
+            spread = (apart, shared, -apart, -shared, 0.0)
+            gap = tuple((inside - outside) * part for part in spread)
+            law = AmplificationLaw(
+                own, (*own[2:4], *own[:2], rest), (own[2], own[1], own[2], own[1], others), gap
+            )
+        least = least * outside / inside if rare else min(shared, least)
         if not least > 0.0:
             return None
-        off = 1.01 * (self.margin + strips / least) + gamma(256) / least
-        gap = tuple((inside - outside) * part for part in parts)
-        return None if off > _MOST_UNCERTAIN else AmplificationLaw(own, other, clone, gap, error=off)
+        strips = 6.0 * self.margin * q + error + doubt
+        off = 1.01 * (self.margin + 2.0 * strips / least) + gamma(256) / least
+        return None if off > _MOST_UNCERTAIN else replace(law, error=off)
 
     @property
     def draws(self) -> float:
