@@ -58,7 +58,7 @@ class Journal:
         """Make journal and store agree (see module)."""
         known = {batch.number: batch.name for batch in store.batches(self.key)}
         for file in sorted(self.folder.glob("*.intent")):
-            if known.get(int(file.stem)) == self._read(file)[0]:
+            if known.get(int(file.stem)) == _name_in(file):
                 self.confirm(int(file.stem))
             else:
                 file.unlink()
@@ -70,10 +70,9 @@ class Journal:
                     f"{self.folder.name} from there to {str(self.folder.parent)!r}"
                 )
         for number, file in own.items():
-            name, ids = self._read(file)
             if number not in known:
-                store.mark_released(self.key, number, name, ids)
-            elif known[number] != name:
+                store.mark_released(self.key, number, _name_in(file), _ids_in(file))
+            elif known[number] != _name_in(file):
                 raise LostJournalError(f"batch {number} of the store is not the one in {str(file)!r}")
 
     @property
@@ -91,8 +90,12 @@ class Journal:
     def _file(self, number: int, suffix: str) -> Path:
         return self.folder / f"{number:06}.{suffix}"
 
-    @staticmethod
-    def _read(file: Path) -> tuple[str, list[bytes]]:
-        data = file.read_bytes()
-        starts = range(NAME_BYTES, len(data), ID_BYTES)
-        return data[:NAME_BYTES].hex(), [data[start : start + ID_BYTES] for start in starts]
+
+def _name_in(file: Path) -> str:
+    with file.open("rb") as opened:
+        return opened.read(NAME_BYTES).hex()
+
+
+def _ids_in(file: Path) -> list[bytes]:
+    data = file.read_bytes()
+    return [data[start : start + ID_BYTES] for start in range(NAME_BYTES, len(data), ID_BYTES)]

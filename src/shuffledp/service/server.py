@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -49,6 +51,7 @@ _LATER, _GO = _ANYBODY | {"Retry-After": "1"}, _ANYBODY | {"Connection": "close"
 _HEADERS = {BUSY: _LATER, UNAVAILABLE: _LATER, "too slow": _GO, "without length": _GO, "of another size": _GO}
 """By outcome: who sends something else is not read any further."""
 _LOG_SECONDS = 60.0
+_PAGE_SECONDS = 2.0  # a page is counted again after so long: asking often costs the store nothing
 
 
 class Service:
@@ -67,6 +70,8 @@ class Service:
         self.shuffler, self._capacity, self._group = shuffler, capacity, group
         self._release, self._every = release, every
         self.counts: Counter[tuple[str, str]] = Counter()
+        self._failing: dict[str, str | None] = {}
+        self._shown: tuple[float, str] = (-math.inf, "")
         self._reading = 0
         self._ingest: Ingest
         routes: list[Any] = [
@@ -141,9 +146,11 @@ class Service:
 
     async def home(self, request: Request) -> Response:
         """For people."""
-        names = sorted(self.shuffler.collections)
-        found = await asyncio.to_thread(lambda: [self.shuffler.status(name) for name in names])
-        return HTMLResponse(page(found))
+        if time.monotonic() - self._shown[0] > _PAGE_SECONDS:
+            names = sorted(self.shuffler.collections)
+            found = await asyncio.to_thread(lambda: [self.shuffler.status(name) for name in names])
+            self._shown = (time.monotonic(), page(found))
+        return HTMLResponse(self._shown[1])
 
     async def health(self, request: Request) -> Response:
         """200 while reports can be kept."""
@@ -161,25 +168,33 @@ class Service:
         """Tasks, keys, releases; a line in the log when something has come."""
         told, last = sum(self.counts.values()), time.monotonic()
         while True:
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._round)
-            except Exception as error:  # the next round tries again; a text could quote a store
-                log("not released", error=type(error).__name__)
-                if isinstance(error, ShuffledpError):
-                    log("not released", reason=str(error))
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._round)
             if time.monotonic() - last > _LOG_SECONDS and sum(self.counts.values()) != told:
                 told, last = sum(self.counts.values()), time.monotonic()
                 log("reports", **{f"{task}: {outcome}": n for (task, outcome), n in self.counts.items()})
             await asyncio.sleep(self._every)
 
     def _round(self) -> None:
-        self.shuffler.refresh()
-        for name, collection in self.shuffler.collections.items():
-            if not self._release or self.shuffler.pending(name) < collection.stored.minimum:
-                continue
+        """One look at every task; what fails is told once, and tried again."""
+        self._attempt("", self.shuffler.refresh)
+        for name in self.shuffler.collections if self._release else ():
+            self._attempt(name, partial(self._release_if_ready, name))
+
+    def _release_if_ready(self, name: str) -> None:
+        if self.shuffler.pending(name) >= self.shuffler.collection(name).stored.minimum:
             path = self.shuffler.release_if_ready(name)
             if path is not None:
                 log("released", task=name, file=path.name)
+
+    def _attempt(self, name: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+            reason = None
+        except Exception as error:  # the text of a foreign error could quote what came in
+            reason = str(error) if isinstance(error, ShuffledpError) else type(error).__name__
+        if reason is not None and reason != self._failing.get(name):
+            log("not released", task=name, reason=reason)
+        self._failing[name] = reason
 
 
 def _answer(status: int, outcome: str) -> Response:

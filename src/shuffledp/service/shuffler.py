@@ -81,7 +81,8 @@ class Shuffler:
         self.store: Store = open_store(store or f"sqlite:{self.folder / 'store.sqlite'}")
         self.keys = KeyRing.open(self.folder / "keys")
         self.collections: dict[str, Collection] = {}
-        self._looked, self._lock = -math.inf, threading.Lock()
+        self._looked = self._looked_for_keys = -math.inf
+        self._lock = threading.Lock()
         self.refresh()
 
     def refresh(self) -> None:
@@ -97,6 +98,12 @@ class Shuffler:
             self.collections = {collection.task.name: collection for collection in found}
             self.keys = KeyRing.open(self.folder / "keys")
             self._looked = time.monotonic()
+
+    def refresh_keys(self) -> None:
+        """Read the keys again, at most once in a second: no store is waited for."""
+        if time.monotonic() - self._looked_for_keys >= _REREAD:
+            self._looked_for_keys = time.monotonic()
+            self.keys = KeyRing.open(self.folder / "keys")
 
     def create(self, signed: Signed, *, minimum: int | None = None, spread: int = 0) -> Collection:
         """Collect for a task that was signed for this shuffler."""
@@ -133,7 +140,7 @@ class Shuffler:
         try:
             name, inner = open_outer(body, collection.task.id, self.keys.private)
         except UnknownKeyError:
-            self.refresh()  # it may be newer than this process
+            self.refresh_keys()  # it may be newer than this process
             name, inner = open_outer(body, collection.task.id, self.keys.private)
         if len(inner) != inner_size(collection.task.report_bytes):
             raise SealError("not of the task's size")
