@@ -5,7 +5,7 @@ values is checked with that much slack; the laws that tie lower ends to upper en
 """
 
 from itertools import pairwise
-from math import exp, log
+from math import ceil, exp, log
 from typing import Any
 
 import numpy as np
@@ -431,6 +431,16 @@ def test_calibrate_finds_the_cohort() -> None:
     base = sdp.Shuffled(randomizer, n=int(found.value))
     achieved = (rounds * base.sampled_from(population)).epsilon(delta=delta).upper
     assert achieved <= target
+
+
+def test_calibrate_finds_the_largest_cohort() -> None:
+    """Also where the published curve of cohorts has a hill in between: it gave 218."""
+    local = sdp.LocalRandomizer(epsilon0=8.0)
+    asked = {"solve_for": "cohort", "population": 10**6, "delta": 1e-6}
+    assert sdp.calibrate(local, epsilon=0.5, **asked).value == 10**6
+    found = int(sdp.calibrate(local, epsilon=0.1, **asked).value)
+    more = sdp.Shuffled(local, n=ceil(1.01 * found)).sampled_from(10**6)
+    assert more.epsilon(delta=1e-6).upper > 0.1
 
 
 def test_calibrate_says_when_nothing_meets_the_target() -> None:

@@ -76,10 +76,36 @@ def test_rounds_cohorts_analysis_and_tolerance_reach_the_library(shuffledp: Run)
         "n": 10_000,
         "rounds": 30,
         "population": 1_000_000,
+        "honest_fraction": 1.0,
         "analysis": "clones",
         "tolerance": 0.01,
     }
     assert found["version"] == sdp.__version__
+
+
+@pytest.mark.parametrize(
+    ("options", "described"),
+    [
+        ("--n 1e3 --population 1e5 --honest-fraction 0.9", {"n": 1000, "honest_fraction": 0.9}),
+        ("--n 1e3 --population 1e5 --poisson", {"n": 1000, "rate": 0.01}),
+        (
+            "--rate 0.01 --population 1e5 --honest-fraction 0.5",
+            {"n": 1000, "rate": 0.01, "honest_fraction": 0.5},
+        ),
+    ],
+)
+def test_who_takes_part_and_who_is_honest_reach_the_library(
+    shuffledp: Run, options: str, described: dict[str, Any]
+) -> None:
+    expected = sdp.Shuffled(SIXTEEN, population=10**5, **described)
+    line = f"epsilon --krr 16 --epsilon0 4 {options} --delta 1e-6"
+    found = answer(shuffledp(line + " --json"))
+    bound = expected.epsilon(delta=1e-6)
+    assert (found["lower"], found["upper"]) == (bound.lower, bound.upper)
+    assert found["inputs"]["honest_fraction"] == expected.honest_fraction
+    said = shuffledp(line).stdout
+    assert ("coin" in said) == (expected.rate is not None)
+    assert (f"{expected.honest:,} users are honest" in said) == (expected.honest_fraction < 1.0)
 
 
 @pytest.mark.parametrize(

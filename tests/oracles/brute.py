@@ -15,10 +15,17 @@ Fraction(1, 24)
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, combinations_with_replacement, pairwise, permutations
+from itertools import (
+    combinations,
+    combinations_with_replacement,
+    pairwise,
+    permutations,
+    product as cartesian,
+)
+from math import prod
 from random import Random
 
 from oracles.hockey import ONE, ZERO, Atoms, Law, atoms, hockey_stick, product
@@ -79,6 +86,17 @@ def cohort_law(matrix: Matrix, dataset: Sequence[int], cohort: int) -> Law:
     return law
 
 
+def polled_law(matrix: Matrix, dataset: Sequence[int], rate: Fraction) -> Law:
+    """The same where everybody sends a report with probability `rate`, by a coin of their own."""
+    law: dict[object, Fraction] = defaultdict(lambda: ZERO)
+    for coins in cartesian([False, True], repeat=len(dataset)):
+        chance = prod((rate if coin else 1 - rate for coin in coins), start=ONE)
+        reports = [value for value, coin in zip(dataset, coins, strict=True) if coin]
+        for counts, mass in shuffled_law(matrix, reports).items():
+            law[counts] += chance * mass
+    return law
+
+
 @cache
 def shuffled_pairs(matrix: Matrix, n: int) -> Pairs:
     """All pairs that two datasets of n users with one user's difference can produce."""
@@ -88,10 +106,15 @@ def shuffled_pairs(matrix: Matrix, n: int) -> Pairs:
 @cache
 def cohort_pairs(matrix: Matrix, population: int, cohort: int) -> Pairs:
     """The same when a random cohort of the population is asked."""
+    return pairs_of(matrix, population, lambda dataset: cohort_law(matrix, dataset, cohort))
+
+
+def pairs_of(matrix: Matrix, people: int, law_of: Callable[[tuple[int, ...]], Law]) -> Pairs:
+    """All pairs of laws of neighbouring datasets of so many people."""
     values = range(len(matrix))
-    pairs = set()
-    for others in combinations_with_replacement(values, population - 1):
-        laws = {x: cohort_law(matrix, (x, *others), cohort) for x in values}
+    pairs: set[Atoms] = set()
+    for others in combinations_with_replacement(values, people - 1):
+        laws = {x: law_of((x, *others)) for x in values}
         pairs.update(atoms(laws[x], laws[other]) for x, other in permutations(values, 2))
     return frozenset(pairs)
 

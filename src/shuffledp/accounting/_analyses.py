@@ -32,7 +32,7 @@ from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.exact_binary import EXACT_LIMIT, ExactBinaryProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.accounting._curves.subsampled import in_cohort
+from shuffledp.accounting._curves.subsampled import in_cohort, polled
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import AmplificationLaw, Facts
 
@@ -186,8 +186,10 @@ def names_for(facts: Facts) -> list[str]:
     return [analysis.name for analysis in ANALYSES if analysis.applies(facts)]
 
 
-def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0) -> BestProfile:
-    """The profile of one round of n users, a random ``fraction`` of all, under one analysis or the best."""
+def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0, rate: float = 1.0) -> BestProfile:
+    """The profile of one round of n users under one analysis, or under the best that apply.
+
+    The n users are a random ``fraction`` of all, or each takes part with probability ``rate``."""
     known = names_for(facts)
     if not known:
         raise NoCertificateError("epsilon0 is not bounded, and no law and no matrix is known")
@@ -212,6 +214,8 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0) -> Be
     rivals = alone + 1
     if fraction < 1.0:
         curves = tuple(in_cohort(curve, fraction) for curve in curves)
+    if rate < 1.0:
+        curves = tuple(polled(curve, rate) for curve in curves)
     return BestProfile(tuple(chosen), curves, rivals)
 
 

@@ -113,6 +113,8 @@ def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
 
 @described.register
 def _(profile: FiniteBlanketProfile, delta0: float) -> Curve:
+    if profile.rate < 1.0:
+        return described(profile.largest, delta0)
     rows, fraction = profile.matrix.rows.tolist(), profile.fraction
     return {"kind": "matrix", "n": profile.n, "fraction": fraction, "rows": rows}
 
@@ -132,6 +134,10 @@ def _(profile: SubsampledProfile, delta0: float) -> Curve:
 
 @described.register
 def _(profile: ApproximateProfile, delta0: float) -> Curve:
+    if profile.fraction < 1.0 or profile.rate < 1.0:
+        raise NoCertificateError(
+            "cohorts of (epsilon0, delta0) randomizers have no description for the verifier"
+        )
     base = described(profile.clones, 0.0)
     return {"kind": "approximate", "delta0": delta0, "at": profile.lowest, "base": base}
 

@@ -54,6 +54,8 @@ def calibrate(
     rounds: int = 1,
     population: int | None = None,
     cohort: int | None = None,
+    poisson: bool = False,
+    honest_fraction: float = 1.0,
     solve_for: str | None = None,
     analysis: str = "best",
     tolerance: float = DEFAULT_TOLERANCE,
@@ -68,6 +70,9 @@ def calibrate(
     * ``calibrate(answer, solve_for="n", ...)`` finds the smallest n, ``"rounds"`` the most rounds,
       ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then). The truth rises with
       the cohort, so every smaller one meets the target, too.
+
+    ``poisson`` (everybody of the population flips a coin of their own) and ``honest_fraction`` are those of
+    ``Shuffled`` and ``sampled_from``.
 
     The answer is re-checked by evaluating it; a local epsilon is within ``tolerance`` of the best one,
     a count is exact up to the looseness ``tolerance`` of the evaluation. ValueError if nothing meets
@@ -93,9 +98,9 @@ def calibrate(
     def build(value: float) -> Mechanism:
         described = randomizer(**parameters, **{unknown: value}) if makes else randomizer
         users = int(value) if unknown in ("n", "cohort") else size
-        one = Shuffled(described, n=users, analysis=analysis)
+        one = Shuffled(described, n=users, analysis=analysis, honest_fraction=honest_fraction)
         if population is not None:
-            one = one.sampled_from(population)
+            one = one.sampled_from(population, poisson=poisson)
         return one * (int(value) if unknown == "rounds" else rounds)
 
     value = _SOLVERS[unknown](target.meets(build), target, population)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
 from shuffledp.accounting._certificate import certificate_of
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile
+from shuffledp.accounting._curves.mixture import honest_cohort
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
@@ -250,10 +252,13 @@ class OneRound(Mechanism):
 class Shuffled(OneRound):
     """One round: n users randomize, a shuffler forgets who sent what, the adversary sees the rest.
 
-    ``n`` counts the honest reports in one shuffle. With ``population`` the n users are a fresh
-    uniformly random cohort of it (see ``sampled_from``). ``analysis`` is "best" (the smallest of all
-    that apply), "best-leaked" (of those that hold also if it leaks which of the *others* answered at random),
-    or one of "exact", "blanket", "clones", "clones-2021", "strong" (if it leaks whether *you* did).
+    ``n`` counts the reports in one shuffle. With ``population`` the n users are a fresh uniformly random
+    cohort of it; with ``rate`` each of ``population`` takes part by a coin of their own, and n is about how
+    many do (see ``sampled_from``). ``honest_fraction``: at least this share of the people (of the population,
+    if there is one) randomizes as told and keeps the coins secret; the others tell the adversary all, and
+    hide nobody. ``analysis`` is "best" (the smallest of all that apply), "best-leaked" (of those that hold
+    also if it leaks which of the *others* answered at random), or one of "exact", "blanket", "clones",
+    "clones-2021", "strong" (if it leaks whether *you* did).
 
     >>> from shuffledp import KaryRandomizedResponse
     >>> daily = Shuffled(KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
@@ -265,19 +270,17 @@ class Shuffled(OneRound):
     n: int
     analysis: str = "best"
     population: int | None = None
+    honest_fraction: float = 1.0
+    rate: float | None = None
     facts: Facts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", _facts_of(self.randomizer))
         object.__setattr__(self, "n", _validate.count("n", self.n))
         _validate.one_of("analysis", self.analysis, NAMES)
-        if self.population is not None:
-            size = _validate.count("population", self.population)
-            if size < self.n:
-                raise ValueError(
-                    f"population must be at least the cohort n = {self.n}, got {self.population!r}"
-                )
-            object.__setattr__(self, "population", size)
+        self._check_population()
+        share = _validate.probability("honest_fraction", self.honest_fraction, positive=True)
+        object.__setattr__(self, "honest_fraction", share)
         if self.analysis not in BEST:
             names = names_for(self.facts)
             if self.analysis not in names:
@@ -286,6 +289,37 @@ class Shuffled(OneRound):
                     f"analysis must be one of {allowed} for {self.randomizer!r}, got {self.analysis!r}"
                 )
 
+    def _check_population(self) -> None:
+        if self.population is not None:
+            size = _validate.count("population", self.population)
+            if size < self.n:
+                raise ValueError(
+                    f"population must be at least the cohort n = {self.n}, got {self.population!r}"
+                )
+            object.__setattr__(self, "population", size)
+        if self.rate is not None:
+            if self.population is None:
+                raise ValueError(f"rate={self.rate!r} needs population, the people who flip a coin")
+            if self.analysis == "strong":
+                raise ValueError(
+                    'analysis must not be "strong" with a rate: it covers cohorts of fixed size only'
+                )
+            object.__setattr__(self, "rate", _validate.probability("rate", self.rate, positive=True))
+
+    def __repr__(self) -> str:
+        known = {
+            "randomizer": self.randomizer,
+            "n": self.n,
+            "analysis": self.analysis,
+            "population": self.population,
+            "honest_fraction": None if self.honest_fraction == 1.0 else self.honest_fraction,
+            "rate": self.rate,
+        }
+        shown = (
+            f"{name}={value!r}" for name, value in known.items() if value is not None or name == "population"
+        )
+        return f"Shuffled({', '.join(shown)})"
+
     @property
     def delta0(self) -> float:
         return self.facts.delta0
@@ -293,34 +327,89 @@ class Shuffled(OneRound):
     @property
     def fraction(self) -> float:
         """The share of the population that takes part in a round."""
+        if self.rate is not None:
+            return self.rate
         return 1.0 if self.population is None else self.n / self.population
 
-    def sampled_from(self, population: int) -> Shuffled:
-        """The same round on a fresh uniformly random cohort of n users of ``population``."""
+    @property
+    def honest(self) -> int:
+        """The honest people, of the population or of the n: their share of it, rounded down."""
+        people = self.n if self.population is None else self.population
+        return max(1, math.floor(Fraction(self.honest_fraction) * people))
+
+    def sampled_from(
+        self,
+        population: int,
+        *,
+        poisson: bool = False,
+        rate: float | None = None,
+        honest_fraction: float | None = None,
+    ) -> Shuffled:
+        """The same round on a fresh uniformly random cohort of n users of ``population``.
+
+        With ``poisson`` each of them takes part by a coin of their own, of probability n / population, or
+        ``rate``, so that the number of reports is random. It may become known, or not: what is certified
+        holds either way. ``honest_fraction`` is that of the population (default: as before)."""
         if self.population is not None:
             raise ValueError(f"the cohort is already sampled from {self.population} users")
-        return replace(self, population=population)
+        size = _validate.count("population", population)
+        share = self.honest_fraction if honest_fraction is None else honest_fraction
+        if rate is not None:
+            chance = _validate.probability("rate", rate, positive=True)
+            expected = max(1, math.floor(Fraction(chance) * size))
+            return replace(self, n=expected, population=size, honest_fraction=share, rate=chance)
+        coin = min(1.0, self.n / size) if poisson else None
+        return replace(self, population=size, honest_fraction=share, rate=coin)
 
     def analysis_at(self, epsilon: float) -> str:
         """The name of the analysis that gives the smallest delta at epsilon."""
         at = float(_validate.non_negative("epsilon", epsilon).reshape(()))
-        return self._profile.winner(at, DEFAULT_TOLERANCE)
+        return self._typical.winner(at, DEFAULT_TOLERANCE)
 
-    @cached_property
-    def _profile(self) -> BestProfile:
-        return profile_of(self.facts, self.n, self.analysis, self.fraction)
+    @property
+    def _typical(self) -> BestProfile:
+        """The profile, or that of about as many honest reports as there will be."""
+        if self.rate is not None:
+            return profile_of(self.facts, self.honest, self.analysis, rate=self.rate)
+        if self.population is None:
+            return profile_of(self.facts, self.honest, self.analysis)
+        return self._cohort(max(1, self.n * self.honest // self.population))
+
+    def _cohort(self, n: int) -> BestProfile:
+        """Of n out of all honest people."""
+        return profile_of(self.facts, n, self.analysis, n / self.honest)
+
+    @property
+    def _counted(self) -> tuple[int, int, int] | None:
+        """(population, honest ones, cohort), where the honest ones in a cohort are random."""
+        if self.rate is not None or self.population is None or self.honest == self.population:
+            return None
+        return self.population, self.honest, self.n
 
     @cached_property
     def round(self) -> Round:
-        pairs = witnesses(self.facts, self.n)
-        if self.fraction < 1.0:
-            pairs = [pair.subsampled(self.fraction) for pair in pairs]
+        profile: PrivacyProfile = self._typical
+        pairs: list[Any] = list(witnesses(self.facts, self.honest))
+        if self._counted is not None:
+            profile = honest_cohort(*self._counted, self._cohort, upwards=True)
+            places = range(len(pairs))
+            pairs = [honest_cohort(*self._counted, self._witness(i), upwards=False) for i in places]
+        elif self.rate is not None:
+            pairs = [pair.polled(self.rate) for pair in pairs]
+        elif self.fraction < 1.0:
+            pairs = [pair.subsampled(self.fraction) for pair in witnesses(self.facts, self.n)]
         attained = self._local(self.facts.epsilon0.lower, down) if pairs else 0.0
-        told = self._profile.profiles[0] if self.analysis == "strong" and self.fraction == 1.0 else None
-        if isinstance(told, CloneProfile):
+        alone = self.n == 1 or self.honest == 1
+        if self.analysis == "strong" and self.fraction == 1.0:
+            told = self._typical.profiles[0]
+            assert isinstance(told, CloneProfile)
             # What the strong adversary sees is the analysis, exactly; nothing hides a report without clones.
-            return Round(self._profile, (told,), self._pure, self._pure, self.n == 1)
-        return Round(self._profile, tuple(pairs), self._pure, attained, self.n == 1)
+            return Round(profile, (told,), self._pure, self._pure, alone)
+        return Round(profile, tuple(pairs), self._pure, attained, alone)
+
+    def _witness(self, place: int) -> Callable[[int], PrivacyProfile]:
+        """One of the witnesses, of cohorts of so many out of all honest people."""
+        return lambda n: witnesses(self.facts, n)[place].subsampled(n / self.honest)
 
     @property
     def _pure(self) -> float:
@@ -332,10 +421,13 @@ class Shuffled(OneRound):
         return math.inf if told or self.facts.delta0 > 0.0 else self._local(local, up)
 
     def _local(self, epsilon0: float, step: Callable[..., float]) -> float:
-        """A local epsilon, which a random cohort makes smaller; rounded by ``step``."""
-        if self.fraction == 1.0:
+        """A local epsilon, which a random cohort makes smaller; rounded by ``step``.
+
+        Of people who flip coins all may take part, of honest ones all that are asked may be."""
+        share = min(1.0, self.n / self.honest) if self.rate is None and self.population is not None else 1.0
+        if share == 1.0:
             return epsilon0
-        shrunk = subsampled_epsilon(epsilon0, self.fraction)
+        shrunk = subsampled_epsilon(epsilon0, share)
         return step(shrunk, operations=2 * CALL + 2, tiny=0.0) if math.isfinite(shrunk) else shrunk
 
 

@@ -342,9 +342,15 @@ def _times(rounds: int) -> str:
 
 
 def _crowd(part: Shuffled) -> str:
-    """The honest reports of a round."""
-    cohort = "" if part.population is None else f", a fresh random cohort of {part.population:,} people"
-    return f"{part.n:,} honest reports in every shuffle{cohort}"
+    """The honest reports of a round, or the honest people."""
+    if part.rate is not None:
+        return f"{part.honest:,} honest people, who take part with probability {written(part.rate)} each"
+    if part.population is None:
+        return f"{part.honest:,} honest reports in every shuffle"
+    people = f"a fresh random cohort of {part.population:,} people"
+    if part.honest < part.population:
+        return f"{part.honest:,} honest people; {part.n:,} reports in every shuffle, {people}"
+    return f"{part.n:,} honest reports in every shuffle, {people}"
 
 
 def _alone(part: OneRound) -> float | None:

@@ -10,7 +10,16 @@ import click
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, write_text
-from shuffledp.cli.options import OUTPUT, WHOLE, Given, Real, option, stacked, wrong_usage
+from shuffledp.cli.options import (
+    OUTPUT,
+    POSITIVE_PROBABILITY,
+    WHOLE,
+    Given,
+    Real,
+    option,
+    stacked,
+    wrong_usage,
+)
 from shuffledp.cli.output import json_option, print_answer, print_json, warn
 from shuffledp.cli.randomizers import randomizer_of, randomizer_options
 
@@ -26,10 +35,25 @@ ANALYSES = ("best", "best-leaked", "exact", "crowd", "blanket", "clones", "clone
 _UNCOVERED = {"exact": "  covers no leaked coin flip of anybody (--analysis best-leaked does)"}
 
 size_options = stacked(
-    option("--n", WHOLE, "Honest reports in one shuffle.", group=ROUNDS),
+    option("--n", WHOLE, "Reports in one shuffle.", group=ROUNDS),
     option("--rounds", WHOLE, "Adaptive rounds.  [default: 1]", group=ROUNDS, metavar="T"),
     option(
         "--population", WHOLE, "The n users are a fresh random cohort of so many, each round.", group=ROUNDS
+    ),
+    option(
+        "--poisson",
+        None,
+        "Each of --population flips a coin of their own; n reports are expected.",
+        group=ROUNDS,
+    ),
+    option("--rate", POSITIVE_PROBABILITY, "The same with this probability, in place of --n.", group=ROUNDS),
+    option(
+        "--honest-fraction",
+        POSITIVE_PROBABILITY,
+        "At least this share of all people randomizes as told; the rest hides nobody.",
+        group=ROUNDS,
+        default=1.0,
+        show_default=False,
     ),
 )
 rounds_options = stacked(
@@ -60,16 +84,31 @@ question_options = stacked(randomizer_options, rounds_options, json_option)
 
 def mechanism_of(given: Given) -> Mechanism:
     """All rounds; errors of usage where the options do not describe any."""
-    if given.get("n") is None:
-        raise click.UsageError("Missing option '--n'.")
+    check_sizes(given)
     randomizer = randomizer_of(given)
     from shuffledp import Shuffled
 
     with wrong_usage():
         one = Shuffled(
-            randomizer, n=given["n"], analysis=given.get("analysis", "best"), population=given["population"]
+            randomizer,
+            n=given["n"] or 1,
+            analysis=given.get("analysis", "best"),
+            honest_fraction=given["honest_fraction"],
         )
+        if given["population"] is not None:
+            one = one.sampled_from(given["population"], poisson=given["poisson"], rate=given["rate"])
         return one * (given["rounds"] or 1)
+
+
+def check_sizes(given: Given, unknown: str | None = None) -> None:
+    """Errors of usage where not exactly one of --n and --rate is there, or what they need is not."""
+    for name in ("poisson", "rate"):
+        if given[name] and given["population"] is None:
+            raise click.UsageError(f"--{name} needs --population.")
+    if given["rate"] is not None and (given["n"] is not None or given["poisson"] or unknown is not None):
+        raise click.UsageError("--rate stands in place of --n, and for itself: leave out the others.")
+    if given["n"] is None and given["rate"] is None and unknown not in ("n", "cohort"):
+        raise click.UsageError("Missing option '--n'.")
 
 
 def ask(quantity: str, at: str, level: float, given: Given) -> None:
@@ -136,7 +175,6 @@ def as_planned(statement: PlannedStatement, path: str) -> str:
 def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, str]]:
     """The two ends, what each means, the analysis that gave the upper one, and what was asked about."""
     ((part, rounds),) = mechanism.parts
-    cohort = "" if part.population is None else f", a fresh cohort of {part.population:,} users"
     high, low = rounded_up(bound.upper), rounded_down(bound.lower)
     width = max(len(high), len(low))
     return [
@@ -144,6 +182,19 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
         ("lower", f"{low:<{width}}  no analysis can certify less"),
         ("analysis", analysis + _UNCOVERED.get(analysis, "")),
         ("randomizer", repr(part.randomizer)),
-        ("reports", f"{part.n:,} in each round{cohort}"),
+        ("reports", _reports(part)),
         ("rounds", f"{rounds:,}"),
     ]
+
+
+def _reports(part: Any) -> str:
+    """How many, who sends them, and how many of those people are relied on."""
+    if part.rate is not None:
+        sent = (
+            f"about {part.n:,} in each round, {part.population:,} users flip a coin of {written(part.rate)}"
+        )
+    elif part.population is not None:
+        sent = f"{part.n:,} in each round, a fresh cohort of {part.population:,} users"
+    else:
+        sent = f"{part.n:,} in each round"
+    return sent if part.honest_fraction == 1.0 else f"{sent}; {part.honest:,} users are honest"

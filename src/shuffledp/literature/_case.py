@@ -28,12 +28,16 @@ class Case:
     def of(cls, mechanism: Mechanism) -> Case | None:
         """The mechanism as repetitions of one shuffled round, or None if it mixes several.
 
-        Also None where no theorem says anything: no round, a local epsilon that is zero or too large, or
-        only approximate local privacy."""
+        Also None where no theorem says anything: no round, a local epsilon that is zero or too large, only
+        approximate local privacy, people who flip coins, or a cohort that is honest in part."""
         kinds = [(part, count) for part, count in mechanism.parts if count]
         part, rounds = kinds[0] if len(kinds) == 1 else (None, 0)
-        if not isinstance(part, Shuffled) or part.facts.delta0 > 0.0:
+        if not isinstance(part, Shuffled) or part.facts.delta0 > 0.0 or part.rate is not None:
             return None
+        if part.honest_fraction < 1.0:
+            if part.population is not None:
+                return None
+            part = replace(part, n=part.honest, honest_fraction=1.0)
         facts = part.facts
         epsilon0, response = facts.epsilon0.upper, facts.response
         if not 0.0 < epsilon0 <= _validate.MAX_EPSILON0 or not part.round.profile.hints.scale > 0.0:

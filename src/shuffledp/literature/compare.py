@@ -173,7 +173,9 @@ def _versions(mechanism: Mechanism) -> dict[str, Mechanism]:
     known = [names_for(part.facts) for part in kinds if isinstance(part, Shuffled)]
     if not known or len(known) < len(kinds):
         return {}
-    shared = [name for name in known[0] if all(name in other for other in known)]
+    coins = any(part.rate is not None for part in kinds if isinstance(part, Shuffled))
+    every = [name for name in known[0] if not (coins and name == "strong")]  # it covers fixed sizes only
+    shared = [name for name in every if all(name in other for other in known)]
     return {name: _under(mechanism, name) for name in shared}
 
 

@@ -1,4 +1,4 @@
-"""Any epsilon0-LDP randomizer, known by its epsilon0 and perhaps its total variation."""
+"""Any randomizer, known by its epsilon0 and perhaps its total variation, or its delta0."""
 
 from __future__ import annotations
 
@@ -18,15 +18,24 @@ class LocalRandomizer:
     ``total_variation``, if known, is the largest total variation distance between R(x) and R(x').
     It is at most tanh(epsilon0/2), the value of binary randomized response.
 
+    ``delta0`` > 0: only R(x)(S) <= e^epsilon0 R(x')(S) + delta0. Then a crowd of n hides up to about n delta0
+    less, so delta0 must be far below delta / n (docs/proofs/approximate-local.md).
+
     >>> LocalRandomizer(epsilon0=1.0)
     LocalRandomizer(epsilon0=1.0, total_variation=None)
+    >>> LocalRandomizer(epsilon0=1.0, delta0=1e-12)
+    LocalRandomizer(epsilon0=1.0, total_variation=None, delta0=1e-12)
     """
 
     epsilon0: float
     total_variation: float | None = None
+    delta0: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon0", _validate.epsilon0(self.epsilon0))
+        object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))
+        if self.total_variation is not None and self.delta0 > 0.0:
+            raise ValueError("total_variation must be left out with delta0 > 0: no bound uses both")
         if self.total_variation is not None:
             known = _validate.probability("total_variation", self.total_variation)
             most = math.tanh(0.5 * self.epsilon0)
@@ -37,10 +46,29 @@ class LocalRandomizer:
                 )
             object.__setattr__(self, "total_variation", min(known, most))
 
+    def __repr__(self) -> str:
+        leak = f", delta0={self.delta0!r}" if self.delta0 else ""
+        return f"LocalRandomizer(epsilon0={self.epsilon0!r}, total_variation={self.total_variation!r}{leak})"
+
     def facts(self) -> Facts:
-        """epsilon0 and the total variation. Lower ends are those of members of the class."""
+        """epsilon0 and the total variation, or delta0. Lower ends are those of members of the class."""
         local = Bound(self.epsilon0, self.epsilon0)
-        return Facts(local, total_variation=self.total_variation, concrete=self._members())
+        members = self._members()
+        if self.delta0 > 0.0:
+            members = (*map(self._leaking, members), *members)
+        return Facts(local, self.delta0, self.total_variation, concrete=members)
+
+    def _leaking(self, member: AmplificationLaw) -> AmplificationLaw:
+        """With probability delta0 the input itself is sent, else what the member sends."""
+        kept, leak = 1.0 - self.delta0, self.delta0
+
+        def sent(masses: tuple[float, ...], *inputs: float) -> tuple[float, ...]:
+            return (*(kept * mass for mass in masses), *(leak * chance for chance in inputs))
+
+        like_x = member.clone == member.own
+        crowd = (1.0, 0.0, 0.0) if like_x else (0.0, 0.0, 1.0)
+        own, other = sent(member.own, 1.0, 0.0, 0.0), sent(member.other, 0.0, 1.0, 0.0)
+        return AmplificationLaw(own, other, sent(member.clone, *crowd), sent(member.gap, 1.0, -1.0, 0.0))
 
     def _members(self) -> tuple[AmplificationLaw, ...]:
         """Randomizers of the class: x and x' send their own symbol with probability E s, the other's with s.

@@ -127,6 +127,12 @@ _APART = Parameter(
     help="Largest total variation distance between the reports of two inputs, with --local.",
     most=1,
 )
+_LEAK = Parameter(
+    "delta0",
+    float,
+    help="With --local: what a report's probability may exceed e^epsilon0 times another input's by.",
+    most=1,
+)
 _EITHER = ("epsilon0", "gamma")
 _INTERVAL = ("low", "high", "levels")
 
@@ -175,8 +181,8 @@ _REGISTERED = [
     Registration(
         "local",
         "local.LocalRandomizer",
-        "Any randomizer, known by --epsilon0 and perhaps --total-variation.",
-        details=(_APART,),
+        "Any randomizer, known by --epsilon0 and perhaps --total-variation or --delta0.",
+        details=(_APART, _LEAK),
     ),
 ]
 

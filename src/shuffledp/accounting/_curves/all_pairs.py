@@ -50,12 +50,16 @@ class FiniteBlanketProfile(PrivacyProfile):
     n: int
     fraction: float = 1.0
     """The share of the population that the n users are, drawn at random (T5', docs/proofs/cohorts.md)."""
+    rate: float = 1.0
+    """The probability that each of the n users takes part, by a coin of their own."""
 
     @cached_property
     def laws(self) -> list[AmplificationProfile]:
         """One law per class of pairs, the largest chi-square first."""
-        whole = _laws(self.matrix, self.n)
-        return whole if self.fraction == 1.0 else [law.subsampled(self.fraction) for law in whole]
+        laws = _laws(self.matrix, self.n)
+        if self.rate < 1.0:
+            laws = [law.polled(self.rate) for law in laws]
+        return laws if self.fraction == 1.0 else [law.subsampled(self.fraction) for law in laws]
 
     @cached_property
     def largest(self) -> LargestProfile:

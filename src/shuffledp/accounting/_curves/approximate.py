@@ -1,10 +1,11 @@
 """Clones of an (epsilon0, delta0)-LDP randomizer: the curve of epsilon0 and what delta0 adds to it.
 
-    delta(alpha) <= H_alpha(clones) + (1 + alpha) moved,     alpha = e^epsilon,
+    delta(alpha) <= H_alpha(clones) + at_one + slope (alpha - 1),     alpha = e^epsilon.
 
-``moved`` being the total variation by which the round differs from one of an epsilon0-LDP randomizer
-(T9, docs/proofs/approximate-local.md). The true delta never increases in alpha, so the right
-side counts at its lowest so far: it is convex, falls to its minimum and is constant from there on.
+at_one = 2 moved and slope = moved, the total variation by which the round differs from one of an
+epsilon0-LDP randomizer; in cohorts less (T9, docs/proofs/approximate-local.md). The true
+delta never increases in alpha, so the right side counts at its lowest so far: it is convex, falls to its
+minimum and is constant from there on.
 """
 
 from __future__ import annotations
@@ -26,10 +27,27 @@ _LOOKS = 3  # speed
 
 @dataclass(frozen=True)
 class ApproximateProfile(PrivacyProfile):
-    """``clones`` of the epsilon0-LDP randomizer and the total variation ``moved`` (see module)."""
+    """``clones`` of the epsilon0-LDP randomizer, and what is moved: of each of the ``n`` - 1 others' reports
+    the probability ``others``, of the differing user's ``own``. The n users are a random ``fraction`` of all,
+    or each takes part with probability ``rate``; ``clones`` are then those of the cohort."""
 
     clones: PrivacyProfile
-    moved: float
+    n: int
+    others: float
+    own: float
+    fraction: float = 1.0
+    rate: float = 1.0
+
+    @cached_property
+    def _at_one(self) -> float:
+        crowd = (self.n - 1) * self.others
+        return up(2.0 * self.fraction * self.rate * (self.rate * crowd + self.own), operations=8)
+
+    @cached_property
+    def _slope(self) -> float:
+        crowd = (self.n - 1) * self.others
+        absent = (1.0 - self.fraction) * self.n * self.others
+        return up(self.fraction * self.rate * (crowd + self.own) + absent, operations=8)
 
     @property
     def epsilon_max(self) -> float:
@@ -39,17 +57,17 @@ class ApproximateProfile(PrivacyProfile):
     def hints(self) -> Hints:
         clones = self.clones
         return RaisedHints(
-            clones.hints.scale, base=clones.hints, raised=2.0 * self.moved, reach=clones.epsilon_max
+            clones.hints.scale, base=clones.hints, raised=self._at_one, reach=clones.epsilon_max
         )
 
     @cached_property
     def infinite_loss(self) -> float:
         """The minimum of the curve, from below: found between two of the clones' lines, raised."""
         low, high = 0.5 * self.lowest, min(2.0 * self.lowest, self.clones.epsilon_max)
-        best = 2.0 * self.moved
+        best = down(self._at_one, operations=8)
         for _ in range(_LOOKS):
             lines = self.clones.support(np.linspace(low, high, _POINTS), _RESOLUTION)
-            past = lines.slope_high <= self.moved
+            past = lines.slope_high <= self._slope
             last = int(np.argmax(past)) if past.any() else _POINTS - 1
             best = max(best, self._least(lines, max(last - 1, 0), last))
             low, high = float(lines.epsilon[max(last - 1, 0)]), float(lines.epsilon[last])
@@ -58,14 +76,14 @@ class ApproximateProfile(PrivacyProfile):
     def _least(self, lines: SupportingLines, left: int, right: int) -> float:
         """A lower bound of the sum from two lines, at a1 and a2, of slopes -q1 and -q2.
 
-        Raised, they are y1 - (q1 - moved)(a - a1) and y2 + (moved - q2)(a - a2). Whatever a is between a1
+        Raised, they are y1 - (q1 - slope)(a - a1) and y2 + (slope - q2)(a - a2). Whatever a is between a1
         and a2: right of it the second line is no lower than at a, left of it the first one is not, as long
         as it falls; where it may rise instead, it counts at 1."""
         a1, a2 = np.exp(capped(lines.epsilon[[left, right]])).tolist()
-        y1, y2 = (lines.value[[left, right]] + (1.0 + np.array([a1, a2])) * self.moved).tolist()
-        falling = max(float(lines.slope_high[left]) - self.moved, 0.0)
-        rising = max(self.moved - float(lines.slope_low[right]), 0.0)
-        doubtful = max(self.moved - float(lines.slope_low[left]), 0.0) * (a1 - 1.0)
+        y1, y2 = (lines.value[[left, right]] + self._added(lines.epsilon[[left, right]])).tolist()
+        falling = max(float(lines.slope_high[left]) - self._slope, 0.0)
+        rising = max(self._slope - float(lines.slope_low[right]), 0.0)
+        doubtful = max(self._slope - float(lines.slope_low[left]), 0.0) * (a1 - 1.0)
         total = falling + rising
         a = (y1 - y2 + falling * a1 + rising * a2) / total if total > 0.0 else a1
         a = min(max(a, a1), a2)
@@ -81,12 +99,12 @@ class ApproximateProfile(PrivacyProfile):
         at = np.minimum(epsilon, self.lowest)
         lines = self.clones.support(at, resolution)
         grown = np.exp(capped(at))
-        raised = down(lines.value + (1.0 + grown) * self.moved, operations=CALL + 4)
+        raised = down(lines.value + self._added(at), operations=CALL + 8)
         # A line that rises would not be below a curve that cannot: it counts at alpha = 1.
-        rising = np.maximum(self.moved - lines.slope_low, 0.0)
+        rising = np.maximum(self._slope - lines.slope_low, 0.0)
         fallen = raised - up(rising * (grown - 1.0), operations=CALL + 4)
         value = down(np.maximum(fallen, 0.0), operations=1)
-        low, high = lines.slope_low - self.moved, lines.slope_high - self.moved
+        low, high = lines.slope_low - self._slope, lines.slope_high - self._slope
         beyond = epsilon > self.lowest
         return SupportingLines(
             epsilon,
@@ -96,9 +114,12 @@ class ApproximateProfile(PrivacyProfile):
         )
 
     def _sum(self, epsilon: Floats, resolution: float) -> Floats:
-        grown = 1.0 + np.exp(capped(epsilon))
-        total = self.clones.upper(epsilon, resolution) + grown * self.moved
-        return np.minimum(up(total, operations=CALL + 4), 1.0)
+        total = self.clones.upper(epsilon, resolution) + self._added(epsilon)
+        return np.minimum(up(total, operations=CALL + 8), 1.0)
+
+    def _added(self, epsilon: Floats) -> Floats:
+        """A sum of two terms >= 0: a call and three operations."""
+        return np.asarray(self._at_one + self._slope * np.expm1(capped(epsilon)))
 
     @cached_property
     def lowest(self) -> float:
@@ -115,14 +136,19 @@ class ApproximateProfile(PrivacyProfile):
 
 def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
     """Over the strong clones: delta0 (2 (n - 1)(E + 2)/(E (E + 1)) + 1/(E + 1)) is moved."""
-    decay = math.exp(-clones.epsilon_max)
-    own = decay / (1.0 + decay)
-    moved = delta0 * (2.0 * (n - 1) * decay * (1.0 + own) + own)
-    return ApproximateProfile(clones, up(moved, operations=2 * CALL + 16))
+    own, decay = _lie(clones)
+    others = up(2.0 * delta0 * decay * (1.0 + own), operations=2 * CALL + 8)
+    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4))
 
 
 def plain_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
     """Over the clones of 2021: delta0 ((n - 1)/E + 1/(E + 1)) is moved."""
+    own, decay = _lie(clones)
+    others = up(delta0 * decay, operations=CALL + 4)
+    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4))
+
+
+def _lie(clones: PrivacyProfile) -> tuple[float, float]:
+    """1/(E + 1) and 1/E."""
     decay = math.exp(-clones.epsilon_max)
-    moved = delta0 * ((n - 1) * decay + decay / (1.0 + decay))
-    return ApproximateProfile(clones, up(moved, operations=2 * CALL + 16))
+    return decay / (1.0 + decay), decay

@@ -57,6 +57,10 @@ class InexactProfile(PrivacyProfile):
         """The differing user takes part with probability ``fraction``, else one of the others."""
         return InexactProfile(self.base.subsampled(fraction), self.error)
 
+    def polled(self, rate: float) -> InexactProfile:
+        """Everybody's own coin says, with probability ``rate``, that they report."""
+        return InexactProfile(self.base.polled(rate), self.error)
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         inner = down(np.maximum(epsilon - 2.0 * self._shift, 0.0), operations=1)
         grown = math.exp(capped(self._shift))

@@ -92,6 +92,15 @@ class AmplificationProfile(PrivacyProfile):
         gap = tuple(fraction * g for g in whole.gap)
         return AmplificationProfile(self.n, mix(whole.own), mix(whole.other), gap, whole.clone)
 
+    def polled(self, rate: float) -> AmplificationProfile:
+        """Everybody's own coin says, with probability ``rate``, that they report; how many did is seen."""
+
+        def among(masses: tuple[float, ...], silent: float) -> tuple[float, ...]:
+            return (*(rate * mass for mass in masses), silent)
+
+        own, other, clone = (among(part, 1.0 - rate) for part in (self.own, self.other, self.clone))
+        return AmplificationProfile(self.n, own, other, among(self.gap, 0.0), clone)
+
     def _with_rest(self) -> AmplificationProfile:
         """The same law with the reports that hide nothing as a type of their own."""
         rest = unhidden(self.clone)

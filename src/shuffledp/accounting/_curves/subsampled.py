@@ -29,6 +29,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.clones import CloneProfile, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
@@ -36,6 +37,7 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._hints.starts import Hints, SubsampledHints
+from shuffledp.errors import NoCertificateError
 
 _INNER_UNITS = 2 * CALL + 2  # soundness: of the cohort's epsilon: two calls, a quotient, the fraction
 
@@ -54,7 +56,32 @@ def in_cohort(profile: PrivacyProfile, fraction: float) -> PrivacyProfile:
         case ExactBinaryProfile():
             clones = in_cohort(strong_clones(profile.epsilon0, profile.n), fraction)
             return _smaller(clones, SubsampledProfile(profile, fraction))
+        case ApproximateProfile():
+            return replace(profile, clones=in_cohort(profile.clones, fraction), fraction=fraction)
     return SubsampledProfile(profile, fraction)
+
+
+def polled(profile: PrivacyProfile, rate: float) -> PrivacyProfile:
+    """The curve of n people, each of whom takes part by a coin of their own: a law of X again.
+
+    NoCertificateError for an analysis that is no law of X and has none above it."""
+    match profile:
+        case AmplificationProfile():
+            return profile.polled(rate)
+        case CloneProfile(weight=1.0) if profile.epsilon0 < math.inf:
+            half = 0.5 * profile.rate
+            lie = math.exp(-profile.epsilon0) / (1.0 + math.exp(-profile.epsilon0))
+            own, gap = (1.0 - lie, lie), (profile.kappa, -profile.kappa)
+            return AmplificationProfile(profile.n, own, own[::-1], gap, (half, half)).polled(rate)
+        case FiniteBlanketProfile():
+            return replace(profile, rate=rate)
+        case LargestProfile():
+            return LargestProfile(tuple(polled(part, rate) for part in profile.profiles))
+        case ExactBinaryProfile():
+            return polled(strong_clones(profile.epsilon0, profile.n), rate)
+        case ApproximateProfile():
+            return replace(profile, clones=polled(profile.clones, rate), rate=rate)
+    raise NoCertificateError("this analysis does not cover people who take part by a coin of their own")
 
 
 def _clones_in_cohort(profile: CloneProfile, fraction: float) -> PrivacyProfile:

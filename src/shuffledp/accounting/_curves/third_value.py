@@ -88,6 +88,14 @@ class EvenCrowdProfile(PrivacyProfile):
             rest=self.rest,
         )
 
+    def polled(self, rate: float) -> EvenCrowdProfile:
+        """Everybody's own coin says, with probability ``rate``, that they report: others are away."""
+        silent = 1.0 - rate
+        near, gap, other, away = (rate * part for part in (self.near, self.gap, self.other, self.away))
+        return EvenCrowdProfile(
+            self.n, near, gap, other, away + silent, rate * self.rate, rate * self.rest + silent
+        )
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         buckets, rule = self._buckets(resolution)
         first, last = buckets.first + 1.0, buckets.beyond

@@ -13,6 +13,7 @@ from shuffledp.cli.output import print_answer, print_json, warn
 from shuffledp.cli.questions import (
     as_fields,
     certificate,
+    check_sizes,
     question_options,
     refuse_unverified,
     shown,
@@ -80,7 +81,7 @@ def _solve(given: Given) -> Calibration:
 
     _check_counts(given)
     target = {name: given[name] for name in ("epsilon", "delta", "analysis", "tolerance")}
-    sizes = {name: given[name] for name in ("n", "population")}
+    sizes = {name: given[name] for name in ("n", "population", "poisson", "honest_fraction")}
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
     subject, arguments = _subject(given)
     return calibrate(subject, solve_for=given["solve_for"], **target, **sizes, **rounds, **arguments)
@@ -94,6 +95,7 @@ def _check_counts(given: Given) -> None:
     taken = "n" if unknown == "cohort" else unknown
     if unknown in COUNTS and given[taken] is not None:
         raise click.UsageError(f"{unknown} is to be found: leave out --{taken}.")
+    check_sizes(given, unknown)
     if taken != "n" and given["n"] is None:
         raise click.UsageError("Missing option '--n'.")
     if given["n"] and given["population"] and given["population"] < given["n"]:
