@@ -206,7 +206,8 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0, rate:
     if n > EXACT_LIMIT and "exact" in chosen:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
         chosen = [name for name in chosen if name != "exact"] or ["blanket"]
-    if analysis in BEST and (fraction < 1.0 or (chosen[0] == "exact" and _is_binary(facts))):
+    sampled = fraction < 1.0 or rate < 1.0
+    if analysis in BEST and (sampled or (chosen[0] == "exact" and _is_binary(facts))):
         # Nothing is below the exact curve; and of random cohorts the crowd theorem knows nothing yet.
         chosen = [name for name in chosen if name != "crowd"]
     curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
