@@ -246,3 +246,27 @@ def test_the_excess_loss_is_that_of_lemmas_9_and_10() -> None:
     assert wide == pytest.approx(2 * 6 * math.sqrt(10 * 1.32) * (2 + math.log(100)) / 10, rel=1e-12)
     with pytest.raises(ValueError, match="norm must be"):
         girgis_2021_excess_loss(1.0, 500, 100, dimension=10, norm=0.5)
+
+
+@pytest.mark.parametrize(("epsilon0", "n"), [(0.3, 40), (1.0, 700), (3.0, 900)])
+def test_theorem_5_is_its_average_over_the_crowd(epsilon0: float, n: int) -> None:
+    """Term by term, as the theorem says; cells and tails only add to it."""
+    p = math.exp(-epsilon0)
+    for order in (2, 5, 30):
+        worst = (2 * math.sinh(epsilon0)) ** order
+        direct = sum(
+            math.comb(n - 1, m) * p**m * (1 - p) ** (n - 1 - m)
+            * min(worst, girgis_2021_theorem_6(epsilon0, m + 1, order))
+            for m in range(n)
+        )  # fmt: skip
+        assert direct * (1 - 1e-9) <= girgis_2021_theorem_5(epsilon0, n, order) <= direct * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("order", [2, 10, 250])
+def test_without_chernoff_no_divergence_is_larger(order: int) -> None:
+    for epsilon0 in (0.3, 1.0, 3.0):
+        for n in (1, 10, 1000, 10**6):
+            mixed, whole = (
+                bound(epsilon0, n, 3 * n, order) for bound in (girgis_2021_mixed_upper, girgis_2021_upper)
+            )
+            assert mixed <= whole * (1 + 1e-9)

@@ -31,7 +31,7 @@ from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi
 
 _RENYI_ORDERS = tuple(1.0 + 0.1 * 1.25**i for i in range(40))  # speed
 _RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of the discretised curve; points it skips
-_MIXED_ORDERS = (*range(2, 17), *(round(17 * 1.2**i) for i in range(16)))  # speed
+_MIXED_ORDERS = (*range(2, 17), *(round(17 * 1.2**i) for i in range(21)))  # speed
 _MOST_MIXED = 10**6  # speed: users
 _MOST_TILTED_LOSS = 600.0  # soundness: e to this power does not overflow
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # soundness: of a cumulant; per round, of masses that sum to one

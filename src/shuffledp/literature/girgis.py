@@ -39,6 +39,7 @@ from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, log
 _MOST_ORDER = 10_000  # speed
 _MOST_SUMMED = 10**10  # speed: users; the sum of Theorem 2 then has four million terms
 _MOST_MIXED = 10**7  # speed: users; a window of 28 standard deviations for every order
+_CELL, _STAIRS = 1e-4, 24  # speed: relative width of a cell of numbers of clones; steps below the window
 _MOMENT = 64  # soundness: units of its size that the logarithm of a moment costs, and of a sum of them
 _LOG_ERROR = 1e-9  # soundness: of the logarithm of that sum
 ORDERS = range(2, 257)
@@ -127,21 +128,29 @@ def _log_theorem_5(epsilon0: float, cohort: int, j: Floats) -> Floats:
     low, high = max(0, math.floor(mean - 14.0 * spread)), min(others, math.ceil(mean + 14.0 * spread))
     m = np.arange(low, high + 1, dtype=np.float64)
     log_f, error = log_pmf(others, m, p, q) if others else (np.zeros(1), np.zeros(1))
+    # Neighbouring numbers of clones together, at the smallest of them: the moments fall with m.
+    cells = 1 + math.ceil(math.log((high + 2.0) / (low + 1.0)) / _CELL)
+    starts = np.searchsorted(m, np.geomspace(low + 1.0, high + 2.0, cells)[:-1] - 1.0, side="right") - 1
+    first = np.unique(np.maximum(starts, 0))
+    least, log_mass = m[first], np.log(np.add.reduceat(np.exp(log_f + error), first))
+    if low:  # below the window a staircase: at least so many clones, by Chernoff's bound at the next step
+        edges = np.unique(np.floor(np.geomspace(0.2 * low, low, _STAIRS)))
+        tails = [-mean * _chernoff(float(edge) / mean - 1.0) for edge in edges]
+        least, log_mass = np.append([0.0, *edges[:-1]], least), np.append(tails, log_mass)
+    if high < others:  # above it no worse than at its end
+        least = np.append(least, high)
+        log_mass = np.append(log_mass, -mean * _chernoff(high / mean - 1.0))
     worst = j[:, None] * _log_gap(epsilon0)
-    moment = np.minimum(j[:, None] * math.log(2.0) + _log_lemma_7(epsilon0, m + 1.0, j[:, None]), worst)
-    terms = log_f + error + moment
+    moment = np.minimum(j[:, None] * math.log(2.0) + _log_lemma_7(epsilon0, least + 1.0, j[:, None]), worst)
+    terms = log_mass + moment
     top = terms.max(axis=1)
-    inside = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-    # Fewer clones than the window has: the worst case. More: no worse than at its end.
-    few = mean * _chernoff(low / mean - 1.0) if low else math.inf
-    many = mean * _chernoff(high / mean - 1.0) if high < others else math.inf
-    return np.asarray(np.logaddexp(np.logaddexp(inside, worst[:, 0] - few), moment[:, -1] - many))
+    return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
 
 
 def _chernoff(x: float) -> float:
     """(1 + x) log(1 + x) - x, from below: a binomial number passes (1 + x) of its mean with a chance of at
     most e^(-mean times this). A difference costs units of its parts."""
-    first = (1.0 + x) * math.log1p(x)
+    first = (1.0 + x) * math.log1p(x) if x > -1.0 else 0.0
     return down(first - x, operations=1, tiny=gamma(2 * CALL) * (abs(first) + abs(x)))
 
 
