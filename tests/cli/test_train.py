@@ -58,7 +58,9 @@ def test_it_learns_within_its_budget_and_measures_on_public_examples(shuffledp: 
 
 def test_the_table_names_what_was_certified_and_measured(shuffledp: Run) -> None:
     result = shuffledp(LINE + " --test b.csv --seed 1")
-    assert result.stdout.startswith("epsilon <= ")
+    assert result.stdout.startswith("SIMULATED epsilon <= ")
+    assert "which protects nobody" in result.stdout
+    assert "certified" not in result.stdout
     assert " at delta = 1e-5 after 6 rounds\n" in result.stdout
     assert "on b.csv" in result.stdout
     assert "300 of 1,000 in each round" in result.stdout
@@ -66,7 +68,8 @@ def test_the_table_names_what_was_certified_and_measured(shuffledp: Run) -> None
 
 
 def test_without_public_examples_nothing_is_measured(shuffledp: Run) -> None:
-    assert answer(shuffledp(LINE + " --json"))["accuracy"] is None
+    found = answer(shuffledp(LINE + " --json"))
+    assert (found["accuracy"], found["simulated"]) == (None, False)
     refused(shuffledp(LINE + " --plot curve.png"), 2, "--plot", "--test")
 
 

@@ -118,3 +118,28 @@ def test_a_key_is_never_shown() -> None:
     with pytest.raises(ValueError, match="64 hexadecimal") as caught:
         sdp.sign_plan(survey(), "secret")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("k", [2, 3, 40])
+def test_the_planner_keeps_to_a_limit_on_one_report(k: int) -> None:
+    free = sdp.HistogramProtocol(range(k), epsilon=1.0, delta=1e-6, n=10_000)
+    assert free.randomizer.facts().epsilon0.upper > 2.0
+    capped = sdp.HistogramProtocol(range(k), epsilon=1.0, delta=1e-6, n=10_000, max_epsilon0=2.0)
+    assert 1.999999 < capped.randomizer.facts().epsilon0.upper <= 2.0
+    same = sdp.HistogramProtocol(range(k), epsilon=1.0, delta=1e-6, n=10_000, max_epsilon0=30.0)
+    assert same == free
+    assert sdp.load_plan(capped.to_dict(), max_epsilon0=2.0) == capped
+
+
+def test_the_planner_of_numbers_keeps_to_it_too() -> None:
+    ages = sdp.MeanProtocol(0, 100, epsilon=1.0, delta=1e-6, n=10_000, max_epsilon0=2.0, messages="auto")
+    assert 1.999999 < ages.randomizer.facts().epsilon0.upper <= 2.0
+    assert ages.messages == 1
+
+
+def test_a_limit_that_cannot_be_kept_is_an_error() -> None:
+    loud = sdp.KaryRandomizedResponse(k=3, epsilon0=3.0)
+    with pytest.raises(ValueError, match=r"max_epsilon0 = 2\.0 is less than one report"):
+        sdp.HistogramProtocol(range(3), 1.0, 1e-6, 10_000, randomizer=loud, max_epsilon0=2.0)
+    with pytest.raises(ValueError, match="epsilon0 must be in"):
+        sdp.HistogramProtocol(range(3), 1.0, 1e-6, 10_000, max_epsilon0=0.0)

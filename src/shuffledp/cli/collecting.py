@@ -74,6 +74,7 @@ collecting_options = stacked(
     privacy("--epsilon", POSITIVE, "Target.", required=True),
     privacy("--delta", POSITIVE_PROBABILITY, "Target.", required=True),
     privacy("--n", WHOLE, "Honest reports planned for.  [default: those of DATA]"),
+    privacy("--max-epsilon0", POSITIVE, "The most that one report may reveal alone."),
     privacy(
         "--rounds",
         WHOLE,
@@ -175,20 +176,22 @@ def with_ledger(given: Given, name: str) -> None:
 
 
 def _planned(make: Make, given: Given, n: int) -> Protocol:
-    target = {name: given[name] for name in ("epsilon", "delta", "rounds")}
+    target = {name: given[name] for name in ("epsilon", "delta", "rounds", "max_epsilon0")}
     with Progress.clock("choosing and calibrating a randomizer"):
         return make(n=n, **target)
 
 
 def _plan(make: Make, given: Given) -> None:
     from shuffledp.collecting._protocol import certified_epsilon
+    from shuffledp.collecting.plan import short_fingerprint
 
     protocol = _planned(make, given, given["n"])
     with Progress.clock("bounding epsilon"):
         certified = certified_epsilon(protocol.mechanism(), protocol.delta)
     write_protocol(given["plan_file"], protocol)
     if given["as_json"]:
-        print_json(protocol=protocol.to_dict(), epsilon=certified, delta=protocol.delta)
+        told = {"epsilon": certified, "delta": protocol.delta, "fingerprint": protocol.fingerprint}
+        print_json(protocol=protocol.to_dict(), **told)
         return
     print_answer(
         f"{protocol.name} planned: epsilon <= {rounded_up(certified)} at delta = {written(protocol.delta)}",
@@ -196,6 +199,7 @@ def _plan(make: Make, given: Given) -> None:
             ("reports", f"at least {protocol.n:,} honest ones in each round"),
             ("rounds", f"{protocol.rounds:,}"),
             ("randomizer", repr(protocol.randomizer)),
+            ("fingerprint", short_fingerprint(protocol)),
         ],
     )
 

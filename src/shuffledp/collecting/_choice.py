@@ -78,10 +78,17 @@ def mean_variance(randomizer: FrequencyOracle) -> float:
     return (p * (1.0 - p) + (k - 1) * q * (1.0 - q)) / (p - q) ** 2 / k
 
 
-def best_calibrated(k: int, epsilon: float, delta: float, n: int, rounds: int) -> FrequencyOracle:
-    """The best randomizer of k categories that is certified for (epsilon, delta) (see module)."""
+def best_calibrated(
+    k: int, epsilon: float, delta: float, n: int, rounds: int, most: float = math.inf
+) -> FrequencyOracle:
+    """The best randomizer of k categories that is certified for (epsilon, delta) (see module).
+
+    ``most``: what one report may reveal alone, at most."""
 
     def calibrated(kind: Kind) -> FrequencyOracle:
+        if math.isfinite(most) and is_certified(limited := within(lambda e: kind(k=k, epsilon0=e), most)):
+            made: FrequencyOracle = limited
+            return made
         found = calibrate(kind, k=k, n=n, rounds=rounds, epsilon=epsilon, delta=delta)
         return kind(k=k, epsilon0=found.value)
 
@@ -94,12 +101,12 @@ def best_calibrated(k: int, epsilon: float, delta: float, n: int, rounds: int) -
         except NoCertificateError:
             return False
 
-    best: FrequencyOracle = calibrated_response(k, epsilon, delta, n, rounds)
+    best: FrequencyOracle = calibrated_response(k, epsilon, delta, n, rounds, most=most)
     for kind in candidates(k):
         if kind is KaryRandomizedResponse:
             continue
         first = first_better(kind, k, mean_variance(best) / _AS_GOOD)
-        if first is not None and is_certified(first):
+        if first is not None and first.facts().epsilon0.upper <= most and is_certified(first):
             best = min(best, calibrated(kind), key=mean_variance)
     return best
 
@@ -136,10 +143,25 @@ def first_better(kind: Kind, k: int, variance: float) -> FrequencyOracle | None:
     return of(high)
 
 
+def within(kind: Callable[[float], Any], most: float) -> Any:
+    """The least noisy ``kind(epsilon0)`` of which one report reveals at most ``most``, to the last digits."""
+    epsilon0 = min(most, _LARGEST_EPSILON0)
+    step = math.ulp(epsilon0)
+    while (made := canonical(kind(epsilon0))).facts().epsilon0.upper > most:
+        epsilon0, step = epsilon0 - step, 2.0 * step
+    return made
+
+
 def calibrated_response(
-    k: int, epsilon: float, delta: float, n: int, rounds: int, tolerance: float = DEFAULT_TOLERANCE
+    k: int,
+    epsilon: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    tolerance: float = DEFAULT_TOLERANCE,
+    most: float = math.inf,
 ) -> KaryRandomizedResponse:
-    """The least noisy randomized response that is certified (see module)."""
+    """The least noisy randomized response that is certified, and reveals at most ``most`` (see module)."""
 
     def response(epsilon0: float) -> KaryRandomizedResponse:
         made = canonical(KaryRandomizedResponse(k=k, epsilon0=epsilon0))
@@ -152,6 +174,11 @@ def calibrated_response(
         except NoCertificateError:
             return math.inf  # what cannot be certified does not meet the target
 
+    if math.isfinite(most):
+        limited = within(response, most)
+        assert isinstance(limited, KaryRandomizedResponse)
+        if certified(limited.epsilon0) <= epsilon:
+            return limited
     plan: dict[str, Any] = {"k": k, "n": n, "rounds": rounds, "epsilon": epsilon, "delta": delta}
     if k > 2:
         return response(calibrate(KaryRandomizedResponse, tolerance=tolerance, **plan).value)

@@ -21,6 +21,7 @@ thousandths, seconds. The answer is an upper bound either way, and hardly larger
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -266,8 +267,21 @@ def checked_plan(epsilon: Any, delta: Any, n: Any, rounds: Any) -> dict[str, Any
     }
 
 
-def require_target(protocol: Protocol) -> None:
-    """ValueError unless the protocol as planned is certified to meet its own target."""
+def checked_most(max_epsilon0: Any) -> float:
+    """What one report may reveal alone, at most; None for no limit."""
+    return math.inf if max_epsilon0 is None else _validate.sampled_epsilon0(max_epsilon0)
+
+
+def require_target(protocol: Protocol, most: float = math.inf) -> None:
+    """ValueError unless the protocol as planned is certified to meet its own target.
+
+    ``most``: what one report may reveal alone."""
+    if math.isfinite(most):
+        alone = protocol.randomizer.facts()
+        if alone.epsilon0.upper > most or alone.delta0 > 0.0:
+            raise ValueError(
+                f"max_epsilon0 = {most!r} is less than one report of {protocol.randomizer!r} reveals"
+            )
     certified = certified_epsilon(protocol.mechanism(), protocol.delta)
     if certified > protocol.epsilon:
         raise ValueError(

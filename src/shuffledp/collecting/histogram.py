@@ -24,7 +24,7 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._choice import best_calibrated, mean_variance
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
-from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
+from shuffledp.collecting._protocol import Protocol, checked_most, checked_plan, checked_tally, require_target
 from shuffledp.collecting._several_messages import best_blanket, checked_messages
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.collecting.statement import state_privacy
@@ -44,7 +44,8 @@ class HistogramProtocol(Protocol):
 
     ``messages``: 1, or several a person, the own category among random ones; the error of a count then
     depends on the privacy alone, not on the number of people ("auto": whichever errs less). Everything then
-    rests on the shuffler: one person's messages alone reveal the answer, or nearly."""
+    rests on the shuffler: one person's messages alone reveal the answer, or nearly. ``max_epsilon0``: what
+    one report may reveal alone, without the shuffler; the choice is among randomizers that keep to it."""
 
     name: ClassVar[str] = "histogram"
     categories: tuple[Any, ...]
@@ -65,17 +66,21 @@ class HistogramProtocol(Protocol):
         rounds: int = 1,
         other: Any = None,
         messages: int | str = 1,
+        max_epsilon0: float | None = None,
     ) -> None:
+        most = checked_most(max_epsilon0)
         listed = _with_other(checked_categories(categories), other)
         plan = checked_plan(epsilon, delta, n, rounds)
         self._assign(categories=listed, other=other, **plan)
         number = checked_messages(messages)
         if randomizer is None:
-            randomizer = _best_oracle(self.k, number, plan)
+            if number == "auto" and max_epsilon0 is not None:
+                number = 1  # what several messages of one person reveal is not bounded
+            randomizer = _best_oracle(self.k, number, plan | {"most": most} if number == 1 else plan)
         elif number != 1:
             raise ValueError(f"{messages=} is a matter of the randomizer when that is given")
         self._accept(canonical(randomizer))
-        require_target(self)
+        require_target(self, most)
 
     @property
     def k(self) -> int:

@@ -32,7 +32,7 @@ from shuffledp._randomness.words import source
 from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
 from shuffledp.collecting._domain import as_column, missing_in, refuse
 from shuffledp.collecting._fixed_point import FixedPointDecoder
-from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, require_target
+from shuffledp.collecting._protocol import Protocol, checked_most, checked_plan, checked_tally, require_target
 from shuffledp.collecting._several_messages import SharesDecoder, best_shares, checked_messages
 from shuffledp.collecting.result import NumberResult
 from shuffledp.collecting.statement import state_privacy
@@ -80,18 +80,23 @@ class NumberProtocol(Protocol):
         rounds: int = 1,
         outside: str = "error",
         messages: int | str = 1,
+        max_epsilon0: float | None = None,
     ) -> None:
+        most = checked_most(max_epsilon0)
         first, last = interval(low, high)
         plan = checked_plan(epsilon, delta, n, rounds)
         _validate.one_of("outside", outside, _OUTSIDE)
         number = checked_messages(messages)
         if randomizer is None:
-            randomizer = _best_randomizer(levels, number, plan)
+            if number == "auto" and max_epsilon0 is not None:
+                number = 1  # what several messages of one person reveal is not bounded
+            limited = plan | {"most": most} if number == 1 else plan
+            randomizer = _best_randomizer(levels, number, limited)
         elif levels is not None or number != 1:
             raise ValueError(f"{levels=} and {messages=} are a matter of the randomizer when that is given")
         self._assign(low=first, high=last, outside=outside, **plan)
         self._accept(canonical(randomizer))
-        require_target(self)
+        require_target(self, most)
 
     @property
     def step(self) -> float:

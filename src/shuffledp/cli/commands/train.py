@@ -206,14 +206,18 @@ def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool)
     if as_json:
         facts = {"rounds": trainer.rounds, "parameters": trainer.randomizer.dimension}
         answer = {"lower": bound.lower, "upper": bound.upper, "accuracy": accuracy}
-        print_json(**answer, **facts, epsilon0=trainer.randomizer.epsilon0)
+        seeded = given["seed"] is not None
+        print_json(**answer, **facts, epsilon0=trainer.randomizer.epsilon0, simulated=seeded)
         return
     one = trainer.spending.round
     measured = [] if accuracy is None else [("accuracy", f"{accuracy:.4f} on {given['test_data']}")]
+    because = [("SIMULATED", f"by --seed {given['seed']}: repeatable, which protects nobody")]
+    simulated = "SIMULATED " * (given["seed"] is not None)
     print_answer(
-        f"epsilon <= {rounded_up(bound.upper)} at delta = {written(given['delta'])} "
+        f"{simulated}epsilon <= {rounded_up(bound.upper)} at delta = {written(given['delta'])} "
         f"after {trainer.rounds:,} rounds",
         [
+            *(because if simulated else []),
             *measured,
             ("clients", f"{one.n:,} of {one.population or one.n:,} in each round"),
             ("randomizer", repr(trainer.randomizer)),
