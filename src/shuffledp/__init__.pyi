@@ -27,6 +27,7 @@ from shuffledp.collecting.plan import (
 from shuffledp.collecting.statement import PrivacyStatement as PrivacyStatement
 from shuffledp.errors import (
     BudgetExceededError as BudgetExceededError,
+    CoarserBoundWarning as CoarserBoundWarning,
     DamagedReportsError as DamagedReportsError,
     DomainError as DomainError,
     LogCorruptError as LogCorruptError,

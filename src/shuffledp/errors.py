@@ -17,6 +17,7 @@
       SubmitError             (RuntimeError)    a running shuffler took no report
       LostJournalError        (RuntimeError)    a store of released batches without their journal
     ShuffledpWarning          (UserWarning)
+      CoarserBoundWarning                       the bound holds, but is not as close as was asked
       WeakerPrivacyWarning                      fewer honest reports than planned
       OverspentWarning                          a collection cost more than the budget
       TornLineWarning                           a crash cut the last line of a ledger
@@ -141,6 +142,10 @@ class SubmitError(ShuffledpError, RuntimeError):
 
 class LostJournalError(ShuffledpError, RuntimeError):
     """The store has released batches of which this folder knows nothing."""
+
+
+class CoarserBoundWarning(ShuffledpWarning):
+    """The bound holds, but that it is as close as was asked could not be certified."""
 
 
 class WeakerPrivacyWarning(ShuffledpWarning):

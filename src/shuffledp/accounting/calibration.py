@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import evaluated
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
-from shuffledp.errors import NoCertificateError
+from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 
 _LOCAL = ("epsilon0", "gamma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
@@ -167,21 +167,18 @@ class _Target:
             pure = mechanism.upper_epsilon(delta=0.0)
             if pure <= self.epsilon:
                 return pure / self.epsilon  # met whatever the crowd adds
-            try:
-                return self._ratio(mechanism)
-            except NoCertificateError:
-                return math.inf  # what cannot be certified does not meet the target
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CoarserBoundWarning)  # the answer itself is checked once more
+                try:
+                    return self._ratio(mechanism)
+                except NoCertificateError:
+                    return math.inf  # what cannot be certified does not meet the target
 
         return ratio
 
     def recheck(self, mechanism: Mechanism) -> Bound:
-        """The answer's enclosure, at the coarser tolerance of the search where the finer one fails.
-
-        Where both fail, the pure epsilon is all that is known."""
-        for tolerance in (self.tolerance, self._coarse):
-            with suppress(NoCertificateError):
-                return mechanism.epsilon(delta=self.delta, tolerance=tolerance)
-        return Bound(0.0, mechanism.upper_epsilon(delta=0.0))
+        """The answer's enclosure; a warning says where it is coarser than the tolerance."""
+        return mechanism.epsilon(delta=self.delta, tolerance=self.tolerance)
 
     @property
     def _coarse(self) -> float:

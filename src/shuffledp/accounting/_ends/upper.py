@@ -7,11 +7,13 @@ the number is. The lower end is the truth of concrete datasets (``lower_ends``).
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, TINY, Floats, down, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -21,7 +23,7 @@ from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
-from shuffledp.errors import NoCertificateError
+from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 
 _MOST_REFINEMENTS = 7  # speed
 _MOST_STARTS = 2  # speed
@@ -31,6 +33,7 @@ _MARGIN_IN_TOLERANCES = 0.1  # soundness
 """An answer stays this far above, so that ten times the tolerance is never tighter."""
 _FIRST_RESOLUTION_IN_TOLERANCES = 1.2  # speed
 """The coarsest that is likely to be certified."""
+_COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _AGREEMENT = 1e-8  # soundness: relative; further apart, the two ends contradict each other
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
@@ -67,13 +70,25 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
         return 0.0
     if delta < SMALLEST_DELTA or pure < SMALLEST_DELTA:
         return pure
-    if is_single(rounds):
-        upper = _round_epsilon(rounds[0][0], delta, tolerance)
-    elif delta < _infinite_loss(rounds):
-        upper = math.inf
-    else:
-        upper = _composed_epsilon(rounds, delta, tolerance, pure)
-    return min(upper, pure)
+    if not is_single(rounds) and delta < _infinite_loss(rounds):
+        return pure
+    for allowed in (tolerance, *(coarser for coarser in _COARSER if coarser > tolerance)):
+        with suppress(NoCertificateError):
+            if is_single(rounds):
+                upper = _round_epsilon(rounds[0][0], delta, allowed)
+            else:
+                upper = _composed_epsilon(rounds, delta, allowed, pure)
+            if allowed > tolerance:
+                _say(f"the upper end is certified to {allowed:g} only, not to {tolerance:g}")
+            return min(upper, pure)
+    if pure == math.inf:
+        raise _not_certified(tolerance)
+    _say("the upper end is the pure epsilon, that of every delta: none for this delta could be certified")
+    return pure
+
+
+def _say(what: str) -> None:
+    warnings.warn(what, CoarserBoundWarning, stacklevel=2)
 
 
 def delta_of(
@@ -96,11 +111,27 @@ def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
     if live.any():
         # Exponentials end there: beyond, the curve (which falls) is bounded by its value there.
         reached = np.minimum(epsilon[live], _LARGEST_EPSILON)
-        if is_single(rounds):
-            high[live] = _single_delta(rounds[0][0].profile, reached, tolerance)
-        else:
-            high[live] = _composed_delta(rounds, reached, tolerance)
+        high[live] = _each_delta(rounds, reached, tolerance)
     return np.minimum(high, 1.0)
+
+
+def _each_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
+    """Upper ends at every epsilon; where one has no certificate, the others keep theirs."""
+    for allowed in (tolerance, *(c for c in _COARSER if c > tolerance and epsilon.size == 1)):
+        with suppress(NoCertificateError):
+            if is_single(rounds):
+                high = _single_delta(rounds[0][0].profile, epsilon, allowed)
+            else:
+                high = _composed_delta(rounds, epsilon, allowed)
+            if allowed > tolerance:
+                _say(f"delta({epsilon[0]:.6g}) is certified to {allowed:g} only, not to {tolerance:g}")
+            return high
+    if epsilon.size > 1:
+        return np.concatenate([_each_delta(rounds, part, tolerance) for part in np.array_split(epsilon, 2)])
+    _say(f"delta({epsilon[0]:.6g}) is what the pure epsilon alone says: nothing else could be certified")
+    # P <= E Q and Q <= E P: of all such pairs, two outcomes of odds E tell the most, (E - alpha)/(E + 1).
+    pure = _pure(rounds)
+    return up(-np.expm1(epsilon - pure) / (1.0 + math.exp(-pure)), operations=2 * CALL + 4)
 
 
 def _pure(rounds: Rounds) -> float:
@@ -213,11 +244,18 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
         here, below = lines.value[: at.size], lines.value[at.size :]
         done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < SMALLEST_DELTA)
         result[todo[done]] = high[done]
-        todo = todo[~done]
+        todo, loose = todo[~done], high[~done]
         if not todo.size:
             return result
         resolution *= 0.4
-    raise _not_certified(tolerance)
+    return _with_loose(result, todo, loose, tolerance)
+
+
+def _with_loose(result: Floats, places: npt.NDArray[np.int64], high: Floats, tolerance: float) -> Floats:
+    """Upper ends that are right, though it could not be certified that they are close."""
+    _say(f"{places.size} of {result.size} upper ends of delta could not be certified to {tolerance:g}")
+    result[places] = high
+    return result
 
 
 @dataclass(frozen=True)
@@ -248,20 +286,28 @@ def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> 
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
+    best = math.inf
     for resolution, stride in attempts(rounds, tolerance):
-        pairs = discretise(rounds, delta, resolution, stride)
-        high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
-        if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
-            return high
-        if high == math.inf:
-            continue
-        # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
-        # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
-        if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
-            return high
-        if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
-            return high
-    raise _not_certified(tolerance)
+        try:
+            pairs = discretise(rounds, delta, resolution, stride)
+            high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
+            if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
+                return high
+            best = min(best, high)
+            if high == math.inf:
+                continue
+            # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
+            # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
+            if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
+                return high
+            if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
+                return high
+        except NoCertificateError:
+            break  # finer ones are no easier
+    if best >= pure:
+        raise _not_certified(tolerance)
+    _say(f"the upper end is certified, but not that it is within {tolerance:g} of its analysis")
+    return best
 
 
 def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
@@ -297,7 +343,7 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
         # So far out in the tail that rounding hides the answer: a bound, of unknown looseness.
         done |= (here == 0.0) & (high < _HIDDEN_DELTA) & (resolution < 0.5 * tolerance)
         result[todo[done]] = high[done]
-        todo = todo[~done]
+        todo, loose = todo[~done], high[~done]
         if not todo.size:
             return result
-    raise _not_certified(tolerance)
+    return _with_loose(result, todo, loose, tolerance)

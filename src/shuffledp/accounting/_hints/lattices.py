@@ -89,7 +89,7 @@ class LatticeHints:
         """The widest h whose spread does not blur where a single jump brings the sum to zero."""
         mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
         away, spread = n * abs(mean), math.sqrt(n * variance)
-        blur = resolution * max(spread * max(away, spread), 0.01 * away**2)
+        blur = 30.0 * resolution * max(spread * max(away, spread), 0.01 * away**2)
         cells = (x - origin)[:, None] / _SPACINGS_OF_JUMPS
         fraction = cells - np.floor(cells)
         added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * _SPACINGS_OF_JUMPS**2
