@@ -58,7 +58,7 @@ def reference_delta(composed: ComposedLoss, epsilon: float) -> float:
     Each law is weighed by e^{theta loss}, which moves the sum's mean to about epsilon, where the
     positive part lives; the window of the FFT is 30 standard deviations of the tilted sum.
     """
-    theta = composed.hints.at(epsilon)
+    theta = float(composed.hints.at(np.array([epsilon]))[0])
     _, mean, variance = composed.cumulants(theta)
     h = np.longdouble(composed.spacing)
     size = int(2 ** np.ceil(np.log2(30 * np.sqrt(variance) / composed.spacing + 1024)))

@@ -234,7 +234,7 @@ def test_infinite_and_largest_losses() -> None:
 def test_deltas_of_composed_losses() -> None:
     for epsilon in (0.6, 0.65):  # on the lattice, and off it
         together = composed(0.0, 7)
-        inner = together._delta(one(epsilon), 2.0)
+        inner = together._delta(one(epsilon), one(2.0))
         low, high = together.delta(one(epsilon), 2.0)
         assert low[0] <= inner[0, 0] * (1.0 - 4 * U)
         assert high[0] >= inner[1, 0] * (1.0 + 4 * U)

@@ -328,14 +328,16 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
     scale = 1e-15  # what lies at infinity must be small against the answers: a first guess
     for resolution, stride in attempts(rounds, tolerance):
         pairs = discretise(rounds, scale, resolution, stride)
-        high = pairs.above.delta(epsilon[todo])[1]
-        while pairs.above.infinity > 1e-3 * tolerance * high.min() and scale > SMALLEST_DELTA:
-            known = pairs.above.infinity
-            scale = max(min(1e-2 * float(high.min()), 1e-10 * scale), SMALLEST_DELTA)
+        farthest = epsilon[todo].max(keepdims=True)
+        while scale > SMALLEST_DELTA:
+            smallest, known = float(pairs.above.delta(farthest)[1][0]), pairs.above.infinity
+            if known <= 1e-3 * tolerance * smallest:
+                break
+            scale = max(min(1e-2 * smallest, scale * scale), SMALLEST_DELTA)
             pairs = discretise(rounds, scale, resolution, stride)
-            high = pairs.above.delta(epsilon[todo])[1]
             if pairs.above.infinity > 0.5 * known:
                 break  # infinite losses are real
+        high = pairs.above.delta(epsilon[todo])[1]
         here = pairs.below.delta(epsilon[todo])[0]
         lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
         here = np.maximum(here, _infinite_loss(rounds))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shuffledp._certified.rounding import positive
+from shuffledp._certified.rounding import Floats, positive
 
 if TYPE_CHECKING:
     from shuffledp.accounting._rounds.compose import ComposedLoss
@@ -28,9 +28,18 @@ class Tilts:
         self.deviation = deviation
         self._floor = min(3.0 / deviation, 40.0 / loss.reach)
 
-    def at(self, epsilon: float) -> float:
+    def at(self, epsilon: Floats) -> Floats:
+        """Tilts for each epsilon; neighbours have nearly the same."""
+        order = np.argsort(epsilon)
+        found, best = np.zeros(epsilon.size), 1.0
+        for i in order:
+            best = self._best(float(epsilon[i]), best)
+            found[i] = self._quick(float(epsilon[i]), best)
+        return found
+
+    def _best(self, epsilon: float, start: float) -> float:
         """theta near the minimum of K(theta) - theta epsilon - log(theta (1 + theta))."""
-        theta, low, high = 1.0, 0.0, self._loss.steepest
+        theta, low, high = min(start, self._loss.steepest), 0.0, self._loss.steepest
         for _ in range(_MOST_STEPS):
             _, mean, variance = self._loss.cumulants(theta)
             slope = mean - epsilon - 1.0 / theta - 1.0 / (1.0 + theta)
@@ -40,10 +49,13 @@ class Tilts:
             moved = min(max(theta - slope / bend, theta / 5.0), theta * 5.0)
             if not low < moved < high:
                 moved = math.sqrt(low * high) if low > 0.0 else 0.2 * high
-            done = abs(moved - theta) < 1e-3 * theta
+            done = abs(moved - theta) < 1e-2 * theta
             theta = moved
             if done:
                 break
+        return theta
+
+    def _quick(self, epsilon: float, theta: float) -> float:
         # A steeper tilt than the best costs little and keeps the window short, unless nearly all
         # losses are beyond epsilon: then it would blow up every rounding error.
         steep = self.steep_enough(theta)

@@ -18,6 +18,7 @@ from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._rounds.loss import LossDistribution
 
 _MOST_STEPS = 60  # speed
+_ATOMS_AT_ONCE = 1 << 17  # speed: of all rows of one sum
 _STEEPEST_EXPONENT = 600.0  # soundness: e to this power is finite, also times a count
 _EVALUATION_UNITS = 4  # soundness: a product, a sum or two
 
@@ -27,8 +28,8 @@ class Hints(Protocol):
 
     deviation: float
 
-    def at(self, epsilon: float) -> float:
-        """A tilt for delta(epsilon)."""
+    def at(self, epsilon: Floats) -> Floats:
+        """A tilt for each delta(epsilon)."""
 
     def steep_enough(self, theta: float) -> float:
         """A tilt near theta that is quick."""
@@ -90,10 +91,13 @@ class ComposedLoss:
 
         Any tilt ``theta`` is valid; by default one is guessed for each epsilon."""
         out = np.zeros((2, epsilon.size))
-        live = (epsilon < self.largest) & (self.infinity < 1.0)
-        for i in np.flatnonzero(live):
-            tilt = self.hints.at(float(epsilon[i])) if theta is None else theta
-            out[:, i : i + 1] = self._delta(epsilon[i : i + 1], self._usable(tilt))
+        live = np.flatnonzero((epsilon < self.largest) & (self.infinity < 1.0))
+        atoms = sum(law.index.size for law, _ in self.parts)
+        for part in np.array_split(live, 1 + live.size * atoms // _ATOMS_AT_ONCE):
+            if part.size:
+                tilts = self.hints.at(epsilon[part]) if theta is None else np.full(part.size, theta)
+                usable = np.array([self._usable(float(tilt)) for tilt in tilts])
+                out[:, part] = self._delta(epsilon[part], usable)
         # infinity + finite (1 - infinity) grows with both.
         low, high = (known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True))
         return (
@@ -105,15 +109,16 @@ class ComposedLoss:
         """Positive, and not so steep that exponentials overflow."""
         return min(max(tilt, 1e-9 / self.reach), self.steepest)
 
-    def _delta(self, epsilon: Floats, tilt: float) -> Floats:
-        h, theta = self.spacing, np.full(1, tilt * self.spacing)
+    def _delta(self, epsilon: Floats, tilts: Floats) -> Floats:
+        h, theta, rows = self.spacing, tilts * self.spacing, epsilon.size
         groups = [
-            Group(law.index[None, :], w[None, :], np.full(1, float(count))) for law, w, count in self._laws
+            Group(np.tile(law.index, (rows, 1)), np.tile(w, (rows, 1)), np.full(rows, float(count)))
+            for law, w, count in self._laws
         ]
         k0 = np.ceil(epsilon / h)
         gap = -np.expm1(np.minimum(epsilon - h * k0, 0.0))
-        own = Own(np.zeros((1, 1)), np.ones((1, 1, 1)))
-        result = tail_sum(groups, own, k0, theta, HockeyStick(gap, np.full(1, h)))
+        own = Own(np.zeros((rows, 1)), np.ones((rows, 1, 1)))
+        result = tail_sum(groups, own, k0, theta, HockeyStick(gap, np.full(rows, h)))
         scale = np.exp(result.log_scale)
         value, error = result.value[:, 0], result.error[:, 0]
         # Rounding of epsilon against the lattice (h k0, the difference, expm1 of at most h) moves the payoff
