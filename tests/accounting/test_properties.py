@@ -395,6 +395,18 @@ def test_calibrate_finds_gamma() -> None:
     assert achieved(float(found)) <= target < achieved(0.98 * float(found))
 
 
+def test_calibrate_finds_sigma() -> None:
+    target, delta, n = 0.5, 1e-5, 2000
+    found = sdp.calibrate(sdp.DiscreteGaussian, levels=2, high=10.0, n=n, epsilon=target, delta=delta)
+    assert found.parameter == "sigma"
+
+    def achieved(sigma: float) -> float:
+        randomizer = sdp.DiscreteGaussian(sigma=sigma, levels=2, high=10.0)
+        return sdp.Shuffled(randomizer, n=n).epsilon(delta=delta).upper
+
+    assert achieved(float(found)) <= target < achieved(0.98 * float(found))
+
+
 def test_calibrate_finds_the_number_of_users() -> None:
     randomizer, target, delta = sdp.KaryRandomizedResponse(k=16, epsilon0=4.0), 0.1, 1e-8
     found = sdp.calibrate(randomizer, solve_for="n", rounds=3, epsilon=target, delta=delta)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from shuffledp import _html, _validate
+from shuffledp._certified.rounding import positive
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import evaluated
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
 from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 
-_LOCAL = ("epsilon0", "gamma")
+_LOCAL = ("epsilon0", "gamma", "sigma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
 _MAX_ROUNDS = 2**40
 _RECHECKS = 8
+_MOST_STEPS = 60
+_NEAR = 0.15
+"""Of the target, relative: where answers are asked for at the tolerance."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,10 @@ def calibrate(
     """Solve for one parameter so that the mechanism is (epsilon, delta)-DP, on the safe side.
 
     * ``calibrate(KaryRandomizedResponse, k=16, n=10**6, rounds=30, epsilon=1, delta=1e-8)`` finds the
-      largest epsilon0 (``solve_for="gamma"``: the smallest gamma); give the randomizer's class, or a
-      function that gives a randomizer or its facts, and its other parameters. A class may say by
-      ``MOST_EPSILON0`` which local epsilon it accepts at most.
+      largest epsilon0 (``solve_for="gamma"``: the smallest gamma; of ``DiscreteGaussian`` the smallest
+      sigma); give the randomizer's class, or a function that gives a randomizer or its facts, and its
+      other parameters. A class may say by ``MOST_EPSILON0`` which local epsilon it accepts at most, and by
+      ``CALIBRATED`` which parameter is meant where none is named.
     * ``calibrate(answer, solve_for="n", ...)`` finds the smallest n, ``"rounds"`` the most rounds,
       ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then). The truth rises with
       the cohort, so every smaller one meets the target, too.
@@ -127,10 +133,19 @@ def _most_epsilon0(randomizer: Any) -> float:
         return _validate.MAX_EPSILON0
 
 
+def _usual(randomizer: Any) -> str:
+    """The parameter that a class says is calibrated."""
+    try:
+        return str(randomizer.CALIBRATED)
+    except AttributeError:
+        return "epsilon0"
+
+
 def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any]) -> str:
     """The parameter to be found, which must suit what was given of the randomizer."""
     makes = _makes(randomizer)
-    unknown = _validate.one_of("solve_for", solve_for or ("epsilon0" if makes else None), _SOLVABLE)
+    usual = _usual(randomizer) if makes else None
+    unknown = _validate.one_of("solve_for", solve_for or usual, _SOLVABLE)
     if makes != (unknown in _LOCAL):
         kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
         raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
@@ -143,6 +158,8 @@ def _safer(unknown: str, value: float, share: float) -> float:
     """A little more private."""
     if unknown == "epsilon0":
         return value * (1.0 - share)
+    if unknown == "sigma":
+        return value * (1.0 + share)
     if unknown == "gamma":
         return 1.0 - (1.0 - value) * (1.0 - share)
     if unknown == "n":
@@ -161,18 +178,16 @@ class _Target:
     def meets(self, build: Callable[[float], Mechanism]) -> Callable[[float], float]:
         """value -> certified epsilon / target: at most 1 where the target is met."""
 
+        known: dict[float, float] = {}
+        near = False  # once a value was near the target, a coarse answer says nothing new
+
         def ratio(value: float) -> float:
-            evaluated()
-            mechanism = build(value)
-            pure = mechanism.upper_epsilon(delta=0.0)
-            if pure <= self.epsilon:
-                return pure / self.epsilon  # met whatever the crowd adds
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CoarserBoundWarning)  # the answer itself is checked once more
-                try:
-                    return self._ratio(mechanism)
-                except NoCertificateError:
-                    return math.inf  # what cannot be certified does not meet the target
+            nonlocal near
+            if value not in known:
+                evaluated()
+                known[value] = self._ratio(build(value), near)
+                near = near or abs(known[value] - 1.0) < _NEAR
+            return known[value]
 
         return ratio
 
@@ -184,12 +199,18 @@ class _Target:
     def _coarse(self) -> float:
         return max(0.02, self.tolerance)
 
-    def _ratio(self, mechanism: Mechanism) -> float:
-        # A coarse answer settles what is far from the target, and is cheaper.
-        for tolerance in (self._coarse, self.tolerance):
-            bound = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance)
-            if not 1.0 < bound / self.epsilon < 1.0 + 1.5 * tolerance:
-                break
+    def _ratio(self, mechanism: Mechanism, near: bool) -> float:
+        pure = mechanism.upper_epsilon(delta=0.0)
+        if pure <= self.epsilon:
+            return pure / self.epsilon  # met whatever the crowd adds
+        bound = math.inf  # what cannot be certified does not meet the target
+        with warnings.catch_warnings(), suppress(NoCertificateError):
+            warnings.simplefilter("ignore", CoarserBoundWarning)  # the answer itself is checked once more
+            # A coarse answer settles what is far from the target, and is cheaper.
+            for tolerance in (self.tolerance,) if near else (self._coarse, self.tolerance):
+                bound = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance)
+                if abs(bound / self.epsilon - 1.0) >= _NEAR:
+                    break
         return bound / self.epsilon
 
 
@@ -222,43 +243,56 @@ def _smallest_gamma(ratio: Ratio, target: _Target, population: int | None) -> fl
     return math.exp(-steps)
 
 
+def _smallest_sigma(ratio: Ratio, target: _Target, population: int | None) -> float:
+    """Larger sigma is more private. In 1 / sigma, from the deviation that noise alone would need on."""
+    first = target.epsilon / math.sqrt(2.0 * math.log(1.25 / max(target.delta, 1e-300)))
+    return 1.0 / _stepped(lambda u: ratio(1.0 / u), first, math.inf, target.tolerance)
+
+
 def _stepped(ratio: Ratio, first: float, most: float, tolerance: float) -> float:
-    """The largest value up to ``most`` that meets the target: in steps, then by bisection."""
+    """The largest value up to ``most`` that meets the target: in steps, then by secants."""
     low, high = 0.0, min(first, most)
-    while ratio(high) <= 1.0:
+    while (value := ratio(high)) <= 1.0:
         if high == most:
             return high
-        # Not far beyond: where a large local epsilon can be certified at all, it takes long.
-        low, high = high, min(high + min(high, 2.0), most)
-    return _bisect(ratio, low, high, tolerance)
-
-
-def _bisect(ratio: Ratio, low: float, high: float, tolerance: float) -> float:
-    """The largest value that meets the target: secant steps in the ratio, kept in the bracket."""
-    low_ratio, high_ratio = 0.0, ratio(high)
-    if high_ratio <= 1.0:
-        return high
-    for step in range(60):
-        if high - low <= 0.25 * tolerance * high:
-            break
-        middle = 0.5 * (low + high)
-        if low_ratio > 0.0 and math.isfinite(high_ratio) and step % 3 < 2:
-            share = -math.log(low_ratio) / (math.log(high_ratio) - math.log(low_ratio))
-            margin = 0.1 * tolerance * high / (high - low)
-            share = min(max(share + (margin if step % 3 else -margin), 0.02), 0.98)
-            middle = low + share * (high - low)
-        value = ratio(middle)
-        if value <= 1.0:
-            low, low_ratio = middle, value
-        else:
-            high, high_ratio = middle, value
-    if low == 0.0:
+        # Epsilon grows about like e^(epsilon0 / 2), once epsilon0 is large. Not far beyond: where a large
+        # local epsilon can be certified at all, it takes long.
+        low, high = high, min(high + min(max(2.2 * math.log(1.0 / positive(value)), 0.2), high, 3.0), most)
+    found = _narrowed(ratio, low, high, tolerance)
+    if found == 0.0:
         raise ValueError("no local parameter above zero meets the target")
-    return low
+    return found
+
+
+def _narrowed(ratio: Ratio, good: float, bad: float, tolerance: float, whole: bool = False) -> float:
+    """The value nearest ``bad`` that was seen to meet the target, as ``good`` does: secants of log(ratio) in
+    the value, or in the logarithm of a count.
+
+    Every secant aims a little beyond its root, to either side in turn, so that both ends come near. Of large
+    counts the last digits are within the looseness of the evaluation."""
+    for step in range(_MOST_STEPS):
+        width = abs(bad - good)
+        if width <= 0.25 * tolerance * max(good, bad) or (whole and width <= 1):
+            break
+        middle = 0.5 * (good + bad)
+        if good > 0.0 and step % 4 < 3 and math.isfinite(ratio(bad)) and ratio(good) > 0.0:
+            share = -math.log(ratio(good)) / (math.log(ratio(bad)) - math.log(ratio(good)))
+            aside = 0.1 * tolerance * max(good, bad) / width * (-1 if step % 2 else 1)
+            share = min(max(share + aside, 0.02), 0.98)
+            middle = good * (bad / good) ** share if whole else good + share * (bad - good)
+        elif good > 0.0 and max(good, bad) > 4.0 * min(good, bad):
+            middle = math.sqrt(good * bad)
+        if whole:
+            middle = min(max(round(middle), min(good, bad) + 1), max(good, bad) - 1)
+        if ratio(middle) <= 1.0:
+            good = middle
+        else:
+            bad = middle
+    return good
 
 
 def _least_n(ratio: Ratio, target: _Target, population: int | None) -> float:
-    """Doubling, then secant in log n: epsilon falls about like n^(-1/2)."""
+    """Growing, then secants in log n: epsilon falls about like n^(-1/2)."""
     most = population if population is not None else 2**53
     if ratio(1) <= 1.0:
         return 1
@@ -266,12 +300,20 @@ def _least_n(ratio: Ratio, target: _Target, population: int | None) -> float:
     while (value := ratio(high)) > 1.0:
         if high >= most:
             raise ValueError(f"no n up to {most} meets the target epsilon")
-        low, high = high, min(math.ceil(high * min(max(value * value, 1.5), 64.0)), most)
-    return _integer_bisect(lambda v: ratio(v) <= 1.0, low, high)[1]
+        low, high = high, min(math.ceil(high * min(max(1.2 * value * value, 1.5), 1e4)), most)
+    return _narrowed(ratio, high, low, target.tolerance, whole=True)
 
 
 def _most_rounds(ratio: Ratio, target: _Target, population: int | None) -> float:
-    return _largest_count(ratio, "rounds", _MAX_ROUNDS)
+    if ratio(1) > 1.0:
+        raise ValueError("not even rounds = 1 meets the target epsilon")
+    low, high = 1, 16
+    while (value := ratio(high)) <= 1.0:
+        if high == _MAX_ROUNDS:
+            return _MAX_ROUNDS
+        growth = min(max(1.2 / max(value, 1e-3) ** 2, 1.5), 64.0)
+        low, high = high, min(math.ceil(high * growth), _MAX_ROUNDS)
+    return _narrowed(ratio, low, high, target.tolerance, whole=True)
 
 
 def _largest_cohort(ratio: Ratio, target: _Target, population: int | None) -> float:
@@ -284,39 +326,15 @@ def _largest_cohort(ratio: Ratio, target: _Target, population: int | None) -> fl
             raise ValueError("not even cohort = 1 meets the target epsilon")
         low = max(1, math.floor(high / min(max(value * value, 1.5), 64.0)))
         if (below := ratio(low)) <= 1.0:
-            return _integer_bisect(lambda v: ratio(v) > 1.0, low, high)[0]
+            return _narrowed(ratio, low, high, target.tolerance, whole=True)
         high, value = low, below
     return high
-
-
-def _largest_count(ratio: Ratio, name: str, most: int) -> float:
-    if ratio(1) > 1.0:
-        raise ValueError(f"not even {name} = 1 meets the target epsilon")
-    low, high = 1, min(16, most)
-    while (value := ratio(high)) <= 1.0:
-        if high == most:
-            return most
-        growth = min(max(1.0 / max(value, 1e-3) ** 2, 1.5), 64.0)
-        low, high = high, min(math.ceil(high * growth), most)
-    return _integer_bisect(lambda v: ratio(v) > 1.0, low, high)[0]
-
-
-def _integer_bisect(test: Callable[[int], bool], low: int, high: int) -> tuple[int, int]:
-    """(a, a + 1) with test false at a and true at a + 1, given that so at low and high."""
-    while high - low > 1:
-        # In the logarithm while the bracket is wide.
-        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
-        middle = min(max(middle, low + 1), high - 1)
-        if test(middle):
-            high = middle
-        else:
-            low = middle
-    return low, high
 
 
 _SOLVERS: dict[str, Callable[[Ratio, _Target, int | None], float]] = {
     "epsilon0": _largest_epsilon0,
     "gamma": _smallest_gamma,
+    "sigma": _smallest_sigma,
     "n": _least_n,
     "rounds": _most_rounds,
     "cohort": _largest_cohort,

@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class DiscreteGaussian(GridRandomizer):
     >>> round(float(noisy.variance(1.0)), 6)
     0.25
     """
+
+    CALIBRATED: ClassVar[str] = "sigma"
 
     sigma: float
 
