@@ -142,7 +142,10 @@ def protocol_of_reports(path: str, given: Given) -> Protocol:
 
     if given.get("public_key") is not None:
         raise click.UsageError("--public-key needs --protocol, a signed plan.")
-    return load_plan(open_reports(path).header.protocol, fingerprint=given.get("fingerprint"))
+    header = open_reports(path).header
+    if header.stage == "sealed":
+        raise click.ClickException(f"{path} is sealed: give the analyst's --key")
+    return load_plan(header.protocol, fingerprint=given.get("fingerprint"))
 
 
 def open_ledger(path: str) -> Ledger:
