@@ -1,4 +1,4 @@
-"""The crowd theorem (docs/proofs/crowd.md): by definition, over all crowds, and as it is computed."""
+"""The crowd theorem (T16): by definition, over all crowds, and as it is computed."""
 
 import math
 from collections import Counter, defaultdict

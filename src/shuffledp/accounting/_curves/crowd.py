@@ -1,4 +1,4 @@
-"""The crowd theorem: an upper end near the worst crowd of one common value (docs/proofs/crowd.md).
+"""The crowd theorem: an upper end near the worst crowd of one value (T16, docs/proofs/crowd.md).
 
 The n - 1 others hold what they like; r of them are set aside as a pool, n' = n - 1 - r remain. For every pair
 of inputs and every theta > 0 and kappa,
