@@ -52,7 +52,7 @@ class Row:
 class Comparison:
     """Bounds of one quantity of one mechanism, the smallest first.
 
-    ``lower`` is attained by concrete neighbouring datasets, for who sees the reports: below it all is wrong."""
+    ``lower`` is attained by concrete neighbours, for who sees the reports: what lies below it is wrong."""
 
     mechanism: str
     quantity: str
