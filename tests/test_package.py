@@ -85,7 +85,7 @@ ROOMS = (
     ("facts", "_randomness"),
     ("noise",),
     ("accounting", "randomizers", "shuffling"),
-    ("interop", "literature", "collecting", "learning"),
+    ("interop", "literature", "collecting", "learning", "auditing"),
     ("plotting",),
     ("papers", "service", "web"),
     ("client",),

@@ -12,6 +12,7 @@ from shuffledp.accounting.mechanism import (
 from shuffledp.accounting.mixed_sum import MixedSum as MixedSum
 from shuffledp.accounting.shuffled_batches import ShuffledBatches as ShuffledBatches
 from shuffledp.accounting.statement import PlannedStatement as PlannedStatement
+from shuffledp.auditing import Audit as Audit, audit as audit
 from shuffledp.bound import Bound as Bound
 from shuffledp.collecting import protocol_from_dict as protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol as HistogramProtocol
