@@ -28,6 +28,7 @@ True
 
 from __future__ import annotations
 
+import math
 import os
 import uuid
 import warnings
@@ -35,16 +36,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from shuffledp import _validate
+from shuffledp import __version__, _validate
 from shuffledp._digits import rounded_up
 from shuffledp._log import OpenLog, create as create_log, locked
+from shuffledp.accounting._ends.moments import LogMoments
 from shuffledp.accounting.mechanism import Composition, Mechanism
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
 from shuffledp.collecting._several_messages import one_round
-from shuffledp.errors import BudgetExceededError, LogCorruptError, OverspentWarning, short
+from shuffledp.errors import BudgetExceededError, LogCorruptError, NoCertificateError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
 
 _VERSION = 1
@@ -55,7 +58,7 @@ class Collection:
     """One collection of the ledger: ``status`` is "reserved", "committed" or "released".
 
     ``batch`` names the reports that were committed, if they came from a file, and ``memory`` their place
-    in the shuffler's memory."""
+    in the shuffler's memory. ``moments``: of its privacy loss, as this release computes them."""
 
     id: str
     population: str
@@ -66,6 +69,7 @@ class Collection:
     note: str
     batch: str | None = None
     memory: tuple[str, int] | None = None
+    moments: LogMoments | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -113,6 +117,20 @@ class _Book:
             )
         if new and name in known:
             raise ValueError(f"population {name!r} is not new: {self.path} knows it")
+
+    def quick_epsilon(self, population: str, asked: Collection) -> float:
+        """At least what all collections on a population cost with the one that is asked for, soon.
+
+        Infinite where some moments are not known."""
+        total = LogMoments()
+        counted = (
+            c for c in self.collections.values() if c.population == population and c.status != "released"
+        )
+        for found in (*counted, asked):
+            if found.moments is None:
+                return math.inf
+            total = total + found.moments
+        return total.upper_epsilon(self.budget[1])
 
     def check_batch(self, batch: str | None, memory: tuple[str, int] | None) -> None:
         """ValueError for reports that another reservation has paid for, or that may be mixed again."""
@@ -239,9 +257,12 @@ class Ledger:
             "reserved",
             _checked_text("note", note),
         )
+        asked = replace(asked, moments=_moments(asked.mechanism, self.delta))
         with self._open(write=True) as book:
             book.check_population(name, new_population)
-            total = self._epsilon(book.spent(name) + asked.mechanism)
+            total = book.quick_epsilon(name, asked)  # far from the budget that is enough
+            if total > self.budget[0]:
+                total = self._epsilon(book.spent(name) + asked.mechanism)
             if total > self.budget[0]:
                 raise BudgetExceededError(
                     f"all collections on {name!r} together would be certified for epsilon = "
@@ -308,7 +329,11 @@ class Ledger:
             else:
                 _require_reserved(found)
                 book.check_batch(batch, memory)
-                book.write({"commit": reservation, "honest": users, "batch": batch, "memory": memory})
+                entry = {"commit": reservation, "honest": users, "batch": batch, "memory": memory}
+                if users != found.honest:
+                    cost = _moments(replace(found, honest=users).mechanism, self.delta)
+                    entry["moments"] = _stored_moments(cost)
+                book.write(entry)
             return found, book.spent(found.population)
 
     def _warn(self, reserved: Collection, honest: int, total: float) -> None:
@@ -364,23 +389,45 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+@lru_cache(maxsize=256)
+def _moments(mechanism: Mechanism, delta: float) -> LogMoments | None:
+    try:
+        return LogMoments.of(mechanism._rounds(), delta)
+    except NoCertificateError:
+        return None  # then the composition is asked
+
+
+def _stored_moments(moments: LogMoments | None) -> dict[str, Any] | None:
+    return None if moments is None else {"release": __version__, "numbers": moments.to_list()}
+
+
+def _known_moments(stored: Any) -> LogMoments | None:
+    """Those of this release only: another one may have corrected a bound."""
+    if stored is None or stored["release"] != __version__:
+        return None
+    return LogMoments.from_list(stored["numbers"])
+
+
 def _reservation(collection: Collection) -> dict[str, Any]:
     names = ("population", "fingerprint", "randomizer", "honest", "note")
     fields = {name: getattr(collection, name) for name in names}
-    return {"reserve": collection.id, **fields}
+    return {"reserve": collection.id, **fields, "moments": _stored_moments(collection.moments)}
 
 
 def _apply(state: dict[str, Collection], content: dict[str, Any]) -> None:
     fields = dict(content)
     fields.pop("time")
     if "reserve" in fields:
-        collection = Collection(id=fields.pop("reserve"), status="reserved", **fields)
+        moments = _known_moments(fields.pop("moments", None))
+        collection = Collection(id=fields.pop("reserve"), status="reserved", moments=moments, **fields)
         state[collection.id] = collection
     elif "commit" in fields:
         found = state[fields["commit"]]
         memory = fields.get("memory")
         changes = {"honest": fields["honest"], "batch": fields.get("batch")}
         changes["memory"] = None if memory is None else (memory[0], memory[1])
+        if fields["honest"] != found.honest:
+            changes["moments"] = _known_moments(fields.get("moments"))
         state[found.id] = _changed(found, "committed", **changes)
     else:
         found = state[fields["release"]]
