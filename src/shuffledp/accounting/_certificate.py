@@ -17,6 +17,7 @@ from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
@@ -149,6 +150,12 @@ def _(profile: KnownLossProfile, delta0: float) -> Curve:
         for law in profile.laws
     ]
     return {"kind": "losses", "laws": laws}
+
+
+@described.register
+def _(profile: MixtureProfile, delta0: float) -> Curve:
+    curves = [described(part, delta0) for part in profile.profiles]
+    return {"kind": "mixture", "weights": list(profile.weights), "curves": curves}
 
 
 @described.register
