@@ -17,7 +17,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs
+.PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs site
 .PHONY: bench-map bench-service study-mnist format clean
 
 help: ## show this list
@@ -75,6 +75,10 @@ bench-learn: .venv/installed-dev ## measure training
 docs: .venv/installed-docs ## build the site in build/docs/html (warnings are errors)
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs/trees docs build/docs/html
 	@echo "open build/docs/html/index.html"
+
+ENGINE ?=
+site: .venv/installed-dev ## the public calculator in build/site (needs npm; ENGINE=folder: an unpacked release of Pyodide)
+	@$(BIN)/python tools/site.py build/site $(if $(ENGINE),--engine $(ENGINE))
 
 MNIST ?= mnist
 study-mnist: .venv/installed-dev ## the MNIST study, from the idx files in MNIST=folder (hours without a GPU)

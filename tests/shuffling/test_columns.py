@@ -220,8 +220,10 @@ def test_arrays_and_lists_work_without_pyarrow(monkeypatch: pytest.MonkeyPatch, 
     assert values([1, None]) == [1, None]
     assert values(np.arange(2)) == [0, 1]
     (tmp_path / "v.csv").write_text("v\n1\n")
+    assert values(tmp_path / "v.csv") == [1]
+    (tmp_path / "v.parquet").touch()
     with pytest.raises(ImportError, match=r"pyarrow is needed .* 'shuffledp\[collect\]'"):
-        values(tmp_path / "v.csv")
+        values(tmp_path / "v.parquet")
 
 
 def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:

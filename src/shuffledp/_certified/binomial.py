@@ -263,7 +263,7 @@ def window_probabilities(n: int, p: float, q: float, edges: Floats, lost: float)
     right = np.cumprod((n - above) / (above + 1.0) * odds)
     left = np.cumprod(below / (n - below + 1.0) / odds)
     shape = np.concatenate([left[::-1], [1.0], right])
-    total = np.add.reduceat(shape, (edges[:-1] - first).astype(np.int64))
+    total = np.add.reduceat(shape, (edges[:-1] - first).astype(np.intp))
     far = np.maximum(np.abs(edges[:-1] - mode), np.abs(edges[1:] - mode))
     whole = float(total.sum())
     count = 12.0 * far + np.diff(edges)  # of each total; the whole has their mean, and its sums

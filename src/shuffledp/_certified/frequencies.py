@@ -94,8 +94,8 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> list[
         done |= (points <= _SMALL_TRANSFORM) & (whole | (count <= _FEW_TERMS))
     few = Chosen(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
     if not done.all():
-        rows, r, crowded = _frequencies(tilted, points, np.flatnonzero(~done), possible)
-        kept = np.bincount(rows, minlength=points.size)
+        rows, r, crowded = _frequencies(tilted, points, np.flatnonzero(~done).astype(np.int64), possible)
+        kept = np.bincount(rows.astype(np.intp), minlength=points.size).astype(np.int64)
         crowded |= possible & close & (kept * atoms > 2 * points + _MANY_TERMS)
         if (kept * ~crowded).sum() * atoms > MAX_TERMS:
             crowded |= possible
@@ -123,8 +123,8 @@ def _transformed(tilted: list[Tilted], points: Ints, problems: Ints) -> Chosen:
             found.append(transform)
         size[0] = 0.0
         r = np.flatnonzero(size > -(DEPTH + 2.0))
-        rows.append(np.full(r.size, i))
-        kept.append(r)
+        rows.append(np.full(r.size, i, dtype=np.int64))
+        kept.append(r.astype(np.int64))
         for all_phi, transform in zip(phi, found, strict=True):
             all_phi.append(transform[r])
     tables = [Table(np.concatenate(part), error[g]) for g, part in enumerate(phi)]
@@ -138,7 +138,7 @@ def transformed(z: Floats, w: Floats, m: int) -> tuple[Complexes, float]:
     Every intermediate of a transform of w is a partial sum of its terms, at most sum |w|: with
     log2 M stages of a few roundings each, the error is absolute: 16 units a stage are allowed. Before,
     the weights of values that agree modulo M are added."""
-    place = np.mod(z, m).astype(np.int64)
+    place = np.mod(z, m).astype(np.intp)
     together = int(np.bincount(place[w != 0.0], minlength=1).max())
     return np.fft.rfft(np.bincount(place, w, m)).conj(), gamma(16.0 * np.log2(m) + together)
 
@@ -188,9 +188,10 @@ def _frequencies(
     # Cells so wide that the quadratic bound is informative, but at least a few of them.
     cells = np.clip(np.ceil(np.pi * 1.25 * many.deviation), 4, 4096).astype(np.int64)
     cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))[problems]
-    rows = np.repeat(problems, cells)
-    index = np.arange(rows.size) - np.repeat(np.cumsum(cells) - cells, cells)
-    width = (half[rows] + 1) / np.repeat(cells, cells)
+    times = cells.astype(np.intp)  # what np.repeat counts in, 32 bits on some machines
+    rows = np.repeat(problems, times)
+    index = np.arange(rows.size, dtype=np.int64) - np.repeat(np.cumsum(cells) - cells, times)
+    width = (half[rows] + 1) / np.repeat(cells, times)
     low, high = index * width, (index + 1) * width
     kept_rows, kept_low, kept_high = [], [], []
     while rows.size:
@@ -208,7 +209,7 @@ def _frequencies(
         kept_rows.append(rows[small])
         kept_low.append(low[small])
         kept_high.append(high[small])
-        crowded |= _PARTS_OF_A_CELL * np.bincount(rows[~small], minlength=points.size) > most
+        crowded |= _PARTS_OF_A_CELL * np.bincount(rows[~small].astype(np.intp), minlength=points.size) > most
         open_ = ~small & ~(crowded & possible)[rows]
         rows, low, high = rows[open_], low[open_], high[open_]
         step = np.repeat((high - low) / _PARTS_OF_A_CELL, _PARTS_OF_A_CELL)
@@ -227,9 +228,11 @@ def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Int
     first = np.maximum(np.ceil(low - pad), 0.0).astype(np.int64)
     last = np.minimum(np.ceil(high + pad).astype(np.int64), half[rows] + 1)
     count = np.maximum(last - first, 0)
-    r = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
-    rows = np.repeat(rows, count)
-    key = np.concatenate([rows * (MAX_POINTS + 1) + r, np.arange(half.size) * (MAX_POINTS + 1)])
+    times = count.astype(np.intp)
+    r = np.arange(times.sum(), dtype=np.int64) + np.repeat(first - (np.cumsum(count) - count), times)
+    rows = np.repeat(rows, times)
+    every = np.arange(half.size, dtype=np.int64)
+    key = np.concatenate([rows * (MAX_POINTS + 1) + r, every * (MAX_POINTS + 1)])
     key.sort()
     key = key[np.append(True, key[1:] != key[:-1])]
     return key // (MAX_POINTS + 1), key % (MAX_POINTS + 1)

@@ -19,7 +19,7 @@ def outcomes(trials: int, kinds: int) -> int:
 def _counts(trials: int, kinds: int) -> tuple[Floats, Floats]:
     """(counts (outcomes, kinds), log of the multinomial coefficients)."""
     counts = np.zeros((1, 0), dtype=np.int64)
-    left = np.array([trials])
+    left = np.array([trials], dtype=np.intp)
     for _ in range(kinds - 1):
         sizes = left + 1
         parent = np.repeat(np.arange(left.size), sizes)

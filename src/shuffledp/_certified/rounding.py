@@ -140,7 +140,7 @@ def total(terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def segment_totals(terms: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Sums over the first axis from each of ``starts`` to the next, likewise in blocks."""
     while True:
-        size = np.diff(np.append(starts, len(terms)))
+        size = np.diff(np.append(starts, len(terms))).astype(np.intp)
         blocks = -(-size // _BLOCK)
         first = np.cumsum(blocks) - blocks
         inside = np.arange(blocks.sum()) - np.repeat(first, blocks)

@@ -7,8 +7,10 @@ DATA given       calibrate for its rows, randomize, count, analyze
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,8 +58,31 @@ privacy = partial(option, group="Privacy")
 RUN = "How it runs"
 LEDGER = "Ledger"
 
-data_argument = click.argument("data", required=False, metavar="[DATA]")
-column_option = question("--column", "NAME", "Needed if there are several.")
+
+def _keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[str(parameter.name)] = value
+
+
+def _as_written(context: click.Context, parameter: click.Parameter, data: str | None) -> Any:
+    """DATA as the options say that it is written; - is the standard input, read whole."""
+    how = {name: context.meta[name] for name in ("delimiter", "encoding") if name in context.meta}
+    if data is None or (data != "-" and not how):
+        return data
+    from shuffledp.shuffling._separated import Separated
+
+    if len(how.get("delimiter", ",")) != 1:
+        raise click.BadParameter("--delimiter must be one character.")
+    return Separated(sys.stdin.buffer.read() if data == "-" else Path(data), **how)
+
+
+data_argument = click.argument("data", required=False, metavar="[DATA]", callback=_as_written)
+_kept: dict[str, Any] = {"expose_value": False, "is_eager": True, "callback": _keep}
+column_option = stacked(
+    question("--column", "NAME", "Needed if there are several."),
+    question("--delimiter", "CHAR", "Between the fields of a CSV file.  [default: by its name]", **_kept),
+    question("--encoding", "NAME", "Of a CSV file, such as utf-16 or latin-1.  [default: utf-8]", **_kept),
+)
 statement_options = stacked(
     privacy("--round", WHOLE, "This is collection number R of the planned ones.", default=1, metavar="R"),
     privacy(

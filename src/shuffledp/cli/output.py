@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, float) and math.isinf(value):
         return "Infinity"
-    return value
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
 def warn(sentences: Iterable[str]) -> None:

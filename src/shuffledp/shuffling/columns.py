@@ -4,7 +4,8 @@
     a frame    pandas, polars, pyarrow, duckdb: whatever exports Arrow streams or arrays
     an array   NumPy (also structured, also masked), lists, tuples, ranges: work without pyarrow
 
-Files and frames come by way of Arrow (the extra ``collect``): streamed, never read whole.
+Files and frames come by way of Arrow (the extra ``collect``): streamed, never read whole. Without it, files
+of separated values are read by the standard library.
 
 Missing values stay missing, for the protocol to report: None in an array of objects (nan where the
 column holds floats). They never become a number. A batch of integers without missing values keeps
@@ -23,6 +24,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._extras import needed
+from shuffledp.shuffling._separated import Separated
 
 Batch = npt.NDArray[Any]
 Stream = tuple[Callable[[], Iterator[Batch]], int | None]
@@ -70,6 +73,8 @@ def open_column(data: Any, name: str | None = None, *, text: bool = False, rows:
     ``name`` may be left out where there is one column only. ``text`` keeps the fields of CSV files as
     they are written ("007" is no number); without it their types are inferred."""
     size = _validate.count("rows", rows)
+    if isinstance(data, Separated):
+        return _of_separated(data, name, text, size)
     if isinstance(data, (str, os.PathLike)):
         return _of_path(Path(data), name, text, size)
     if isinstance(data, (list, tuple, range, np.ndarray)):
@@ -91,6 +96,8 @@ def _of_path(path: Path, name: str | None, text: bool, rows: int) -> Column:
     kind = suffixes[-1] if suffixes else ""
     if kind in (".csv", ".tsv"):
         delimiter = "," if kind == ".csv" else "\t"
+        if find_spec("pyarrow") is None:
+            return _of_separated(Separated(path, delimiter), name, text, rows)
         return Column(*_of_csv(path, name, rows, delimiter, text))
     if kind in (".parquet", ".pq"):
         return Column(*_of_parquet(path, name, rows))
@@ -99,6 +106,11 @@ def _of_path(path: Path, name: str | None, text: bool, rows: int) -> Column:
     raise ValueError(
         f"data must be a file named .csv, .tsv, .parquet, .arrow, .ipc or .feather, got {str(path)!r}"
     )
+
+
+def _of_separated(file: Separated, name: str | None, text: bool, rows: int) -> Column:
+    column = chosen(name, file.names())
+    return Column(lambda: file.column(column, text=text, rows=rows))
 
 
 def _as_array(values: Any) -> Batch:
@@ -188,6 +200,8 @@ def _of_csv(path: Path, name: str | None, rows: int, delimiter: str, text: bool)
     }
     with _reading(path), csv.open_csv(path, **layout) as file:
         column = chosen(name, file.schema.names)
+        if len(file.schema.names) == 1:  # a blank line is somebody who did not answer
+            layout["parse_options"].ignore_empty_lines = False
     convert = csv.ConvertOptions(include_columns=[column])
     convert.strings_can_be_null = True
     convert.quoted_strings_can_be_null = False
@@ -243,6 +257,8 @@ def chosen(name: str | None, names: Sequence[str]) -> str:
         return names[0]
     if list(names).count(name) != 1:
         reason = "several columns have that name" if name in names else f"the columns are {known}"
+        if len(names) == 1 and any(mark in names[0] for mark in ";|\t"):
+            reason += " (is the delimiter another one than the comma?)"
         raise ValueError(f"column must name one column, got {name!r}; {reason}")
     return name
 

@@ -246,7 +246,7 @@ def _counts(n: int, keep: float, lie: float) -> Floats:
 def _sample(n: int, size: int) -> Floats:
     """Values of m: ``size`` evenly spread and as many from the top, where the worst usually is."""
     spread = np.linspace(0, n - 1, size).astype(np.int64)
-    top = np.maximum(n - 1 - np.arange(size), 0)
+    top = np.maximum(n - 1 - np.arange(size, dtype=np.int64), 0)
     return np.unique(np.concatenate([spread, top])).astype(np.float64)
 
 
