@@ -22,4 +22,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC.names])
+    return sorted({name for name in globals() if name != "Any"} | set(_PUBLIC.names))

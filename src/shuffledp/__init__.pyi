@@ -38,6 +38,7 @@ from shuffledp.errors import (
     OutsideRangeError as OutsideRangeError,
     OverspentWarning as OverspentWarning,
     PlanError as PlanError,
+    QuestionError as QuestionError,
     ReportFileError as ReportFileError,
     SealError as SealError,
     ShuffledpError as ShuffledpError,

@@ -7,6 +7,7 @@
       LogCorruptError         (RuntimeError)    the file of a ledger is not what was written
       PlanError               (ValueError)      a plan that must not be run: forged, changed, or too revealing
       DomainError             (ValueError)      values that are missing or outside the domain
+      QuestionError           (ValueError)      a question of the calculator without an answer
       TooFewReportsError      (ValueError)      a small crowd hides nobody
       ReportFileError         (ValueError)      a file that cannot be used as reports
         DamagedReportsError                     it is truncated, corrupted or changed
@@ -106,6 +107,17 @@ class DomainError(ShuffledpError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.total, self.missing, self.outside, self.examples)
+
+
+class QuestionError(ShuffledpError, ValueError):
+    """A question of the calculator without an answer; ``knob``: the part that is to blame, if one is."""
+
+    def __init__(self, sentence: str, knob: str = "") -> None:
+        super().__init__(sentence)
+        self.knob = knob
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.knob)
 
 
 class TooFewReportsError(ShuffledpError, ValueError):

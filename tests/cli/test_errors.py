@@ -34,7 +34,7 @@ def refused(result: Result, status: int, *words: str) -> None:
         ("epsilon --krr 4", ["--delta"]),
         ("epsilon --krr 4 --epsilon0 1 --delta 1e-6", ["--n"]),
         ("epsilon --krr 4 --n 1000 --delta 1e-6", ["--krr", "--epsilon0 or --gamma"]),
-        ("epsilon --n 1000 --delta 1e-6", ["--local", "--epsilon0"]),
+        ("epsilon --n 1000 --delta 1e-6", ["--epsilon0"]),
         ("epsilon --krr 4 --epsilon0 1 --gamma 0.5 --n 9 --delta 0.1", ["not both"]),
         ("epsilon --krr 4 --binary --epsilon0 1 --n 9 --delta 0.1", ["--krr and --binary"]),
         ("epsilon --krr 4 --total-variation 0.1 --epsilon0 1 --n 9 --delta 0.1", ["--krr"]),

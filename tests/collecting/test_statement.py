@@ -118,7 +118,7 @@ def test_results_carry_the_statement_and_its_warning() -> None:
     with pytest.warns(WeakerPrivacyWarning):
         result = survey().analyze(reports, honest_fraction=0.9)
     assert result.privacy.n_honest == 450
-    assert "WEAKER THAN PLANNED" in str(result)
+    assert "FEWER REPORTS THAN PLANNED" in str(result)
 
 
 def test_simulated_reports_are_never_called_certified() -> None:

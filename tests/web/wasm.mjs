@@ -7,8 +7,8 @@ const [site, tests, questions, answers] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(`${site}/engine/pyodide.mjs`));
 const python = await loadPyodide({ indexURL: `${site}/engine/` });
 const folder = python.runPython("import site; site.getsitepackages()[0]");
-for (const name of JSON.parse(readFileSync(`${site}/engine/packages.json`))) python.unpackArchive(readFileSync(`${site}/engine/${name}`), "zip", { extractDir: folder });
-python.FS.writeFile("/questions", readFileSync(questions));
+for (const name of JSON.parse(readFileSync(`${site}/engine/packages.json`))) python.unpackArchive(new Uint8Array(readFileSync(`${site}/engine/${name}`)), "zip", { extractDir: folder });
+python.FS.writeFile("/questions", new Uint8Array(readFileSync(questions)));
 python.FS.writeFile("/replay.py", readFileSync(`${tests}/replay.py`, "utf8").replace(/^import pytest$/m, "pytest = None").replaceAll("pytest.Config", "object"));
 python.runPython(`
 import pickle, sys

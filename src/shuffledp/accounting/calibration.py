@@ -89,6 +89,8 @@ def calibrate(
     >>> found.parameter, float(found.epsilon) <= 0.5
     ('epsilon0', True)
     """
+    if isinstance(randomizer, (str, int, float)):
+        raise TypeError(f"randomizer must be a randomizer's class, or a randomizer, got {randomizer!r}")
     makes = _makes(randomizer)
     unknown = _unknown(randomizer, solve_for, parameters)
     target = _Target(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TOLERANCE = 1e-3
 FINE_TOLERANCE = 1e-4
+_COARSEST = 0.5
 
 
 class Mechanism(ABC):
@@ -72,7 +73,7 @@ class Mechanism(ABC):
         rounds = self._rounds()
         allowed = _validate.tolerance(tolerance)
         with self._named():
-            low, high = epsilon_of(rounds, level, allowed) if rounds else (0.0, 0.0)
+            low, high = _ends(rounds, level, allowed) if rounds else (0.0, 0.0)
         return Bound(low, high, partial(self.certificate, epsilon=high, delta=level, tolerance=allowed))
 
     def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
@@ -222,6 +223,19 @@ class Mechanism(ABC):
     def _repr_html_(self) -> str:
         rows = [(f"{count:,} ×", repr(part)) for part, count in self.parts]
         return _html.table([], rows, "adaptive rounds on the same users")
+
+
+def _ends(rounds: list[tuple[Round, int]], delta: float, tolerance: float) -> tuple[float, float]:
+    """Both ends; where that fails, the local epsilons of all rounds, which hold whatever the crowd adds, if a
+    dataset shows that it adds next to nothing."""
+    try:
+        return epsilon_of(rounds, delta, tolerance)
+    except NoCertificateError:
+        low, high = epsilon_of(rounds, delta, _COARSEST)
+        pure = upper_epsilon(rounds, 0.0, tolerance)
+        if low < (1.0 - tolerance) * min(pure, high):
+            raise
+        return low, min(high, pure)
 
 
 def _reveals_nothing(part: Round) -> bool:

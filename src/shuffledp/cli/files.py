@@ -178,7 +178,8 @@ def _numbers(row: list[str], line: int) -> list[float]:
     try:
         return [float(cell) for cell in row]
     except ValueError as error:
-        raise ValueError(f"line {line}: {error}") from None
+        hint = " (rows of numbers, no header)" if line == 1 else ""
+        raise ValueError(f"line {line}: {error}{hint}") from None
 
 
 def _matrix_of_npy(file: Path) -> Any:

@@ -47,6 +47,11 @@ def read_labelled(path: str, layout: Layout, split: str) -> TensorDataset:
     inputs = np.stack([_feature(path, name) for name in names], axis=1)
     if layout.ends is not None:
         low, high = layout.ends
+        beyond = int(np.sum((inputs < low) | (inputs > high)))
+        if beyond:
+            click.echo(
+                f"{beyond:,} of {inputs.size:,} features are beyond --low and --high: clipped", err=True
+            )
         inputs = 2.0 * (np.clip(inputs, low, high) - low) / (high - low) - 1.0
     targets = _places(path, layout.label, layout.classes)
     return TensorDataset(torch.from_numpy(inputs.astype(np.float32)), torch.from_numpy(targets))

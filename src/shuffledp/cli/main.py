@@ -11,6 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -46,6 +47,18 @@ class CommandDirectory(click.Group):
         command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A misspelt command gets the nearest one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            raise click.UsageError(
+                f"{error.message}{f' Did you mean {near[0]!r}?' * bool(near)}", ctx
+            ) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One list per section, in the order in which the sections are first met."""
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -74,6 +87,10 @@ class CommandDirectory(click.Group):
         settings["standalone_mode"] = False
         try:
             status = super().main(given, *rest, **settings)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read this has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
         except Exception as error:
             if "--debug" in given:  # also where parsing failed before the option was read
                 traceback.print_exc()

@@ -89,6 +89,8 @@ def parameters(entry: Registration, given: Given, unknown: str | None = None) ->
         _check_unknown(entry, unknown, local)
     elif entry.local and len(local) != 1:
         wanted = " or ".join(map(_flag, entry.local))
+        if entry.option == "local" and not given.get("local"):
+            raise click.UsageError(f"describe the randomizer: {wanted}, or one of its own options.")
         raise click.UsageError(f"--{entry.option} needs {wanted}{', not both' if local else ''}.")
     if entry.takes is not None:
         value = given[entry.option.replace("-", "_")]

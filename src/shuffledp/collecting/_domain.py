@@ -56,8 +56,8 @@ def checked_categories(categories: Any) -> tuple[Any, ...]:
     size = len(categories)
     if not 2 <= size <= MOST_CATEGORIES:
         raise ValueError(
-            f"categories must hold 2 to {MOST_CATEGORIES} values, got {size}; a larger domain needs a "
-            "coarser public list (prefixes, a grid, or hashes of the values)"
+            f"categories must hold 2 to {MOST_CATEGORIES} values, got {size}"
+            + ("; a larger domain needs a coarser public list (a grid, or hashes of the values)" * (size > 2))
         )
     plain = tuple(_plain(value) for value in categories)
     seen: set[Hashable] = set()

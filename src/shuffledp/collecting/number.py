@@ -292,7 +292,7 @@ def _as_numbers(array: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> Floa
             raise TypeError
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"column must be real numbers, got dtype {array.dtype}") from None
+        raise TypeError(f"column must be real numbers, got {array.dtype} (texts?)") from None
 
 
 def _checked_levels(randomizer: Any, ends: tuple[float, float]) -> int:

@@ -6,6 +6,7 @@ array([0.4, 0.6, 0. ])
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,7 +225,9 @@ class NumberResult(Tabular):
         low, high = self.interval()
         moved, share = self.poisoning(one_percent(self.n)), f"{100 * self.confidence:g}% interval"
         errors = f"standard error {self.standard_error:.3g}, 1% lies {moved:.3g}"
-        head = f"{self.name}  {self.value:.6g}  ({errors}, {share} {low:.6g} .. {high:.6g})"
+        places = max(0, 1 - math.floor(math.log10(self.standard_error))) if self.standard_error > 0.0 else 6
+        shown, a, b = (f"{number:.{min(places, 12)}f}" for number in (self.value, low, high))
+        head = f"{self.name}  {shown}  ({errors}, {share} {a} .. {b})"
         return "\n".join([head, lies(self.n), "", self.privacy.text])
 
 

@@ -100,7 +100,8 @@ class PrivacyStatement:
             f"one report  {self._alone}",
         ]
         if self.weakened:
-            lines.insert(1, f"WEAKER THAN PLANNED  {_weaker(self)}")
+            missed = self.epsilon > self.epsilon_planned
+            lines.insert(1, f"{'WEAKER THAN' if missed else 'FEWER REPORTS THAN'} PLANNED  {_weaker(self)}")
         if self.total_epsilon is not None:
             lines.append(
                 f"ledger      all collections on {self.population!r} together: "

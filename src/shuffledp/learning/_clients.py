@@ -56,6 +56,8 @@ class ClientData:
     """A map-style dataset of (input, target), one client each."""
 
     def __init__(self, dataset: Any, device: torch.device) -> None:
+        if isinstance(dataset, tuple) and len(dataset) == 2:  # (X, y), as scikit-learn takes them
+            dataset = TensorDataset(*(torch.as_tensor(column) for column in dataset))
         if not isinstance(dataset, Sized) or not hasattr(dataset, "__getitem__"):
             raise TypeError(
                 f"dataset must be map-style, with __len__ and __getitem__, got {type(dataset).__name__}"

@@ -62,7 +62,7 @@ _CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 32}  # of gradients at a time; spee
 
 
 class ShuffledTrainer:
-    """Trains ``model`` on the clients of ``dataset``, one example each, a round at a time.
+    """Trains ``model`` on the clients of ``dataset`` (or ``(X, y)``), one example each, a round at a time.
 
     * ``randomizer`` acts on gradients: its dimension is the number of parameters, its radius (in l2,
       l-infinity or l1, as it is) is where gradients are clipped.
@@ -89,6 +89,10 @@ class ShuffledTrainer:
         generator: torch.Generator | None = None,
         chunk: int | None = None,
     ) -> None:
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise TypeError(
+                f"optimizer must be one of torch.optim, of the model's parameters, got {optimizer!r}"
+            )
         self.model, self.optimizer, self.scheduler = model, optimizer, scheduler
         self._parameters = trainable(model)
         device = self._parameters[0].device

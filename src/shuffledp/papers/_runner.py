@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -45,7 +46,9 @@ def named(names: Sequence[str]) -> list[Item]:
     """The items of these names, in the order of the list; a ValueError names what is unknown."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
-        raise ValueError(f"NAME must be one of {', '.join(BY_NAME)}, got {', '.join(map(repr, unknown))}")
+        near = get_close_matches(unknown[0], BY_NAME, 3, 0.5)
+        known = f"near are {', '.join(near)}" if near else f"there are {', '.join(BY_NAME)}"
+        raise ValueError(f"NAME must be one that --list shows, got {', '.join(map(repr, unknown))}; {known}")
     return [item for item in ITEMS if item.name in names]
 
 

@@ -16,9 +16,9 @@ from shuffledp import __version__
 from shuffledp._digits import as_typed, rounded_down, rounded_up, written
 from shuffledp.accounting.calibration import Calibration, calibrate
 from shuffledp.accounting.statement import factor
-from shuffledp.errors import ShuffledpError
+from shuffledp.errors import QuestionError, ShuffledpError
 from shuffledp.web import _accuracy, _code
-from shuffledp.web._question import Question, RefusalError, offered, parameters, read
+from shuffledp.web._question import Question, offered, parameters, read
 
 SHARES = ("1", "0.95", "0.9", "0.8", "0.5")
 """Of honest people, in the table of what-ifs."""
@@ -35,13 +35,13 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
     start = time.perf_counter()
     try:
         if not isinstance(question, Mapping):
-            raise RefusalError("A question is an object of names and values.")
+            raise QuestionError("A question is an object of names and values.")
         ask = str(question.get("ask", "epsilon"))
         if ask not in _PARTS:
-            raise RefusalError(f"ask must be one of {', '.join(_PARTS)}, got {ask[:40]!r}.")
+            raise QuestionError(f"ask must be one of {', '.join(_PARTS)}, got {ask[:40]!r}.")
         read_question = read(question)
         found = _PARTS[ask](read_question, question)
-    except RefusalError as error:
+    except QuestionError as error:
         return {"refusal": str(error), "knob": error.knob, "version": __version__}
     except (ShuffledpError, ValueError, TypeError, OverflowError, ArithmeticError) as error:
         return {"refusal": _sentence(error), "knob": "", "version": __version__}
@@ -143,7 +143,7 @@ def _compare(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
     from shuffledp.literature.compare import compare
 
     if question.delta == 0.0:
-        raise RefusalError("Published bounds are compared at a delta above zero.", "delta")
+        raise QuestionError("Published bounds are compared at a delta above zero.", "delta")
     found = compare(question.mechanism, delta=question.delta)
     rows = [
         {
@@ -176,13 +176,13 @@ def _target(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameter that meets a wanted epsilon, or a wanted error of the survey."""
     wanted = given.get("target")
     if not isinstance(wanted, Mapping):
-        raise RefusalError("A target is an object with epsilon or margin.", "target")
+        raise QuestionError("A target is an object with epsilon or margin.", "target")
     if "margin" in wanted:
         return _from_error(question, _positive(wanted["margin"], "The wanted error"))
     epsilon = _positive(wanted.get("epsilon"), "The wanted epsilon")
     unknown = str(wanted.get("solve_for", "epsilon0"))
     if unknown not in ("epsilon0", "n", "rounds"):
-        raise RefusalError("solve_for must be one of epsilon0, n and rounds.", "target")
+        raise QuestionError("solve_for must be one of epsilon0, n and rounds.", "target")
     found = _calibrated(question, unknown, epsilon)
     value, shown = _solution(question, unknown, found)
     upper = found.epsilon.upper
@@ -198,7 +198,7 @@ def _calibrated(question: Question, unknown: str, epsilon: float) -> Calibration
     if unknown != "epsilon0":
         return calibrate(question.randomizer, **target, **counts)
     if "epsilon0" not in question.entry.local:
-        raise RefusalError(f"{question.entry.option} has no local epsilon to be found.", "target")
+        raise QuestionError(f"{question.entry.option} has no local epsilon to be found.", "target")
     others = {name: value for name, value in question.arguments if name != "epsilon0"}
     return calibrate(question.entry.load(), **target, **counts, **others)
 
@@ -217,7 +217,7 @@ def _solution(question: Question, unknown: str, found: Calibration) -> tuple[Any
 def _from_error(question: Question, wanted: float) -> dict[str, Any]:
     """The smallest local epsilon with at most this error (a share: 0.01 is one point), and its epsilon."""
     if "epsilon0" not in question.entry.local or _accuracy.variance(question.randomizer) is None:
-        raise RefusalError(
+        raise QuestionError(
             "The error of this randomizer is not known: choose one that estimates something.", "target"
         )
     kind, others = question.entry.load(), dict(question.arguments)
@@ -227,7 +227,7 @@ def _from_error(question: Question, wanted: float) -> dict[str, Any]:
 
     found = _accuracy.least_epsilon0(make, question.received, wanted, _MOST_LOCAL)
     if found is None:
-        raise RefusalError(
+        raise QuestionError(
             f"{question.received:,} reports cannot have so small an error, not even at a local epsilon of "
             f"{_MOST_LOCAL:g}, where they are hardly random.",
             "target",
@@ -248,7 +248,7 @@ def _from_error(question: Question, wanted: float) -> dict[str, Any]:
 def _positive(value: Any, label: str) -> float:
     number = as_typed(value)
     if number.is_nan() or not 0 < number < 10**6:
-        raise RefusalError(f"{label} must be a number above 0, got {str(value)[:40]}.", "target")
+        raise QuestionError(f"{label} must be a number above 0, got {str(value)[:40]}.", "target")
     return float(number)
 
 

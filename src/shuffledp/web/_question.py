@@ -12,6 +12,7 @@ from typing import Any
 
 from shuffledp._digits import as_typed, written
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
+from shuffledp.errors import QuestionError
 from shuffledp.randomizers.registry import Parameter, Registration, registered
 
 VERSION = 1
@@ -28,14 +29,6 @@ _KNOBS = {  # name: (label, whole number, least, most, default)
 }
 _EPSILON0 = Parameter("epsilon0", float, help="Local epsilon of one report", most=300)
 _NOT_KNOBS = ("v", "ask", "target")
-
-
-class RefusalError(Exception):
-    """A question without an answer, and the knob that is to blame, if one is."""
-
-    def __init__(self, sentence: str, knob: str = "") -> None:
-        super().__init__(sentence)
-        self.knob = knob
 
 
 @dataclass(frozen=True)
@@ -74,11 +67,11 @@ class Question:
     def mechanism(self) -> Mechanism:
         """All rounds."""
         if self.honest < 1:
-            raise RefusalError(
+            raise QuestionError(
                 "No honest report is left in a round: nobody hides anybody.", "honest_fraction"
             )
         if self.population is not None and self.honest_fraction != 1:
-            raise RefusalError(
+            raise QuestionError(
                 "In a random cohort the number of honest people is itself random, which is not analysed: "
                 "leave the honest share at 100 %, or the population empty.",
                 "honest_fraction",
@@ -118,10 +111,10 @@ def parameters(entry: Registration) -> list[Parameter]:
 
 
 def read(given: Mapping[str, Any]) -> Question:
-    """The question; RefusalError with a sentence where it is none."""
+    """The question; QuestionError with a sentence where it is none."""
     asked = {str(name).replace("-", "_"): value for name, value in given.items()}
     if (version := asked.pop("v", VERSION)) not in (VERSION, str(VERSION)):
-        raise RefusalError(
+        raise QuestionError(
             f"This is a question of format {str(version)[:20]!r}; format {VERSION} is known here."
         )
     for name in _NOT_KNOBS:
@@ -129,15 +122,15 @@ def read(given: Mapping[str, Any]) -> Question:
     chosen = [entry for entry in offered() if entry.option.replace("-", "_") in asked]
     if len(chosen) != 1:
         names = ", ".join(entry.option for entry in chosen) or "none"
-        raise RefusalError(f"Choose one randomizer; chosen: {names}.", "randomizer")
+        raise QuestionError(f"Choose one randomizer; chosen: {names}.", "randomizer")
     (entry,) = chosen
     arguments = dict(_arguments(entry, asked))
     knobs = {name: _knob(name, asked.pop(name, None)) for name in _KNOBS}
     if asked:
-        raise RefusalError(f"{sorted(asked)[0][:40]!r} does not go with {entry.option}.")
+        raise QuestionError(f"{sorted(asked)[0][:40]!r} does not go with {entry.option}.")
     question = Question(entry, tuple(arguments.items()), **knobs)
     if question.population is not None and question.population < question.n:
-        raise RefusalError("The population must be at least the people in one round.", "population")
+        raise QuestionError("The population must be at least the people in one round.", "population")
     return question
 
 
@@ -162,7 +155,7 @@ def _knob(name: str, value: Any) -> Any:
     label, whole, least, most, default = _KNOBS[name]
     if value in (None, ""):
         if default is None:
-            raise RefusalError(f"{label} must be given.", name)
+            raise QuestionError(f"{label} must be given.", name)
         value = default
     if value == "":
         return None
@@ -184,5 +177,5 @@ def _number(value: Any, label: str, whole: bool, least: float, most: float, knob
             if math.isinf(most)
             else f" to {'2^53' if most == 2**53 else '2^40' if most == 2**40 else f'{most:,}'}"
         )
-        raise RefusalError(f"{label} must be {kind} from {least:,}{top}, got {str(value)[:40]}.", knob)
+        raise QuestionError(f"{label} must be {kind} from {least:,}{top}, got {str(value)[:40]}.", knob)
     return int(number) if whole else float(number)

@@ -122,12 +122,13 @@ def compute() -> None:
 
 
 def _shell(question: dict[str, Any]) -> str:
+    from shuffledp.errors import QuestionError
     from shuffledp.web._code import shell
-    from shuffledp.web._question import RefusalError, read
+    from shuffledp.web._question import read
 
     try:
         return shell(read(question)).strip()
-    except RefusalError:
+    except QuestionError:
         return "shuffledp epsilon --help"
 
 

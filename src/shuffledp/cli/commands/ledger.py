@@ -135,7 +135,8 @@ def _reserve(found: Ledger, given: Given) -> None:
         print_json(reservation=ticket, epsilon=found.epsilon(given["population"]))
         return
     click.echo(ticket)  # alone on standard output, for scripts
-    click.echo(f"reserved; commit it: shuffledp analyze ... --ledger {found.path}", err=True)
+    commit = f"shuffledp analyze ... --ledger {found.path} --reservation {ticket}"
+    click.echo(f"reserved; commit it: {commit}", err=True)
 
 
 def _release(found: Ledger, given: Given) -> None:

@@ -157,15 +157,22 @@ def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrai
     checkpoint = given["checkpoint"]
     if checkpoint is not None and Path(checkpoint).exists():
         trainer.load(checkpoint)
+        if not click.get_current_context().params.get("as_json"):
+            click.echo(f"resuming {checkpoint} after round {trainer.rounds} of {given['rounds']}", err=True)
     left = min(given["rounds"] - trainer.rounds, trainer.spending.rounds_left)
-    return trainer.run(
-        max(0, int(left)),
-        evaluate=_accuracy(given["test_data"], layout),
-        every=given["every"],
-        checkpoint=checkpoint,
-        checkpoint_every=given["every"],
-        progress=True,
-    )
+    try:
+        return trainer.run(
+            max(0, int(left)),
+            evaluate=_accuracy(given["test_data"], layout),
+            every=given["every"],
+            checkpoint=checkpoint,
+            checkpoint_every=given["every"],
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        if checkpoint is not None and Path(checkpoint).exists():
+            click.echo(f"{checkpoint} is kept: the same command goes on from there", err=True)
+        raise
 
 
 def _accuracy(test_data: str | None, layout: Layout) -> Callable[[Any], dict[str, float]] | None:
@@ -210,7 +217,9 @@ def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool)
         print_json(**answer, **facts, epsilon0=trainer.randomizer.epsilon0, simulated=seeded)
         return
     one = trainer.spending.round
-    measured = [] if accuracy is None else [("accuracy", f"{accuracy:.4f} on {given['test_data']}")]
+    measured = [("accuracy", "not measured: --test FILE names examples that may be looked at")]
+    if accuracy is not None:
+        measured = [("accuracy", f"{accuracy:.4f} on {given['test_data']}")]
     because = [("SIMULATED", f"by --seed {given['seed']}: repeatable, which protects nobody")]
     simulated = "SIMULATED " * (given["seed"] is not None)
     print_answer(

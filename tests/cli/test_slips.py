@@ -1,0 +1,67 @@
+"""What newcomers stumbled over: a slip gets a sentence that helps, and no answer is withheld without need."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import shuffledp as sdp
+
+pytestmark = pytest.mark.quick
+Run = Callable[..., Result]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("espilon", "Did you mean 'epsilon'?"),
+        ("epsilon --n 1000 --delta 1e-6", "describe the randomizer: --epsilon0, or one of its own options"),
+        ("epsilon --epsilon0 1 --n 12,00 --delta 1e-6", "(as 1200000, 1.2e6 or 1.2M)"),
+        ("reproduce koskela-2023-fig-4", "near are koskela-2023-figure-4"),
+        ("histogram - --delimiter ;; --categories a,b --epsilon 1 --delta 1e-6", "one character"),
+    ],
+)
+def test_a_slip_gets_a_hint(shuffledp: Run, line: str, words: str) -> None:
+    result = shuffledp(line)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_the_local_epsilon_is_an_answer_where_the_crowd_adds_nothing(shuffledp: Run) -> None:
+    result = shuffledp("epsilon --krr 3 --epsilon0 20 --n 1000 --delta 1e-6")
+    assert result.exit_code == 0
+    low, high = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=20.0), n=1000).epsilon(delta=1e-6)
+    assert 0.999 * 20.0 <= low <= high <= 20.0
+
+
+def test_a_header_in_a_matrix_is_said_to_be_one(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("a,b\n0.9,0.1\n0.1,0.9\n")
+    assert "no header" in shuffledp(f"epsilon --matrix {tmp_path / 'm.csv'} --n 100 --delta 1e-3").stderr
+
+
+def test_errors_name_places_and_no_private_values(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("pet\ncat\nfrog\n")
+    result = shuffledp(f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3")
+    assert "1 of 2 values" in result.stderr
+    assert "frog" not in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    line = f"{sys.executable} -m shuffledp compare --epsilon0 1 --n 1000 --delta 1e-6 | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_wrong_first_arguments_are_named() -> None:
+    wrong: object = "epsilon0"
+    with pytest.raises(TypeError, match="randomizer must be"):
+        sdp.calibrate(wrong, epsilon=1.0, delta=1e-6, n=100)
+    with pytest.raises(ValueError, match=r"got 1$"):
+        sdp.HistogramProtocol(["a"], epsilon=1.0, delta=1e-6, n=100)
+    assert sorted(set(dir(sdp))) == dir(sdp)
+    assert "Any" not in dir(sdp)
