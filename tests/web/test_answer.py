@@ -65,7 +65,7 @@ def test_people_who_hide_nobody_are_counted_down() -> None:
     question = {"krr": 3, "epsilon0": 1, "n": 1001, "delta": 1e-5, "honest_fraction": "90%", "dropout": 0.1}
     found = answer(question)
     assert found["honest"] == 810  # floor(0.9 floor(0.9 * 1001)) = floor(0.9 * 900)
-    alone = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=1.0), n=810)
+    alone = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=1.0), n=900, honest_fraction=0.9)
     assert found["epsilon"]["upper"] == alone.epsilon(delta=1e-5).upper
     rows = answer({**question, "ask": "honest"})["rows"]
     assert [row["honest"] for row in rows] == [1001, 950, 900, 800, 500]

@@ -193,8 +193,9 @@ def _target(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _calibrated(question: Question, unknown: str, epsilon: float) -> Calibration:
     target: dict[str, Any] = {"epsilon": epsilon, "delta": question.delta, "solve_for": unknown}
-    counts: dict[str, Any] = {"n": question.honest, "rounds": question.rounds, "population": question.crowd}
+    counts: dict[str, Any] = {"n": question.received, "rounds": question.rounds, "population": question.crowd}
     counts.pop(unknown, None)
+    counts["honest_fraction"] = float(question.honest_fraction)
     if unknown != "epsilon0":
         return calibrate(question.randomizer, **target, **counts)
     if "epsilon0" not in question.entry.local:
@@ -210,7 +211,7 @@ def _solution(question: Question, unknown: str, found: Calibration) -> tuple[Any
         return float(shown), shown
     value = int(found.value)
     if unknown == "n":
-        value = math.ceil(value / (question.honest_fraction * (1 - question.dropout)))
+        value = math.ceil(value / (1 - question.dropout))
     return value, f"{value:,}"
 
 

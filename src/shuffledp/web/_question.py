@@ -57,7 +57,7 @@ class Question:
     @property
     def crowd(self) -> int | None:
         """The population, smaller like the cohort: nobody is asked more rarely because others are silent."""
-        return None if self.population is None else self.population * self.honest // self.n
+        return None if self.population is None else self.population * self.received // self.n
 
     @cached_property
     def randomizer(self) -> Any:
@@ -70,13 +70,9 @@ class Question:
             raise QuestionError(
                 "No honest report is left in a round: nobody hides anybody.", "honest_fraction"
             )
-        if self.population is not None and self.honest_fraction != 1:
-            raise QuestionError(
-                "In a random cohort the number of honest people is itself random, which is not analysed: "
-                "leave the honest share at 100 %, or the population empty.",
-                "honest_fraction",
-            )
-        return self.rounds * Shuffled(self.randomizer, n=self.honest, population=self.crowd)
+        honest = float(self.honest_fraction)
+        one = Shuffled(self.randomizer, n=self.received, population=self.crowd, honest_fraction=honest)
+        return self.rounds * one
 
     @property
     def link(self) -> dict[str, str]:
