@@ -36,7 +36,7 @@ from shuffledp.accounting._curves.subsampled import in_cohort, polled
 from shuffledp.errors import NoCertificateError
 from shuffledp.facts import AmplificationLaw, Facts
 
-_MOST_TRIPLES = 400  # speed: of a matrix's inputs, for the crowd theorem
+_MOST_TRIPLES = 600  # speed: of a matrix's inputs, times its reports, for the crowd theorem
 _ROUNDING = 2.0**-40  # speed: a matrix this close to a symmetric one is taken for it
 
 
@@ -119,7 +119,7 @@ def _triples(facts: Facts) -> tuple[AmplificationLaw, ...]:
         return facts.crowds
     rows = facts.matrix.rows[:, facts.matrix.rows.max(axis=0) > 0.0]
     count = len(rows)
-    if count * count * (count - 1) > 2 * _MOST_TRIPLES or not rows.min() > 0.0:
+    if count * (count - 1) * rows.size > 2 * _MOST_TRIPLES or not rows.min() > 0.0:
         return ()
     law = [tuple(map(float, row)) for row in rows]
     pairs = [(x, y) for x in range(count) for y in range(x)]

@@ -21,7 +21,7 @@ from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends.upper import attempts, grid_for
+from shuffledp.accounting._ends.upper import attempts, grid_for, upper_epsilon
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import compose
 from shuffledp.accounting._rounds.loss import above, dominating, sample
@@ -46,11 +46,9 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     rounds = [(part, count) for part, count, _ in known]
     pure = sum(count * part.pure for part, count in rounds)
     less = any(one.profile is not other.profile for (one, *_), (other, *_) in zip(parts, known, strict=True))
-    if epsilon >= pure:
-        return Certificate.made(epsilon, delta, made)
-    if is_single(rounds):
-        if less and float(rounds[0][0].profile.upper(np.array([epsilon]), 0.1 * tolerance)[0]) > delta:
-            raise NoCertificateError(_NOT_YET)
+    if less and epsilon < min(pure, upper_epsilon(rounds, delta, tolerance)):
+        raise NoCertificateError(_NOT_YET)
+    if epsilon >= pure or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
     for resolution, stride in attempts(rounds, tolerance):

@@ -136,7 +136,10 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
             crude = law.log_crude(scaled * theta, users) + np.log(scaled / users) - kappa * (scaled - 1.0)
             if _expectation(scaled, crude, last, excess) <= most:
                 continue
-        height = np.log(scaled / users) + law.log_integrals(scaled * theta, users)
+        with np.errstate(over="ignore"):  # where rounding hides everything
+            height = np.log(scaled / users) + law.log_integrals(scaled * theta, users)
+        if not np.isfinite(height).all():
+            return 1.0, 1.0
         if kappa is None:
             kappa = float((height[last + 1] - height[last - 1]) / (scaled[last + 1] - scaled[last - 1]))
         most = max(most, _expectation(scaled, height - kappa * (scaled - 1.0), last, excess))
@@ -205,8 +208,8 @@ class _Law:
 
     def log_crude(self, tau: Floats, users: float) -> Floats:
         """More than log N(tau) / (2 pi): |phi| is at most its value at w = 0."""
-        log_phi, _ = self._tilted(tau)
-        error = gamma(_UNITS + 4 * self.x.size) * (1.0 + tau * float(self.size.max()))
+        log_phi, mass = self._tilted(tau)
+        error = gamma(_UNITS + 4 * self.x.size) * (1.0 + tau * (mass @ self.size))
         return np.asarray(users * (log_phi + 16.0 * error) - np.log(2.0 * tau) + gamma(_UNITS))
 
     def log_integrals(self, tau: Floats, users: float) -> Floats:
@@ -224,14 +227,17 @@ class _Law:
         waves = np.cos(angle) + 1j * np.sin(angle)
         phi = waves @ mass.T
         # All roundings and the law's own: of phi, relative to E e^(tau X).
-        error = gamma(_UNITS + 4 * self.x.size) * (1.0 + (tau + end) * float(self.size.max()))
+        unit = gamma(_UNITS + 4 * self.x.size)
+        error = unit * (1.0 + (tau + end) * reach)
         top = np.abs(phi) + half * sigma + error
         live = (top >= math.exp(-_DEPTH / users)).any(axis=1)
         cells = _Cells(w[live], half, users, tau, sigma, phi[live], top[live])
         inside = cells.integral((waves[live] * self.x) @ mass.T)
         rest = math.exp(-_DEPTH) * math.pi / tau + 2.0 / end
         rounded = up((inside + rest) / (2.0 * math.pi), operations=additions(count) + 8 * CALL + _UNITS)
-        slack = users * error * (16.0 + 64.0 * half * reach)
+        # Of the derivative likewise; slopes are its quotients by |phi|^2 >= 1/16.
+        steep = 64.0 * (unit * (reach + (tau + end) * (mass @ self.size**2)) + reach * error)
+        slack = users * (16.0 * error + half * steep)
         return np.asarray(users * log_phi + np.log(rounded) + slack)
 
 
