@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import plain
 import rival
 from report import CHECK_HEADER, COMMAND, ROW_HEADER, Check, Row, seconds, setting, short, table
@@ -93,6 +94,7 @@ def measured_page() -> str:
         fifty_mechanisms(),
         kary_randomized_response(),
         calibration(),
+        corners(),
         start_up(),
         command_line(),
         sampling(),
@@ -326,6 +328,94 @@ def calibration() -> Iterator[Row]:
         ours, theirs = in_turn(question, epsilon_of(times(T, kary(n))))
         what = f"calibrate {name}, k = 16, n = 1e6, 30 rounds"
         yield Row(what, ours, theirs, "one evaluation", at_most=60)
+
+
+def corners() -> Iterator[Row]:
+    """What used to take long, or was refused: one call each, with the time that it may take."""
+    questions: dict[str, tuple[float, Callable[[int], Any]]] = {
+        "two rounds of k-ary response, k = 256, n = 4900: one delta": (
+            1.0,
+            lambda i: (2 * sdp.Shuffled(moved(sdp.KaryRandomizedResponse, i, 4.81, k=256), n=4900)).delta(
+                epsilon=0.0756
+            ),
+        ),
+        "Laplace on 256 levels, n = 1e4, one round": (1.0, laplace(256, 1)),
+        "Laplace on 16 levels, n = 1e4, 30 rounds": (1.0, laplace(16, 30)),
+        "Laplace on 256 levels, n = 1e4, 30 rounds": (1.0, laplace(256, 30)),
+        "Gaussian, sigma = 1, 8 levels, n = 1e4, 12 rounds": (2.0, gaussian(1.0, 8, 10**4, 12)),
+        "Gaussian, sigma = 3, 16 levels, n = 1e6, 30 rounds": (2.0, gaussian(3.0, 16, 10**6, 30)),
+        "binary response, epsilon0 = 2, n = 1e6, 3 rounds": (
+            0.2,
+            lambda i: (3 * sdp.Shuffled(moved(sdp.BinaryRandomizedResponse, i, 2.0), n=10**6)).epsilon(
+                delta=1e-6
+            ),
+        ),
+        "12 rounds of a random 10 x 10 matrix, n = 1e5": (2.0, random_matrix(10, 12)),
+        "one round of a random 100 x 100 matrix, n = 1e5": (3.0, random_matrix(100, 1)),
+        "50 different rounds of k-ary response": (1.0, fifty_alphabets),
+        "12 rounds of k-ary response, n = 1e6: a curve of 200 points": (
+            0.3,
+            lambda i: (12 * kary(10**6)(i)).delta(epsilon=np.linspace(0.0, 0.3, 200)),
+        ),
+        "k-ary response, 1,000 pairs of n and epsilon0": (3.0, sweep),
+        "1e5 rounds, n = 1e6, to 1e-5": (
+            1.0,
+            lambda i: (10**5 * local(10**6)(i)).epsilon(delta=DELTA, tolerance=1e-5),
+        ),
+        "calibrate sigma, 8 levels, n = 1e4, one round": (
+            1.0,
+            lambda i: sdp.calibrate(sdp.DiscreteGaussian, n=10**4 + i, epsilon=1.0, delta=1e-6),
+        ),
+    }
+    for what, (goal, task) in questions.items():
+        yield Row(what, median_cpu(task, repeats=1), within=goal)
+
+
+def moved(family: Callable[..., Any], i: int, epsilon0: float, **others: Any) -> Any:
+    """A randomizer whose local epsilon moves with the repetition."""
+    return family(epsilon0=epsilon0 * (1 + 1e-6 * i), **others)
+
+
+def laplace(levels: int, rounds: int) -> Task:
+    """Laplace noise among 1e4."""
+    return lambda i: (
+        rounds * sdp.Shuffled(moved(sdp.DiscreteLaplace, i, 2.0, levels=levels), n=10**4)
+    ).epsilon(delta=1e-6)
+
+
+def gaussian(sigma: float, levels: int, n: int, rounds: int) -> Task:
+    """Gaussian noise, sigma in units of the range."""
+    return lambda i: (
+        rounds * sdp.Shuffled(sdp.DiscreteGaussian(sigma=sigma * (1 + 1e-6 * i), levels=levels), n=n)
+    ).epsilon(delta=1e-6)
+
+
+def random_matrix(size: int, rounds: int) -> Task:
+    """Rows of e to numbers in [0, 2], made to sum to one."""
+
+    def task(i: int) -> Any:
+        rows = np.exp(np.random.default_rng(3 + i).uniform(0.0, 2.0, (size, size)))
+        randomizer = sdp.FiniteRandomizer(rows / rows.sum(axis=1, keepdims=True))
+        return (rounds * sdp.Shuffled(randomizer, n=10**5)).epsilon(delta=1e-6)
+
+    return task
+
+
+def fifty_alphabets(i: int) -> Any:
+    """k-ary response, k = 3, ..., 52, a round of each."""
+    first, *others = (
+        sdp.Shuffled(moved(sdp.KaryRandomizedResponse, i, 2.0, k=k), n=10**4 + k) for k in range(3, 53)
+    )
+    return sum(others, start=first).epsilon(delta=1e-6)
+
+
+def sweep(i: int) -> Any:
+    """One round for each of 1,000 settings."""
+    return [
+        sdp.Shuffled(moved(sdp.KaryRandomizedResponse, i, epsilon0, k=16), n=int(n)).epsilon(delta=1e-6)
+        for n in np.geomspace(1e3, 1e7, 40)
+        for epsilon0 in np.linspace(0.5, 5.0, 25)
+    ]
 
 
 def start_up() -> Iterator[Row]:

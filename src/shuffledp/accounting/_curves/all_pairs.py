@@ -20,6 +20,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.combined import LargestProfile
@@ -36,6 +37,9 @@ from shuffledp.facts import Matrix
 _FEW_LAWS = 2  # speed: evaluated one by one, without a leader
 _FEW_LEFT = 16  # speed: evaluated one by one, without an envelope
 _MANY_LAWS = 100  # speed: upper bounds are costly
+_MANY_POINTS = 8  # speed: lines of a few laws will do
+_FEW_LINES = 3  # speed: so many
+_ROUGHLY = 0.03  # speed: resolution of a first look at a law
 _PARTS_OF_AN_ENVELOPE = 6  # speed
 _ENVELOPE_CELLS = 1024  # speed
 _ENVELOPE_UNITS = gamma(90_000)  # soundness
@@ -85,13 +89,30 @@ class FiniteBlanketProfile(PrivacyProfile):
             return self.largest.upper(epsilon, resolution)
         inside = epsilon * (1.0 - 0.1 * resolution)
         result = self.laws[0].upper(inside, resolution)
+        left = np.zeros((len(self.laws) - 1, epsilon.size), bool)
         for i, (e, before) in enumerate(zip(epsilon, inside, strict=True)):
             excess = self._order.excess(float(before), float(e))
-            paid = excess <= 0.1 * resolution * result[i]
-            result[i] += excess[paid].max(initial=0.0)
-            left = [law for law, done in zip(self.laws[1:], paid, strict=True) if not done]
-            if left:
-                result[i] = max(result[i], self._maximum(left, float(e), resolution))
+            left[:, i] = excess > 0.1 * resolution * result[i]
+            result[i] += excess[~left[:, i]].max(initial=0.0)
+        if len(self.laws) <= _MANY_LAWS:
+            return self._one_by_one(result, left, epsilon, resolution)
+        for i in np.flatnonzero(left.any(axis=0)).tolist():
+            laws = [law for law, open_ in zip(self.laws[1:], left[:, i], strict=True) if open_]
+            result[i] = max(result[i], self._maximum(laws, float(epsilon[i]), resolution))
+        return result
+
+    def _one_by_one(
+        self, result: Floats, left: npt.NDArray[np.bool_], epsilon: Floats, resolution: float
+    ) -> Floats:
+        """The largest of ``result`` and of the laws that are left, each at many points at once.
+
+        A rough bound settles where a law is clearly below what is known already."""
+        for law, open_ in zip(self.laws[1:], left, strict=True):
+            at = np.flatnonzero(open_)
+            if at.size:
+                at = at[law.upper(epsilon[at], max(_ROUGHLY, resolution)) > result[at]]
+            if at.size:
+                result[at] = np.maximum(result[at], law.upper(epsilon[at], resolution))
         return result
 
     @cached_property
@@ -134,7 +155,8 @@ class FiniteBlanketProfile(PrivacyProfile):
         small = excess <= 0.1 * resolution * float(np.sort(first.value)[-1 - middle])
         others = [law for law, done in zip(self.laws[1:], small, strict=True) if not done]
         telling = sorted(others, key=lambda law: -_alone(law, at))
-        chosen = tuple(dict.fromkeys(others[:_FEW_LEFT] + telling[:_FEW_LEFT]))
+        few = _FEW_LINES if epsilon.size >= _MANY_POINTS else _FEW_LEFT
+        chosen = tuple(dict.fromkeys(others[:few] + telling[:few]))
         with suppress(NoCertificateError):
             second = LargestProfile(chosen).support(epsilon, resolution)
             return first.chosen(second, second.value > first.value)
