@@ -1,4 +1,4 @@
-"""Blanket messages by their definition (T19): all messages of all people enumerated."""
+"""Blanket messages (T19) by their definition: all messages of all people enumerated."""
 
 import math
 from fractions import Fraction

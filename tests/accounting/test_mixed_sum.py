@@ -1,4 +1,4 @@
-"""Split and mix by its definition (T17, T18): all shares of all people enumerated, and all of the noise."""
+"""Split and mix (T17, T18) by its definition: all shares of all people enumerated, and all of the noise."""
 
 import math
 from collections import Counter
