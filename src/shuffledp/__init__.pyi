@@ -3,6 +3,7 @@
 from shuffledp import client as client
 from shuffledp.accounting.blanket_counts import BlanketCounts as BlanketCounts
 from shuffledp.accounting.calibration import Calibration as Calibration, calibrate as calibrate
+from shuffledp.accounting.groups import ShuffledGroups as ShuffledGroups
 from shuffledp.accounting.mechanism import (
     Composition as Composition,
     KnownLoss as KnownLoss,

@@ -180,6 +180,17 @@ class Response:
             raise ValueError(f"gamma and truth must be probabilities that sum to 1, got {self!r}")
 
 
+@dataclass(frozen=True)
+class Blanket:
+    """A part of everybody's report, of probability ``mass``, that has one law whatever the input, and for
+    all randomizers of the same ``shape``, whatever their epsilon0: their reports are of one kind, and this
+    part is uniform. ``law``: above every pair of inputs if no more than this part hides a report."""
+
+    shape: str
+    law: AmplificationLaw
+    mass: float
+
+
 def enclosed(rounded_up: float, most: float | None = None) -> Bound:
     """[attained, never exceeded] of a local epsilon known as a logarithm rounded up by less than 2^-48.
 
@@ -250,6 +261,9 @@ class Facts:
     """The randomizer is k-ary randomized response: the strong adversary's analysis applies, and for k = 2 the
     exact one."""
 
+    blanket: Blanket | None = None
+    """What it has in common with others of its shape, for rounds of several groups."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon0, Bound):
             object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
@@ -280,6 +294,7 @@ class Facts:
             above=(law,),
             concrete=response_crowds(k, attained),
             response=Response(k, min(1.0, k * p) if gamma is None else gamma, gap),
+            blanket=Blanket(f"uniform over {k} symbols", law, min(1.0, k * p)),
         )
 
     @classmethod

@@ -79,7 +79,7 @@ def _tails(population: int, honest: int, drawn: int) -> tuple[int, Floats] | Non
 def _chernoff(count: int, drawn: int, share: float) -> tuple[float, float]:
     """For wide laws: one side is bounded, the other is trivial."""
     k = count / drawn
-    if not 0.0 < k < 1.0:
+    if not (0.0 < k < 1.0 and share < 1.0):
         return (1.0, 1.0) if count <= 0 else (0.0, 1.0)
     terms = k * math.log(k / share), (1.0 - k) * math.log((1.0 - k) / (1.0 - share))
     exponent = drawn * (sum(terms) - gamma(4 * CALL) * (abs(terms[0]) + abs(terms[1])))

@@ -289,7 +289,7 @@ class Shuffled(OneRound):
     facts: Facts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "facts", _facts_of(self.randomizer))
+        object.__setattr__(self, "facts", facts_of(self.randomizer))
         object.__setattr__(self, "n", _validate.count("n", self.n))
         _validate.one_of("analysis", self.analysis, NAMES)
         self._check_population()
@@ -445,7 +445,7 @@ class Shuffled(OneRound):
         return step(shrunk, operations=2 * CALL + 2, tiny=0.0) if math.isfinite(shrunk) else shrunk
 
 
-def _facts_of(randomizer: Any) -> Facts:
+def facts_of(randomizer: Any) -> Facts:
     """The facts themselves, or what a randomizer states."""
     if isinstance(randomizer, Facts):
         return randomizer

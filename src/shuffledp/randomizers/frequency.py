@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, up
-from shuffledp.facts import AmplificationLaw, Facts, enclosed
+from shuffledp.facts import AmplificationLaw, Blanket, Facts, enclosed
 from shuffledp.randomizers._categories import CategoricalRandomizer, Counts, Integers, chunks
 
 Bits = npt.NDArray[np.bool_]
@@ -83,11 +83,16 @@ class FrequencyRandomizer(CategoricalRandomizer):
             concrete=concrete,
             crowds=self._crowds(),
             inputs=self.k,
+            blanket=self.blanket(),
         )
 
     def _crowds(self) -> tuple[AmplificationLaw, ...]:
         """The laws of all triples of categories, where they are known (``Facts.crowds``)."""
         return ()
+
+    def blanket(self) -> Blanket | None:
+        """The uniform part of every report, where reports of another epsilon0 are of the same kind."""
+        return None
 
     @property
     def total_variation(self) -> float:

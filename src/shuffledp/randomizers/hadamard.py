@@ -33,7 +33,7 @@ from shuffledp import _validate
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Uint64s, Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
@@ -79,6 +79,13 @@ class HadamardResponse(FrequencyRandomizer):
                 (shared, shared, shared),
             ]
         )
+
+    def blanket(self) -> Blanket:
+        """Every column has at least the probability of a light one."""
+        p, K = Fraction(self.weight, WORD), self.order
+        heavy, light = p / 2, (1 - p) / 2  # of a quarter of the columns
+        types = [(heavy, light, light), (light, heavy, light), (heavy, heavy, light), (light, light, light)]
+        return Blanket(f"uniform over {K} columns", AmplificationLaw.merged(types), float(4 * light))
 
     def third_law(self) -> AmplificationLaw | None:
         """Others who hold z with row z = row x xor row x' (rows 1, 2 and 3): the sign of z is the product.

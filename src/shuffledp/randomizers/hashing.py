@@ -33,7 +33,7 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._randomness.uniform import uniform
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import (
     Counts,
     Integers,
@@ -98,6 +98,21 @@ class OptimisedLocalHashing(FrequencyRandomizer):
                 (rest, rest, rest),
             ]
         )
+
+    def blanket(self) -> Blanket:
+        """Every report has at least the probability of a wrong symbol."""
+        p, p_other = self.response._support_fractions()
+        g = self.symbols
+        apart, same = 1 - Fraction(1, g), Fraction(1, g)
+        rest = apart * (g - 2) * p_other + same * (g - 1) * p_other
+        types = [
+            (apart * p, apart * p_other, apart * p_other),
+            (apart * p_other, apart * p, apart * p_other),
+            (same * p, same * p, same * p_other),
+            (rest, rest, rest),
+        ]
+        shape = f"uniform over functions of {self.digits} digits and {g} symbols"
+        return Blanket(shape, AmplificationLaw.merged(types), float(g * p_other))
 
     def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         # With two digits, 0, 1 and g have independent hashes (given the symbol, up to its shift).

@@ -26,7 +26,7 @@ from shuffledp import _validate
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD, uniform
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Integers, chunks
 from shuffledp.randomizers.frequency import Bits, SetRandomizer, packed, unpacked
 
@@ -68,6 +68,11 @@ class SubsetSelection(SetRandomizer):
         return AmplificationLaw.merged(
             [(up, down, down), (down, up, down), (both, both, hidden), (neither, neither, neither)]
         )
+
+    def blanket(self) -> Blanket:
+        """Every set has at least the probability of one without the own value."""
+        law = self.law()
+        return Blanket(f"uniform over sets of {self.size} of {self.k}", law, law.gamma)
 
     def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         if self.k == 2:

@@ -177,12 +177,12 @@ def _laws(matrix: Matrix, n: int) -> list[AmplificationProfile]:
     for x in range(rows.shape[0]):
         for y in range(rows.shape[0]):
             if x != y:
-                key, law = _law(rows[x], rows[y], clone, n)
+                key, law = law_of_pair(rows[x], rows[y], clone, n)
                 classes.setdefault(key, law)
     return sorted(classes.values(), key=lambda law: -law.hints.scale)
 
 
-def _law(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, AmplificationProfile]:
+def law_of_pair(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, AmplificationProfile]:
     """The law of one ordered pair and a key equal for laws that differ only in rounding or order.
 
     Keys keep 49 bits: entries that agree differ by at most 8 units, inside ERROR_UNITS."""

@@ -28,7 +28,7 @@ from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
 _ROWS_AT_ONCE = 64  # speed
-_NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
+NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _MOST_ENUMERATED_USERS = 400
 _MOST_OUTCOMES = 60_000
@@ -152,7 +152,7 @@ class AmplificationProfile(PrivacyProfile):
 
     def _upper(self, epsilon: Floats, resolution: float) -> tuple[Floats, bool]:
         refused = False
-        weight = self._weights(epsilon, -_NUDGE)
+        weight = self._weights(epsilon, -NUDGE)
         clone, gap = np.array(self.clone), np.array(self.gap)
         hidden = clone > 0.0
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
@@ -174,7 +174,7 @@ class AmplificationProfile(PrivacyProfile):
         return up(result, operations=len(self.clone) + 8 * CALL), refused
 
     def _support(self, epsilon: Floats, resolution: float) -> Floats:
-        weight = self._weights(epsilon, _NUDGE)
+        weight = self._weights(epsilon, NUDGE)
         other, clone, gap = np.array(self.other), np.array(self.clone), np.array(self.gap)
         hidden = (clone > 0.0) & (self.n > 1)  # alone, everything is seen
         seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shuffledp.accounting._curves.clones import CloneProfile
+from shuffledp.accounting._curves.groups import GroupsProfile
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._witnesses import Witness
@@ -26,7 +27,7 @@ class Round:
     ``alone``: a single user. There is no crowd to sum over and answers are exact."""
 
     profile: PrivacyProfile
-    witnesses: tuple[Witness | CloneProfile | NoisySumProfile, ...]
+    witnesses: tuple[Witness | CloneProfile | GroupsProfile | NoisySumProfile, ...]
     pure: float
     attained: float
     alone: bool = False

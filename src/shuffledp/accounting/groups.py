@@ -1,0 +1,150 @@
+"""Different people, different randomizers in one round: what holds for a person of each group, and for all.
+
+Everybody hides behind what all groups' reports have in common, a blanket of one law (docs/proofs/groups.md).
+
+>>> from shuffledp import KaryRandomizedResponse
+>>> survey = ShuffledGroups.of(KaryRandomizedResponse, {1.0: 5_000, 4.0: 20_000}, k=16)
+>>> careful, open_ = (survey.person(epsilon0).epsilon(delta=1e-6).upper for epsilon0 in (1.0, 4.0))
+>>> careful < open_ == survey.epsilon(delta=1e-6).upper
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shuffledp import _validate
+from shuffledp._certified.rounding import Floats, down
+from shuffledp.accounting._curves.all_pairs import law_of_pair
+from shuffledp.accounting._curves.combined import LargestProfile
+from shuffledp.accounting._curves.groups import GroupsProfile
+from shuffledp.accounting._rounds.round import Round
+from shuffledp.accounting.mechanism import OneRound, facts_of
+from shuffledp.facts import AmplificationLaw, Facts, Matrix
+
+_MOST_ROWS = 16  # speed: all pairs of inputs of a matrix are compared
+
+
+@dataclass(frozen=True)
+class ShuffledGroups(OneRound):
+    """One round of several groups: ``groups`` are (randomizer, people) with one common blanket.
+
+    It holds for everybody; ``person`` says what holds for somebody of one group."""
+
+    groups: tuple[tuple[Any, int], ...]
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            raise ValueError("groups must hold at least one (randomizer, people)")
+        counted = tuple((one, _validate.count("people", people)) for one, people in self.groups)
+        object.__setattr__(self, "groups", counted)
+        _ = self._blanket  # refused now, not when asked
+
+    @classmethod
+    def of(cls, kind: Any, groups: Mapping[float, int], **parameters: Any) -> ShuffledGroups:
+        """``{epsilon0: people}`` of one kind of randomizer."""
+        return cls(tuple((kind(**parameters, epsilon0=local), people) for local, people in groups.items()))
+
+    def person(self, epsilon0: float) -> OneRound:
+        """The round for a person of the group whose randomizer was made with this epsilon0."""
+        known = [float(one.epsilon0) for one, _ in self.groups]
+        close = [place for place, local in enumerate(known) if abs(local - epsilon0) <= 1e-6 * (1.0 + local)]
+        if not close:
+            raise ValueError(f"epsilon0 must be that of a group, one of {known}, got {epsilon0!r}")
+        return Person(self, close[0])
+
+    @cached_property
+    def _facts(self) -> list[Facts]:
+        return [facts_of(one) for one, _ in self.groups]
+
+    @cached_property
+    def _blanket(self) -> list[tuple[list[AmplificationLaw], float]]:
+        """Of each group: laws above its pairs of inputs, whose clones are its part of the blanket; a mass."""
+        shapes = {None if facts.blanket is None else facts.blanket.shape for facts in self._facts}
+        if len(shapes) == 1 and None not in shapes:
+            found = [facts.blanket for facts in self._facts if facts.blanket is not None]
+            return [([one.law], one.mass) for one in found]
+        matrices = [facts.matrix for facts in self._facts if facts.matrix is not None]
+        if len(matrices) == len(self.groups) and len({one.rows.shape[1] for one in matrices}) == 1:
+            return _of_matrices(matrices)
+        shown = ", ".join(repr(one) for one, _ in self.groups)
+        raise ValueError(
+            "groups must share a blanket: randomized response over the same k, hashing with the same number "
+            "of symbols, subsets of one size, Hadamard response of one order, or matrices (noise on a grid) "
+            "with the same reports; that of unary encodings has another shape for every epsilon0. "
+            f"Got {shown}"
+        )
+
+    def _of_group(self, place: int) -> Round:
+        laws, mass = self._blanket[place]
+        counts = tuple(people - (j == place) for j, (_, people) in enumerate(self.groups))
+        pairs = [self._pair(law, mass, counts) for law in laws]
+        every = tuple(side for pair in pairs for side in pair.directions)
+        facts = self._facts[place]
+        crowds = tuple(self._crowds(place, counts))
+        attained = facts.epsilon0.lower if crowds else 0.0
+        profile = every[0] if len(every) == 1 else LargestProfile(every)
+        return Round(profile, crowds, facts.epsilon0.upper, attained, sum(counts) == 0)
+
+    def _pair(self, law: AmplificationLaw, mass: float, counts: tuple[int, ...]) -> GroupsProfile:
+        """The laws of all groups' clones are one: they differ in their mass only."""
+        shares = [down(other / mass, operations=4, tiny=0.0) for _, other in self._blanket]
+        crowd = tuple(tuple(share * c for c in law.clone) for share in shares)
+        return GroupsProfile(law.own, law.other, law.gap, crowd, counts)
+
+    def _crowds(self, place: int, counts: tuple[int, ...]) -> list[GroupsProfile]:
+        """Everybody else holds a third value of randomized response, or, if there is none, x."""
+        if len({None if facts.response is None else facts.response.k for facts in self._facts} - {None}) != 1:
+            return []
+        laws = [facts.concrete[0] for facts in self._facts if facts.response is not None]
+        if len(laws) < len(self.groups):
+            return []
+        own, crowd = laws[place], tuple(law.clone for law in laws)
+        return [GroupsProfile(own.own, own.other, own.gap, crowd, counts)]
+
+    @cached_property
+    def round(self) -> Round:
+        parts = [self._of_group(place) for place in range(len(self.groups))]
+        profile = LargestProfile(tuple(part.profile for part in parts))
+        crowds = tuple(crowd for part in parts for crowd in part.witnesses)
+        pure = max(part.pure for part in parts)
+        return Round(profile, crowds, pure, max(part.attained for part in parts), parts[0].alone)
+
+
+@dataclass(frozen=True)
+class Person(OneRound):
+    """The round as it is for a person of one group."""
+
+    crowd: ShuffledGroups
+    place: int
+
+    @cached_property
+    def round(self) -> Round:
+        return self.crowd._of_group(self.place)
+
+
+def _of_matrices(matrices: list[Matrix]) -> list[tuple[list[AmplificationLaw], float]]:
+    """The smallest probability of every report, of any input of any group; how much more of it each has."""
+    least = [matrix.rows.min(axis=0) for matrix in matrices]
+    common = np.min(least, axis=0)
+    if max(matrix.rows.shape[0] for matrix in matrices) > _MOST_ROWS or not common.any():
+        raise ValueError(f"groups of matrices must share reports and have at most {_MOST_ROWS} inputs")
+    found = []
+    for matrix, own in zip(matrices, least, strict=True):
+        more = float(np.min(own[common > 0.0] / common[common > 0.0]))
+        found.append((_laws(matrix.rows, more * common), more))
+    return found
+
+
+def _laws(rows: Floats, clone: Floats) -> list[AmplificationLaw]:
+    classes: dict[bytes, AmplificationLaw] = {}
+    for x in range(len(rows)):
+        for y in range(x):
+            key, law = law_of_pair(rows[x], rows[y], clone, 2)
+            classes.setdefault(key, AmplificationLaw(law.own, law.other, law.clone, law.gap))
+    return list(classes.values())

@@ -1,0 +1,148 @@
+"""Groups with different randomizers against every dataset of a few people, in exact rationals.
+
+By definition: everybody of a group randomizes by the group's matrix, and the adversary sees the histogram of
+all reports. What a person of a group risks is the worst over the inputs of everybody else.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from fractions import Fraction
+from itertools import permutations, product
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shuffledp as sdp
+from oracles import brute
+from oracles.brute import Matrix
+from oracles.claims import assert_at_least, assert_at_most, rational_curve
+from oracles.hockey import ONE, ZERO, Atoms, Law, atoms, between, ratios
+
+
+def mixed_law(people: list[tuple[Matrix, int]]) -> Law:
+    """The histogram of the reports of people of different groups, each with an input."""
+    law: dict[tuple[int, ...], Fraction] = {tuple(0 for _ in people[0][0][0]): ONE}
+    for matrix, value in people:
+        following: dict[tuple[int, ...], Fraction] = defaultdict(lambda: ZERO)
+        for counts, mass in law.items():
+            for y, chance in enumerate(matrix[value]):
+                following[(*counts[:y], counts[y] + 1, *counts[y + 1 :])] += mass * chance
+        law = dict(following)
+    return dict[Hashable, Fraction](law.items())
+
+
+def pairs_of_person(groups: list[tuple[Matrix, int]], place: int) -> frozenset[Atoms]:
+    """All pairs for a person of one group."""
+    own = groups[place][0]
+    others = [matrix for j, (matrix, count) in enumerate(groups) for _ in range(count - (j == place))]
+    found: set[Atoms] = set()
+    for values in product(range(len(own)), repeat=len(others)):
+        rest = list(zip(others, values, strict=True))
+        laws = [mixed_law([(own, x), *rest]) for x in range(len(own))]
+        found.update(atoms(p, q) for p, q in permutations(laws, 2))
+    return frozenset(found)
+
+
+def check(groups: list[tuple[Matrix, int]], round_: Any, people: list[Any]) -> None:
+    every: set[Atoms] = set()
+    for place, person in enumerate(people):
+        truth = pairs_of_person(groups, place)
+        every |= truth
+        middles = between([ZERO, *ratios(truth)])
+        for alpha in [float(a) for a in middles[:: max(1, len(middles) // 6)]]:
+            exact, bound = brute.worst(truth, Fraction(alpha)), person.profile(alpha, tolerance=0.05)
+            assert_at_least(bound.upper, exact)
+            assert_at_most(bound.lower, exact)
+    for epsilon in (0.1, 0.5, 1.0):
+        exact = brute.worst(frozenset(every), Fraction(float(np.exp(epsilon))))
+        bound = round_.delta(epsilon=epsilon, tolerance=0.05)
+        assert_at_least(bound.upper, exact)
+        assert_at_most(bound.lower, exact)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    "sizes", [((2, 1), (5, 1)), ((2, 2), (5, 1)), ((2, 1), (20, 2)), ((3, 1), (5, 1), (9, 1))]
+)
+def test_groups_of_randomized_response_cover_every_dataset(
+    k: int, sizes: tuple[tuple[int, int], ...]
+) -> None:
+    survey = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {log(E): people for E, people in sizes}, k=k)
+    people = [survey.person(log(E)) for E, _ in sizes]
+    check([(brute.k_ary(k, E), count) for E, count in sizes], survey, people)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_of_matrices_cover_every_dataset(seed: int) -> None:
+    drawn = [m for m in brute.random_matrices(40, seed) if len(m[0]) == 3 and len(m) == 2]
+    groups = [(drawn[0], 2), (drawn[1], 1)]
+    floats = [sdp.FiniteRandomizer([[float(p) for p in row] for row in matrix]) for matrix, _ in groups]
+    survey = sdp.ShuffledGroups(tuple((one, n) for one, (_, n) in zip(floats, groups, strict=True)))
+    check(groups, survey, [survey.person(one.epsilon0) for one in floats])
+
+
+def enumerated(randomizer: Any, reports: list[Any], k: int) -> Matrix:
+    """Exact probabilities of the reports of a small hashing or Hadamard randomizer."""
+    p, q = randomizer.response._support_fractions()
+    g = randomizer.symbols
+    return tuple(
+        tuple((p if (a * x) % g == s else q) / g for a in range(g) for s in range(g)) for x in range(k)
+    )
+
+
+def test_groups_of_local_hashing_cover_every_dataset() -> None:
+    oracles = [sdp.OptimisedLocalHashing(k=3, epsilon0=local, symbols=3) for local in (0.7, 2.0)]
+    assert oracles[0].digits == 1
+    groups = [(enumerated(one, [], 3), 1) for one in oracles]
+    survey = sdp.ShuffledGroups(tuple((one, 1) for one in oracles))
+    check(groups, survey, [survey.person(one.epsilon0) for one in oracles])
+
+
+def test_rounds_of_groups_cover_the_adaptive_adversary() -> None:
+    sizes = ((2, 1), (5, 1))
+    groups = [(brute.k_ary(2, E), count) for E, count in sizes]
+    truth = pairs_of_person(groups, 1)
+    curve = rational_curve(lambda alpha: brute.worst_adaptive([truth, truth], alpha))
+    survey = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {log(E): n for E, n in sizes}, k=2)
+    twice = 2 * survey.person(log(5))
+    for epsilon in (0.0, 0.8, 2.0):
+        bound = twice.delta(epsilon=epsilon, tolerance=0.1)
+        assert_at_least(bound.upper, curve(epsilon))
+        assert_at_most(bound.lower, curve(epsilon))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("k", [2, 3, 16])
+def test_groups_that_are_alike_are_one_group(k: int) -> None:
+    answer = sdp.KaryRandomizedResponse(k=k, epsilon0=2.0)
+    apart = sdp.ShuffledGroups(((answer, 4_000), (answer, 6_000))).epsilon(delta=1e-6)
+    together = sdp.Shuffled(answer, n=10_000, analysis="blanket").epsilon(delta=1e-6)
+    assert apart.upper == pytest.approx(together.upper, rel=2e-3)
+    assert apart.lower == pytest.approx(together.lower, rel=0.01) or k == 2
+
+
+@pytest.mark.quick
+def test_a_person_is_hidden_by_all_groups() -> None:
+    """More by people of a small epsilon0 than by as many of a large one, and by more people than by fewer."""
+    kind = sdp.KaryRandomizedResponse
+    one = {
+        local: sdp.ShuffledGroups.of(kind, {1.0: 5_000, local: 5_000}, k=8).person(1.0).epsilon(delta=1e-6)
+        for local in (2.0, 5.0)
+    }
+    alone = sdp.Shuffled(kind(k=8, epsilon0=1.0), n=5_000).epsilon(delta=1e-6)
+    assert one[2.0].upper < one[5.0].upper < alone.upper
+    assert one[5.0].lower <= one[5.0].upper <= 1.02 * one[5.0].lower
+
+
+@pytest.mark.quick
+def test_what_has_no_common_blanket_is_refused_with_the_reason() -> None:
+    unary = [(sdp.OptimisedUnaryEncoding(k=4, epsilon0=local), 10) for local in (1.0, 2.0)]
+    with pytest.raises(ValueError, match="unary"):
+        sdp.ShuffledGroups(tuple(unary))
+    with pytest.raises(ValueError, match="share a blanket"):
+        sdp.ShuffledGroups(tuple((sdp.KaryRandomizedResponse(k=k, epsilon0=1.0), 10) for k in (3, 4)))
+    survey = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 10}, k=4)
+    with pytest.raises(ValueError, match="epsilon0"):
+        survey.person(3.0)
