@@ -95,8 +95,8 @@ class Sieve:
         """The keys of the good reports, sorted."""
         for part in range(self._parts):
             entries = self._entries(part)
-            keys = entries["key"][~np.isin(entries["place"], self._rejected)]
-            yield np.sort(keys)
+            good = ~np.isin(entries["place"], self._rejected) if len(self._rejected) else slice(None)
+            yield np.sort(entries["key"][good])
 
     def _look_at(self, file: StoredReports) -> npt.NDArray[np.int64] | None:
         """Keys to the parts, and the places of impossible reports; None for a file that is set aside."""
@@ -136,12 +136,14 @@ class Sieve:
         found: dict[str, list[npt.NDArray[Any]]] = {IMPOSSIBLE: [impossible], AGAIN: [], USED: []}
         bad = np.zeros(0, dtype=np.int64)
         for part in range(self._parts):
-            entries = np.sort(self._entries(part), order=("key", "place"))
-            again = np.zeros(len(entries), dtype=np.bool_)
-            again[1:] = entries["key"][1:] == entries["key"][:-1]
-            before = self.memory.known(entries["key"])
-            found[USED].append(entries["place"][before])
-            found[AGAIN].append(entries["place"][again & ~before])
+            entries = self._entries(part)
+            order = np.argsort(entries["key"], kind="stable")  # places are in their order already
+            keys = entries["key"][order]
+            again = np.zeros(len(keys), dtype=np.bool_)
+            again[1:] = keys[1:] == keys[:-1]
+            before = self.memory.known(keys)
+            found[USED].append(entries["place"][order[before]])
+            found[AGAIN].append(entries["place"][order[again & ~before]])
         for reason, places in found.items():
             fresh = np.setdiff1d(np.concatenate(places).astype(np.int64), bad)
             if len(fresh):
