@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from flint import arb, ctx
 
 import shuffledp as sdp
 from oracles import balls, brute
+from shuffledp.cli.main import cli
 from shuffledp.verifying._curves import upper
 from shuffledp.verifying._positive_part import Variable, positive_part
 
@@ -209,6 +211,23 @@ def test_a_certificate_of_the_first_format_is_still_read(tmp_path: Path) -> None
     again = sdp.Certificate.load(FILE)
     again.save(tmp_path / "copy.json")
     assert sdp.Certificate.load(tmp_path / "copy.json") == again
+
+
+@pytest.mark.quick
+def test_the_command_line_verifies_and_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "round.json"
+    asked = f"epsilon --krr 16 --epsilon0 4 --n 1e5 --delta 1e-6 --verify --certificate {path}"
+    answer = CliRunner().invoke(cli, asked.split())
+    assert "verified    delta(" in answer.output
+    assert CliRunner().invoke(cli, ["verify", str(path)]).exit_code == 0
+
+    def smaller(content: dict[str, Any]) -> None:
+        content["claim"]["delta"] *= 0.9
+
+    rewritten(sdp.Certificate.load(path), smaller).save(path)
+    refused = CliRunner().invoke(cli, ["verify", str(path), "--json"])
+    assert refused.exit_code == 1
+    assert json.loads(refused.output)["verified"] is False
 
 
 @pytest.mark.quick
