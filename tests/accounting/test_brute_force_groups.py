@@ -1,4 +1,4 @@
-"""Groups with different randomizers against every dataset of a few people, in exact rationals.
+"""Groups with different randomizers against every dataset of a few people, in exact rationals (T21).
 
 By definition: everybody of a group randomizes by the group's matrix, and the adversary sees the histogram of
 all reports. What a person of a group risks is the worst over the inputs of everybody else.

@@ -1,6 +1,6 @@
 """Different people, different randomizers in one round: what holds for a person of each group, and for all.
 
-Everybody hides behind what all groups' reports have in common, a blanket of one law (docs/proofs/groups.md).
+Everybody hides behind what all groups' reports have in common, a blanket of one law (T21).
 
 >>> from shuffledp import KaryRandomizedResponse
 >>> survey = ShuffledGroups.of(KaryRandomizedResponse, {1.0: 5_000, 4.0: 20_000}, k=16)

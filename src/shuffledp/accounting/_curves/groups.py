@@ -1,4 +1,4 @@
-"""One person among groups whose reports hide others with different probabilities (docs/proofs/groups.md).
+"""One person among groups whose reports hide others with different probabilities (T21).
 
 The person's report has the type t with probability ``own[t]`` or ``other[t]``; each of ``counts[j]`` others
 of group j sends a report that hides type t with probability ``crowd[j][t]``, else one that hides nothing. If

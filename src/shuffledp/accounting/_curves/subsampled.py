@@ -62,7 +62,7 @@ def in_cohort(profile: PrivacyProfile, fraction: float) -> PrivacyProfile:
 
 
 def polled(profile: PrivacyProfile, rate: float) -> PrivacyProfile:
-    """The curve of n people, each of whom takes part by a coin of their own: a law of X again.
+    """The curve of n people, each of whom takes part by a coin of their own: a law of X (T20).
 
     NoCertificateError for an analysis that is no law of X and has none above it."""
     match profile:
