@@ -1,4 +1,4 @@
-"""Who takes part, and who is honest (T7), against every population of a few people, in exact rationals (T7, T20).
+"""Who takes part and who is honest, against every population of a few people, exactly (T7, T20).
 
 By definition: a set of people is dishonest and shows the adversary who of them was asked and what they
 sent, so that the adversary sees the shuffled reports of the honest ones and how many they are. People who
