@@ -37,6 +37,7 @@ from shuffledp.facts import Matrix
 _FEW_LAWS = 2  # speed: evaluated one by one, without a leader
 _FEW_LEFT = 16  # speed: evaluated one by one, without an envelope
 _MANY_LAWS = 100  # speed: upper bounds are costly
+_LAWS_AT_MANY_POINTS = 400  # speed: up to so many are evaluated one by one, where there are many points
 _MANY_POINTS = 8  # speed: lines of a few laws will do
 _FEW_LINES = 3  # speed: so many
 _ROUGHLY = 0.03  # speed: resolution of a first look at a law
@@ -94,7 +95,7 @@ class FiniteBlanketProfile(PrivacyProfile):
             excess = self._order.excess(float(before), float(e))
             left[:, i] = excess > 0.1 * resolution * result[i]
             result[i] += excess[~left[:, i]].max(initial=0.0)
-        if len(self.laws) <= _MANY_LAWS:
+        if len(self.laws) <= (_LAWS_AT_MANY_POINTS if epsilon.size >= _MANY_POINTS else _MANY_LAWS):
             return self._one_by_one(result, left, epsilon, resolution)
         for i in np.flatnonzero(left.any(axis=0)).tolist():
             laws = [law for law, open_ in zip(self.laws[1:], left[:, i], strict=True) if open_]
