@@ -105,7 +105,9 @@ def test_a_signed_plan_cannot_be_changed() -> None:
 def test_nobody_signs_what_is_not_certified() -> None:
     loud = changed(randomizer=survey().to_dict()["randomizer"] | {"epsilon0": 30.0})
     with pytest.raises(ValueError, match="must meet epsilon"):
-        sdp.sign_plan(sdp.HistogramProtocol.from_dict(loud), sdp.signing_keys()[0])
+        sdp.HistogramProtocol.from_dict(loud)
+    with pytest.raises(ValueError, match="must meet epsilon"):
+        sdp.sign_plan(sdp.HistogramProtocol.described(loud), sdp.signing_keys()[0])
 
 
 @pytest.mark.parametrize("plan", [None, [], {}, {"protocol": "histogram"}, "x", {"signed_plan": 1}])

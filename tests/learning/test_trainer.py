@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from shuffledp import Shuffled
-from shuffledp.learning import Budget, BudgetExceededError, ShuffledTrainer, parameter_count
+from shuffledp.learning import Budget, BudgetExceededError, ShuffledTrainer, _checkpoint, parameter_count
 from shuffledp.randomizers.privunit import PrivUnit
 from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 
@@ -177,6 +178,22 @@ def plain_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
+def test_savers_at_the_same_time_collide_in_nothing_and_nobody_else_reads_checkpoints(tmp_path: Path) -> None:
+    """Each writes a file of its own name, which takes the place of the last one, whole."""
+    path = tmp_path / "c.pt"
+
+    def save(number: int) -> None:
+        for _ in range(10):
+            _checkpoint.write(path, {"number": number})
+            assert _checkpoint.read(path)["number"] in range(4)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, range(4)))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.usefixtures("plain_ctrl_c")

@@ -45,4 +45,4 @@ def described_protocol(description: Any) -> Protocol:
     from shuffledp.collecting.number import MeanProtocol, SumProtocol
 
     kinds = {kind.name: kind for kind in (HistogramProtocol, MeanProtocol, SumProtocol)}
-    return kinds[checked_description(description, *kinds)].from_dict(description)
+    return kinds[checked_description(description, *kinds)].described(description)

@@ -161,7 +161,14 @@ class Protocol(ABC):
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
-        """The protocol that ``to_dict`` described; nothing is calibrated or certified again."""
+        """The protocol that ``to_dict`` described; nothing is calibrated again, but it is certified again."""
+        self = cls.described(description)
+        require_target(self)
+        return self
+
+    @classmethod
+    def described(cls, description: dict[str, Any]) -> Self:
+        """The protocol of a description that somebody vouches for, not certified: see ``collecting.plan``."""
         checked_description(description, cls.name)
         self = cls.__new__(cls)
         try:
