@@ -7,10 +7,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from click import Context
 from docutils import nodes
 from latex2mathml.converter import convert as latex_to_mathml
 
 import shuffledp
+from shuffledp.cli.main import cli
 from shuffledp.randomizers.registry import reference_table
 
 project = "shuffledp"
@@ -18,7 +20,9 @@ author = "the shuffledp authors"
 project_copyright = author
 version = release = shuffledp.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+copybutton_prompt_text = r"\$ |>>> "  # what is copied can be pasted
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
 nitpicky = False
@@ -26,6 +30,7 @@ nitpicky = False
 html_theme = "furo"
 html_title = f"shuffledp {release}"
 html_copy_source = False
+html_favicon = "../src/shuffledp/web/page/icon.svg"
 html_static_path = ["_static"]
 html_show_sphinx = False
 html_css_files = ["math.css"]
@@ -33,7 +38,20 @@ html_math_renderer = "mathml"
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["amsmath", "dollarmath", "substitution"]
-myst_substitutions = {"randomizers": reference_table()}
+
+
+def command_help():
+    """The help of every command, as it is printed."""
+    context = Context(cli, info_name="shuffledp", terminal_width=88)
+    pages = []
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        text = command.get_help(Context(command, context, name, terminal_width=88))
+        pages.append(f"## {name}\n\n```text\n{text}\n```")
+    return "\n\n".join(pages)
+
+
+myst_substitutions = {"randomizers": reference_table(), "commands": command_help()}
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
