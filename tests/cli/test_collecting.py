@@ -267,6 +267,21 @@ def test_the_threshold_is_the_shufflers_and_never_a_clients(
     refused(shuffledp("shuffle a.parquet b.parquet -o s.parquet --used used"), 2, "--protocol")
 
 
+def test_a_memory_that_was_set_back_is_noticed_by_its_head(
+    shuffledp: Run, folder: Path, survey: HistogramProtocol
+) -> None:
+    write(survey)
+    shuffledp("randomize pets.csv --column pet --protocol survey.json -o a.parquet")
+    head = answer(shuffledp(f"shuffle a.parquet -o s.parquet {SHUFFLER} --json"))["head"]
+    kept = folder / "used" / "memory.jsonl"
+    lines = kept.read_bytes().splitlines(keepends=True)
+    refused(shuffledp(f"shuffle a.parquet -o t.parquet {SHUFFLER} --head {head}"), 1, "earlier batch")
+    kept.write_bytes(lines[0])
+    refused(
+        shuffledp(f"shuffle a.parquet -o t.parquet {SHUFFLER} --head {head}"), 1, "an old copy was restored"
+    )
+
+
 def test_a_value_can_be_read_from_standard_input(
     shuffledp: Run, folder: Path, survey: HistogramProtocol
 ) -> None:

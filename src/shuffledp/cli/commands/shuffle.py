@@ -45,9 +45,10 @@ def shuffle(reports: tuple[str, ...], output: str, used: str, **given: Any) -> N
 
     protocol, head = read_protocol(given["protocol_file"], given), given["head"]
     least = given["minimum"] or protocol.n
-    with opened(Path(used)) as memory:
-        if head is not None and head not in memory.heads:
-            raise click.ClickException(f"{used}: the line {head} is missing: an old copy was restored")
+    if head is not None:
+        with opened(Path(used)) as memory:
+            if head not in memory.heads:
+                raise click.ClickException(f"{used}: the line {head} is missing: an old copy was restored")
     done = shuffle_files(
         protocol, reports, output, minimum=least, used=used, most_per_file=given["most_per_file"]
     )
