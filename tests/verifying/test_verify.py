@@ -46,7 +46,7 @@ MECHANISMS = {
     "strong": sdp.Shuffled(KARY, n=10_000, analysis="strong"),
     "exact": sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.0), n=1000),
     "total variation": sdp.Shuffled(sdp.Facts(epsilon0=2.0, total_variation=0.3), n=10_000),
-    "matrix": sdp.Shuffled(MATRIX, n=1000),
+    "matrix": sdp.Shuffled(MATRIX, n=1000, analysis="best-leaked"),
     "Laplace": sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=2.0), n=10_000),
     "approximate": sdp.Shuffled(WIDE, n=10_000),
     "cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6),
