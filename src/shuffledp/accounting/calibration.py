@@ -247,7 +247,7 @@ def _smallest_gamma(ratio: Ratio, target: _Target, population: int | None) -> fl
 
 def _smallest_sigma(ratio: Ratio, target: _Target, population: int | None) -> float:
     """Larger sigma is more private. In 1 / sigma, from the deviation that noise alone would need on."""
-    first = target.epsilon / math.sqrt(2.0 * math.log(1.25 / max(target.delta, 1e-300)))
+    first = target.epsilon / math.sqrt(2.0 * math.log(1.25 / positive(target.delta)))
     return 1.0 / _stepped(lambda u: ratio(1.0 / u), first, math.inf, target.tolerance)
 
 
