@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs site
-.PHONY: bench-map bench-service study-mnist format clean
+.PHONY: bench-map bench-width bench-service study-mnist format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: .venv/installed-bench ## measure the accountant and sampling, and write d
 COUNT ?= 2000
 bench-map: .venv/installed ## ask COUNT random questions of every kind, and write docs/performance-map.md (an hour)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/map.py --count $(COUNT) --output docs/performance-map.md
+
+bench-width: .venv/installed-dev ## measure how wide answers are, for every randomizer, and write docs/performance-width.md (minutes)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/width.py --output docs/performance-width.md
 
 bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
 	@$(BIN)/python benchmarks/collect.py --output docs/performance-collect.md
