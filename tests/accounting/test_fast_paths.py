@@ -78,7 +78,7 @@ def test_even_crowds_are_enclosed_and_their_lines_stay_below() -> None:
         for i, at in enumerate(epsilon):
             assert high[i] >= float(truth[i].lower()) * (1.0 - 1e-11)
             for j, other in enumerate(epsilon):
-                run = math.exp(other) - math.exp(at)
+                run = math.exp(at) * math.expm1(other - at)
                 slope = lines.slope_high[i] if run > 0.0 else lines.slope_low[i]
                 line = lines.value[i] - slope * run
                 assert line <= float(truth[j].upper()) * (1.0 + 1e-11) + 1e-13 * abs(slope * run)

@@ -45,6 +45,7 @@ _UNITS = 64  # soundness: operations and calls that a value, a mass or an expone
 _VARIANCE = 1.0 + 2.0**-20  # soundness: more than the error of a variance, of which only bounds are needed
 _POOL_RESOLUTION = 0.01  # speed
 _LARGEST_SHARE = 0.25  # speed: of the users that a pool may take
+_LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class _Corners:
 @lru_cache(maxsize=4096)
 def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
     """(an upper bound at epsilon, about its slope in alpha)."""
+    if curve.epsilon0 > _LARGEST_LOCAL:
+        return 1.0, 1.0
     growth = math.expm1(min(epsilon, curve.epsilon0))
     laws = [_Law.of(law, growth) for law in curve.laws]
     values = [law.x for law in laws], [law.p for law in laws]
