@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement, permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,10 +84,10 @@ def test_the_enlarged_view_covers_every_crowd(matrix: brute.Matrix, n: int) -> N
 
 def small_pools(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None:
     """Pools of a given size and another tilt: any are valid."""
-    chosen = crowd.tilt
+    chosen: Any = vars(crowd)["tilt"]
 
     def other(*given: object) -> tuple[float, float]:
-        theta, guess = chosen(*given)  # type: ignore[arg-type]
+        theta, guess = chosen(*given)
         return theta * tilt, guess
 
     monkeypatch.setattr(crowd, "pool_size", lambda *_: size)
@@ -189,7 +190,7 @@ def stated(randomizer: object) -> list:
     return [law for given in laws for law in (given, given.reversed())]
 
 
-def law_of_x(types: object) -> tuple:
+def law_of_x(types: Any) -> tuple:
     """The law of (own/clone, other/clone), rounded: what X is made of."""
     seen: dict = defaultdict(float)
     for own, other, clone in types:
@@ -198,7 +199,7 @@ def law_of_x(types: object) -> tuple:
     return tuple(sorted((*key, round(mass, 6)) for key, mass in seen.items()))
 
 
-def reports(randomizer: object) -> list[list[float]]:
+def reports(randomizer: Any) -> list[list[float]]:
     """Probabilities of all sets of categories, for every category."""
     k = randomizer.k
     sets = list(product((0, 1), repeat=k))
