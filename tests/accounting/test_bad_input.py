@@ -370,6 +370,7 @@ def test_the_profile_starts_at_one_and_vanishes(mechanism: Any) -> None:
     ],
     ids=["e^1e5", "e^800", "huge domain", "n=1e18", "n=1e30", "1e9 rounds", "1e30 rounds", "1e-27"],
 )
+@pytest.mark.filterwarnings("ignore::shuffledp.errors.CoarserBoundWarning")
 def test_huge_numbers_get_a_bound_or_a_refusal_that_names_them(make: Callable[[], Any]) -> None:
     bound, refusal = result_or_refusal(lambda: make().epsilon(delta=1e-8))
     if bound is None:

@@ -155,7 +155,7 @@ def test_rounds_of_every_analysis_cover_the_product_of_its_pair(
             assert_epsilon_covers(mechanism.epsilon(delta=delta).upper, curve, delta)
 
 
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-4])
+@pytest.mark.parametrize("tolerance", [1e-3, pytest.param(1e-4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("analysis", "k", "E", "n", "rounds"), SETTINGS)
 def test_rounds_of_every_analysis_are_its_product_within_the_tolerance(
     analysis: str, k: int, E: Fraction, n: int, rounds: int, tolerance: float

@@ -93,7 +93,10 @@ def test_every_analysis_covers_every_dataset(analysis: str, k: int, E: Fraction,
     randomizer = sdp.KaryRandomizedResponse(k=k, epsilon0=log(E))
     mechanism = sdp.Shuffled(randomizer, n=n, analysis=analysis)
     for alpha in some_alphas(ratios(truth)):
-        assert_encloses(mechanism.profile(alpha), brute.worst(truth, Fraction(alpha)))
+        found, exact = mechanism.profile(alpha), brute.worst(truth, Fraction(alpha))
+        assert_at_least(found.upper, exact)
+        if analysis != "strong":  # whose lower end is that of another adversary: test_adversaries
+            assert_encloses(found, exact)
 
 
 @pytest.mark.parametrize("delta", DELTAS)

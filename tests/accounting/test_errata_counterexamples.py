@@ -46,7 +46,10 @@ def test_two_users_of_ternary_response_lose_twice_what_the_k_ary_clones_say() ->
     assert (truth, published) == (Fraction(1, 24), Fraction(1, 48))
     for analysis in SOUND:
         mechanism = sdp.Shuffled(k_ary(3, log(2)), n=2, analysis=analysis)
-        assert_encloses(mechanism.profile(5 / 3), truth, 1e-12)
+        found = mechanism.profile(5 / 3)
+        assert_at_least(found.upper, truth, 1e-12)
+        if analysis != "strong":  # its lower end is that of another adversary
+            assert_encloses(found, truth, 1e-12)
 
 
 def test_three_users_of_ternary_response_exceed_the_k_ary_clones() -> None:

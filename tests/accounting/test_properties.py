@@ -20,11 +20,11 @@ SLACK = 1 + 2 * TOLERANCE
 wide = settings(
     derandomize=True,
     deadline=None,
-    max_examples=20,
+    max_examples=12,
     phases=[Phase.explicit, Phase.generate],  # an example may take a second: do not shrink it
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-few = settings(wide, max_examples=6)
+few = settings(wide, max_examples=3)
 
 
 def logarithmic(low: float, high: float) -> st.SearchStrategy[float]:

@@ -201,7 +201,7 @@ def test_the_first_value_outside_the_interval_is_named(randomizer: Any) -> None:
             ValueError, match=r"values must be in \[-1\.0, 2\.0\], got another at values\[2\]"
         ):
             randomizer.randomize([0.0, 2.0, wrong, 9.0])
-    with pytest.raises(ValueError, match=r"got values = 3\.0"):
+    with pytest.raises(ValueError, match="got another at values"):
         randomizer.randomize(3.0)
     with pytest.raises(TypeError, match="values must be real numbers, got dtype bool"):
         randomizer.randomize([True])

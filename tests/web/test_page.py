@@ -86,6 +86,7 @@ def test_the_default_number_is_there_before_any_engine_and_is_the_engines(server
     settled(page, shown)
 
 
+@pytest.mark.slow
 def test_every_randomizer_can_be_chosen_and_shows_the_librarys_number(server: Server, page: Page) -> None:
     page.goto(server.url + link(SMALL | {"n": "1200", "delta": "1e-3"}))
     settled(page, answer(SMALL | {"n": "1200", "delta": "1e-3"})["epsilon"]["shown"])

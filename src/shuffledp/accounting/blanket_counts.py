@@ -20,8 +20,8 @@ class BlanketCounts(OneRound):
     knows everybody else's category; *neighbours*: one person's category is another one. Both ends are those
     of one pair of laws, which is the truth for every pair of neighbours (Theorem T19).
 
-    >>> BlanketCounts(n=10**6, slots=1, clone=45e-6).epsilon(delta=1e-6)  # doctest: +ELLIPSIS
-    Bound(lower=0.97..., upper=0.97...)
+    >>> BlanketCounts(n=10**6, slots=1, clone=43e-6).epsilon(delta=1e-6)  # doctest: +ELLIPSIS
+    Bound(lower=0.994..., upper=0.99...)
     """
 
     n: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
-from shuffledp.errors import NoCertificateError
+from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 from shuffledp.facts import Facts
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ class Mechanism(ABC):
         return Bound(low, high, partial(self.certificate, epsilon=high, delta=level, tolerance=allowed))
 
     def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
-        """``epsilon(...).upper`` alone, for searches: the lower end is not computed."""
+        """``epsilon(...).upper`` alone, for searches: no lower end, and no warning of a coarser one."""
         level = _validate.probability("delta", delta)
-        with self._named():
+        with self._named(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", CoarserBoundWarning)
             return upper_epsilon(self._rounds(), level, _validate.tolerance(tolerance))
 
     def lower_epsilon(self, *, delta: float, tolerance: float = FINE_TOLERANCE) -> float:

@@ -25,7 +25,7 @@ class MixedSum(OneRound):
 
     >>> one = MixedSum(n=10_000, levels=100, scale=101.0, messages=9, modulus=2**24)
     >>> one.epsilon(delta=1e-6)  # doctest: +ELLIPSIS
-    Bound(lower=0.98..., upper=0.99...)
+    Bound(lower=0.990..., upper=0.990...)
     """
 
     n: int

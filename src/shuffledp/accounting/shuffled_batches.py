@@ -39,7 +39,7 @@ class ShuffledBatches:
 
     >>> run = ShuffledBatches(noise_multiplier=1.0, batches=100)
     >>> run.epsilon(delta=1e-6)  # doctest: +ELLIPSIS
-    Bound(lower=4.68..., upper=4.88...)
+    Bound(lower=4.679..., upper=4.886...)
     """
 
     noise_multiplier: float

@@ -80,6 +80,8 @@ class CommandDirectory(click.Group):
                 return super().invoke(ctx)
             except KeyboardInterrupt as error:
                 raise InterruptedByUser("interrupted") from error
+            except BrokenPipeError as error:  # click would call that a failure
+                raise click.exceptions.Exit(0) from error
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> NoReturn:
         """Run, report an error on one line, exit. No arguments at all: show the help."""

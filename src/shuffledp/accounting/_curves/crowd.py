@@ -117,6 +117,8 @@ class _Corners:
 @lru_cache(maxsize=4096)
 def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
     """(an upper bound at epsilon, about its slope in alpha)."""
+    if curve.epsilon0 == 0.0:
+        return 0.0, 0.0
     if curve.epsilon0 > _LARGEST_LOCAL:
         return 1.0, 1.0
     growth = math.expm1(min(epsilon, curve.epsilon0))

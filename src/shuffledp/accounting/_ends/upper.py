@@ -36,6 +36,7 @@ _FIRST_RESOLUTION_IN_TOLERANCES = 1.2  # speed
 _COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _AGREEMENT = 1e-8  # soundness: relative; further apart, the two ends contradict each other
+_NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
 
 
@@ -72,6 +73,8 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
         return pure
     if not is_single(rounds) and delta < _infinite_loss(rounds):
         return pure
+    if _hardly_less(rounds, delta, pure, tolerance):
+        return pure
     for allowed in (tolerance, *(coarser for coarser in _COARSER if coarser > tolerance)):
         with suppress(NoCertificateError):
             if is_single(rounds):
@@ -85,6 +88,17 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
         raise _not_certified(tolerance)
     _say("the upper end is the pure epsilon, that of every delta: none for this delta could be certified")
     return pure
+
+
+def _hardly_less(rounds: Rounds, delta: float, pure: float, tolerance: float) -> bool:
+    """Whether datasets of one round with next to no crowd exceed delta just below the pure epsilon."""
+    if not is_single(rounds) or pure > _LARGEST_EPSILON or rounds[0][0].profile.hints.scale < _NO_CROWD:
+        return False
+    at = np.array([(1.0 - 0.5 * tolerance) * pure])
+    with suppress(NoCertificateError):
+        curves = [curve for witness in rounds[0][0].witnesses for curve in witness.directions]
+        return any(float(curve.support(at, tolerance).value[0]) > delta for curve in curves)
+    return False
 
 
 def _say(what: str) -> None:

@@ -13,8 +13,7 @@ WHAT, HOW = "What", "How"
 
 EXAMPLE = """
 $ shuffledp reproduce --list
-$ shuffledp reproduce koskela-2023-figure-4 biswas-2022-table-4 --output papers
-$ shuffledp reproduce --all --quick
+$ shuffledp reproduce biswas-2022-table-4 --output papers
 """
 
 
