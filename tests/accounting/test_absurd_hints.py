@@ -208,7 +208,8 @@ def assert_certified(
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in SLOW])
 def test_one_round_with_absurd_hints_is_certified_or_refused(name: str) -> None:
-    assert_certified(MECHANISMS[name](), 1, range(2), DELTAS, 1e-2)
+    seeds = range(1 if name in ("matrix", "rare reports") else 2)
+    assert_certified(MECHANISMS[name](), 1, seeds, DELTAS, 1e-2)
 
 
 @pytest.mark.parametrize("name", ["k-ary", "local", "cohort"])

@@ -189,7 +189,7 @@ FOURIER = 1e-12  # absolute error of the transforms, far above what they make
         ("clones", 3000, 1.0, 30, 1e-5, 0.25),
         ("clones", 10**3, 1.0, 10, 1e-5, 0.3),
         ("clones-2021", 10**4, 2.0, 30, 1e-5, 0.35),
-        ("blanket", 60, 1.0, 20, 1e-5, 0.9),
+        pytest.param("blanket", 60, 1.0, 20, 1e-5, 0.9, marks=pytest.mark.slow),
         ("strong", 10**4, 2.0, 10, 5e-6, 0.4),
     ],
 )

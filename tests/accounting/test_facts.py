@@ -98,7 +98,9 @@ def noises() -> dict[str, tuple[Facts, object]]:
     }
 
 
-@pytest.mark.parametrize("name", ["laplace", "gaussian", "logistic"])
+@pytest.mark.parametrize(
+    "name", ["gaussian", *(pytest.param(name, marks=pytest.mark.slow) for name in ("laplace", "logistic"))]
+)
 def test_noise_encloses_one_and_two_users_by_quadrature(name: str) -> None:
     """The reports of two users who hold 0 or 1, and z, integrated on a fine grid: z and both ways."""
     facts, density = noises()[name]

@@ -40,6 +40,7 @@ def test_counts_are_unbiased_with_the_stated_variance(kind: Any) -> None:
     assert np.all(np.abs(found.var(axis=0, ddof=1) / variance - 1) < 6.5 * np.sqrt(2 / runs))
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_counts_as_often_as_they_say() -> None:
     protocol, rng, runs = survey(), np.random.default_rng(12), 400
     truth = np.array([300, 150, 45, 5, 0])

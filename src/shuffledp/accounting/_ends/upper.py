@@ -92,10 +92,12 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
 
 def _hardly_less(rounds: Rounds, delta: float, pure: float, tolerance: float) -> bool:
     """Whether datasets of one round with next to no crowd exceed delta just below the pure epsilon."""
-    if not is_single(rounds) or pure > _LARGEST_EPSILON or rounds[0][0].profile.hints.scale < _NO_CROWD:
+    if not is_single(rounds) or pure > _LARGEST_EPSILON or not rounds[0][0].witnesses:
         return False
     at = np.array([(1.0 - 0.5 * tolerance) * pure])
     with suppress(NoCertificateError):
+        if rounds[0][0].profile.hints.scale < _NO_CROWD:
+            return False
         curves = [curve for witness in rounds[0][0].witnesses for curve in witness.directions]
         return any(float(curve.support(at, tolerance).value[0]) > delta for curve in curves)
     return False
