@@ -38,7 +38,7 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
 ## Where it is wider, and which end is believed
 
 - **Any randomizer.** The lower end is that of one randomizer of the class. In large crowds no crowd of one
-  value of any randomizer does better (by hand, not by a test: over three rows the variance is 1/E or 2/(E + 2)
+  value of any randomizer does better (by hand, no test: over three rows the variance is 1/E or 2/(E + 2)
   where the clones have 2/(E + 1), E = e^epsilon0), so the *upper* end is believed to be loose, most near E
   = 2. A known total variation together with a large epsilon0 leaves the upper end loose in small crowds: it
   does not use that the others' reports have that total variation, too.
@@ -47,7 +47,8 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
   that the blanket is all there is. In an enumeration of all datasets of few users, which no test repeats, the
   *lower* end was the truth to 0.1%.
 - **Noise on a grid.** Beyond a few levels nothing but the blanket is built, and the *upper* end is believed
-  to be loose: the lower one, the best crowd of one value, was the truth to 0.1% in an enumeration of few users that no test repeats.
+  to be loose: the lower one, the best crowd of one value, was the truth
+  to 0.1% in an enumeration of few users that no test repeats.
 - **PrivUnit with a small epsilon0.** Caps near half of the sphere: which end is loose is not known.
 - **Hadamard response with a large epsilon0, and small crowds of all families.** Few reports hide anybody:
   there the steps of the counts show, mixed crowds may be worse than those of one value, and both ends may
