@@ -84,11 +84,13 @@ site: .venv/installed-dev ## the public calculator in build/site (needs npm; ENG
 	@$(BIN)/python tools/site.py build/site $(if $(ENGINE),--engine $(ENGINE))
 
 MNIST ?= mnist
-study-mnist: .venv/installed-dev ## the MNIST study, from the idx files in MNIST=folder (hours without a GPU)
+FASHION ?= fashion-mnist
+study-mnist: .venv/installed-dev ## the image study, from the idx files in MNIST=folder and FASHION=folder (days without a GPU)
 	@$(BIN)/python studies/mnist/budget.py --out studies/mnist/budget.csv
-	@$(BIN)/python studies/mnist/search.py --data $(MNIST) --out studies/mnist/search.csv
-	@$(BIN)/python studies/mnist/run.py --data $(MNIST)
-	@$(BIN)/python studies/mnist/plots.py
+	@$(BIN)/python studies/mnist/search.py --task fashion --data $(FASHION) --out $(FASHION)/search.csv --network $(FASHION)/features.pt
+	@$(BIN)/python studies/mnist/run.py --task fashion --data $(FASHION) --search $(FASHION)/search.csv --network $(FASHION)/features.pt --only best --epsilon 3 --out $(FASHION)
+	@$(BIN)/python studies/mnist/search.py --task mnist --data $(MNIST) --out $(MNIST)/search.csv --network $(MNIST)/features.pt
+	@$(BIN)/python studies/mnist/run.py --task mnist --data $(MNIST) --search $(MNIST)/search.csv --network $(MNIST)/features.pt --out $(MNIST)
 
 format: .venv/installed-dev ## rewrite the code in the house format
 	@$(BIN)/ruff check -q --fix-only .

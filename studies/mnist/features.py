@@ -1,7 +1,9 @@
-"""Fixed features of an image, chosen without looking at any data: a wavelet scattering transform.
+"""Fixed features of an image, made without looking at any data: wavelets, and a network that saw dice only.
+
+The network is that of contrast.py. Beside it a wavelet scattering transform:
 
 Mallat 2012 / Bruna and Mallat 2013: convolve with oriented Morlet wavelets, take the modulus, repeat,
-then blur and subsample. No parameter is learned, so a linear model on top keeps the reports short:
+then blur and subsample. Only a linear model on top is learned from clients, which keeps the reports short:
 
     order 0: x * phi,   order 1: |x * psi_1| * phi,   order 2: ||x * psi_1| * psi_2| * phi.
 """
@@ -11,8 +13,11 @@ from __future__ import annotations
 import math
 
 import torch
-from strokes import random_strokes
-from torch import Tensor
+from contrast import embedded
+from plan import Size
+from tasks import Task
+from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 
 def _gabor(size: int, sigma: float, theta: float, xi: float, slant: float) -> Tensor:
@@ -78,35 +83,33 @@ def _standard(part: Tensor) -> Tensor:
 
 
 class Representation:
-    """Images -> unit vectors: scattering, then the leading directions of random strokes, evened out.
+    """Images -> unit vectors: scattering and network, the leading directions of random images, evened out.
 
-    The mean and the covariance come from ``random_strokes``. Each of the ``kept`` leading directions is
-    divided by its variance to the ``power``: 0 keeps the shape, 1/2 makes all directions equal."""
+    The mean and the covariance come from the task's random images. Each of the ``kept`` leading directions
+    is divided by its variance to the ``power``: 0 keeps the shape, 1/2 makes all directions equal."""
 
-    def __init__(
-        self,
-        scales: int,
-        orientations: int,
-        kept: int,
-        power: float,
-        device: str = "cpu",
-        strokes: int = 30_000,
-    ) -> None:
-        self.scattering = Scattering(28, scales, orientations, device)
-        self.orientations, self.kept, self.power = orientations, kept, power
-        generator = torch.Generator(device).manual_seed(0)
-        drawn = self._raw(random_strokes(strokes, generator, device))
+    def __init__(self, task: Task, body: nn.Sequential, size: Size, device: str = "cpu") -> None:
+        self.orientations = task.orientations
+        self.scattering = Scattering(28, task.scales, task.orientations, device)
+        self.body = body
+        generator = torch.Generator(device).manual_seed(5)
+        blocks = [
+            task.family.view(task.family.prototypes(rows, generator), generator)
+            for rows in [1000] * (size.drawn // 1000) or [size.drawn]
+        ]
+        drawn = self.raw(torch.cat(blocks))
         self.mean = drawn.mean(dim=0)
         centred = (drawn - self.mean).double()
         variance, axes = torch.linalg.eigh(centred.T @ centred / len(centred))
         self.variance, self.axes = variance.flip(0).clamp_min(1e-12).float(), axes.flip(1).float()
 
-    def _raw(self, images: Tensor) -> Tensor:
+    def raw(self, images: Tensor) -> Tensor:
+        """(n, 28, 28) -> unit vectors, half of their square length from each of the two."""
         blocks = [normalised(self.scattering(x), self.orientations) for x in torch.split(images, 1000)]
-        return torch.nn.functional.normalize(torch.cat(blocks))
+        both = [normalize(embedded(self.body, images)), normalize(torch.cat(blocks))]
+        return normalize(torch.cat(both, dim=1))
 
-    def __call__(self, images: Tensor) -> Tensor:
-        """(n, 28, 28) -> (n, kept + 1): a unit vector, and a small constant for the intercepts."""
-        turned = (self._raw(images) - self.mean) @ self.axes[:, : self.kept]
-        unit = torch.nn.functional.normalize(turned * self.variance[: self.kept] ** -self.power)
+    def turned(self, raw: Tensor, kept: int, power: float) -> Tensor:
+        """-> (n, kept + 1): a unit vector, and a small constant for the intercepts."""
+        unit = normalize((raw - self.mean) @ self.axes[:, :kept] * self.variance[:kept] ** -power)
         return torch.cat([unit, torch.full_like(unit[:, :1], 0.1)], dim=1)

@@ -1,4 +1,4 @@
-"""The figures and the tables of docs/mnist.md, from results.csv, curves.csv and budget.csv.
+"""The figures and the tables of docs/mnist.md, from results.csv, curves.csv, search.csv and budget.csv.
 
 python studies/mnist/plots.py [--folder DIR]
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean, stdev
@@ -35,11 +36,21 @@ def spread(values: list[float]) -> tuple[float, float]:
     return mean(values), stdev(values) if len(values) > 1 else 0.0
 
 
-def by_epsilon(results: Rows, run: str) -> dict[float, tuple[float, float]]:
+def validated(search: Rows, task: str, noise: str) -> dict[float, tuple[float, float]]:
+    """Epsilon -> mean and deviation over noise seeds of the validation accuracy of the best setting."""
+    found: dict[float, tuple[float, float]] = {}
+    for row in search:
+        if (row["task"], row["noise"]) == (task, noise):
+            epsilon, value = float(row["epsilon"]), (float(row["validation"]), float(row["deviation"]))
+            found[epsilon] = max(found.get(epsilon, value), value)
+    return dict(sorted(found.items()))
+
+
+def by_epsilon(results: Rows, run: str, task: str = "mnist") -> dict[float, tuple[float, float]]:
     """Certified epsilon -> mean and deviation of the final test accuracy over seeds."""
     found: dict[float, list[float]] = defaultdict(list)
     for row in results:
-        if row["run"] == run:
+        if (row["task"], row["run"]) == (task, run):
             found[float(row["epsilon_certified"])].append(float(row["test_accuracy"]))
     return {epsilon: spread(values) for epsilon, values in sorted(found.items())}
 
@@ -81,6 +92,33 @@ def accuracy_figure(results: Rows, curves: Rows, folder: Path) -> None:
     figure.savefig(folder / "accuracy.svg", metadata={"Date": None})
 
 
+NOISES = {
+    "shuffled": ("shuffled, nobody trusted with data", "tab:green"),
+    "curator, substitution": ("trusted server, one image replaced", "tab:blue"),
+    "curator, add/remove": ("trusted server, one more or less", "tab:cyan"),
+}
+
+
+def curator_figure(search: Rows, results: Rows, folder: Path) -> None:
+    """Beside a trusted server and no noise, on the validation images; and the real runs on the test set."""
+    figure, panels = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
+    for axes, task, title in zip(panels, ("mnist", "fashion"), ("MNIST", "Fashion-MNIST"), strict=True):
+        for noise, (label, color) in NOISES.items():
+            points = validated(search, task, noise)
+            values, deviations = zip(*points.values(), strict=True)
+            axes.errorbar(list(points), values, deviations, marker=".", label=label, color=color)
+        (free, _), *_ = validated(search, task, "none").values()
+        axes.axhline(free, color="tab:gray", linestyle="--", label="no noise")
+        epsilon, (middle, deviation) = next(iter(by_epsilon(results, "best", task).items()))
+        axes.errorbar(
+            [epsilon], [middle], [deviation], fmt="s", color="black", label="real reports, test set", zorder=3
+        )
+        axes.set(xscale="log", title=title, xlabel="epsilon (delta = 1e-5)", ylabel="accuracy")
+        axes.grid(alpha=0.3)
+    panels[0].legend(loc="lower right", fontsize=8)
+    figure.savefig(folder / "curator.svg", metadata={"Date": None})
+
+
 def budget_figure(budget: Rows, folder: Path) -> None:
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
     for cohort in sorted({int(row["cohort"]) for row in budget}):
@@ -103,14 +141,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=HERE, help="of the CSV files, and to write to")
     folder = parser.parse_args(arguments).folder
     matplotlib.rcParams["svg.hashsalt"] = "shuffledp"
-    results, curves, budget = (read(folder / f"{name}.csv") for name in ("results", "curves", "budget"))
-    for run in ("paper", "network", "best"):
-        for epsilon, (middle, deviation) in by_epsilon(results, run).items():
-            print(f"{run:8} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")
+    results, curves, search, budget = (
+        read(folder / f"{name}.csv") for name in ("results", "curves", "search", "budget")
+    )
+    for task, run in (("mnist", "paper"), ("mnist", "network"), ("mnist", "best"), ("fashion", "best")):
+        for epsilon, (middle, deviation) in by_epsilon(results, run, task).items():
+            print(f"{task:8} {run:8} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")
+    for task, noise in itertools.product(("mnist", "fashion"), (*NOISES, "none")):
+        for epsilon, (middle, deviation) in validated(search, task, noise).items():
+            print(f"{task:8} {noise:22} {epsilon:5} validation {100 * middle:.2f} ± {100 * deviation:.2f}")
     at = [75 * i for i in (4, 8, 20, 40, 60, 80)]
     for row in zip(at, *paper_epsilons(at), strict=True):
         print("paper's setting, rounds, Theorem 1, certified:", *row)
     accuracy_figure(results, curves, folder)
+    curator_figure(search, results, folder)
     budget_figure(budget, folder)
 
 

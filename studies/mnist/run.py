@@ -1,12 +1,14 @@
 """MNIST with 60,000 clients, one image each: the trainer, real PrivUnit reports, the certified epsilon.
 
     python studies/mnist/run.py --data DIR [--only best|paper|authors|network] [--seeds 5] [--quick --out DIR]
+    python studies/mnist/run.py --task fashion --data DIR --only best
 
 ``best`` trains a linear model on fixed features, with the settings that search.csv found on the
-validation split; ``paper`` repeats the learning paper's setting with a small network; ``authors`` the same
-with the network, the hemispheres (caps of probability 1/2) and the steps of its authors' code; ``network``
-trains that network once with epsilon = 3 certified. Writes one line per run to results.csv and one per
-evaluation to curves.csv (``authors``: kept as authors.csv). The test set is looked at, not learned from.
+validation split (for Fashion-MNIST too); ``paper`` repeats the learning paper's setting with a small
+network; ``authors`` the same with the network, the hemispheres (caps of probability 1/2) and the steps of
+its authors' code; ``network`` trains that network once with epsilon = 3 certified. Writes one line per run
+to results.csv and one per evaluation to curves.csv (``authors``: kept as authors.csv). The test set is looked
+at, not learned from.
 """
 
 from __future__ import annotations
@@ -22,39 +24,42 @@ import torch
 from features import Representation
 from networks import linear, small_cnn
 from plan import DELTA, PLANS, QUICK, WHOLE, Plan, Size
+from search import body_of
+from tasks import TASKS
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from shuffledp import Shuffled
-from shuffledp.learning import Budget, ShuffledTrainer, load_mnist, parameter_count, rounds_for
+from shuffledp.learning import Budget, ShuffledTrainer, parameter_count, rounds_for
 from shuffledp.randomizers.privunit import PrivUnit
 
 HERE = Path(__file__).parent
 RESULTS = (
-    *("run", "epsilon_target", "epsilon_certified", "epsilon0", "cap", "cohort", "rounds"),
+    *("task", "run", "epsilon_target", "epsilon_certified", "epsilon0", "cap", "cohort", "rounds"),
     *("step", "clip", "decay", "parameters", "seed", "test_accuracy", "seconds"),
 )
-CURVES = ("run", "epsilon_target", "seed", "round", "test_accuracy")
+CURVES = ("task", "run", "epsilon_target", "seed", "round", "test_accuracy")
 
 
 @dataclass(frozen=True)
 class Choice:
     """The best line of search.csv for an epsilon: chosen on the validation split."""
 
-    features: tuple[int, int, int, float]
+    kept: int
+    power: float
     step: float
     clip: float
     decay: float
 
 
-def chosen(table: Path, epsilon: float) -> Choice:
+def chosen(table: Path, task: str, epsilon: float, kept: int | None = None) -> Choice:
+    """Of all rows, or of those with so many directions."""
     with open(table, newline="") as file:
-        rows = [row for row in csv.DictReader(file) if float(row["epsilon"]) == epsilon]
-    best = max(rows, key=lambda row: float(row["validation"]))
-    features = (int(best["scales"]), int(best["orientations"]), int(best["kept"]))
-    return Choice(
-        (*features, float(best["power"])), *(float(best[name]) for name in ("step", "clip", "decay"))
-    )
+        rows = [row for row in csv.DictReader(file) if (row["task"], row["noise"]) == (task, "shuffled")]
+    found = (row for row in rows if float(row["epsilon"]) == epsilon and kept in (None, int(row["kept"])))
+    best = max(found, key=lambda row: float(row["validation"]))
+    power, step, clip, decay = (float(best[name]) for name in ("power", "step", "clip", "decay"))
+    return Choice(int(best["kept"]), power, step, clip, decay)
 
 
 def accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
@@ -66,6 +71,7 @@ def accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
 class Run:
     """One training run, ready to go."""
 
+    task: str
     name: str
     epsilon: float
     seed: int
@@ -87,7 +93,8 @@ class Run:
         )
         epsilon = trainer.spending.upper_epsilon(delta=DELTA)
         curve = [
-            [self.name, self.epsilon, self.seed, row["round"], row["accuracy"]] for row in trainer.history
+            [self.task, self.name, self.epsilon, self.seed, row["round"], row["accuracy"]]
+            for row in trainer.history
         ]
         randomizer = trainer.randomizer
         assert isinstance(randomizer, PrivUnit)
@@ -96,7 +103,7 @@ class Run:
         seconds = round(time.monotonic() - start, 1)
         last = trainer.history.last["accuracy"]
         certified = f"{epsilon:.6f}"
-        return [self.name, self.epsilon, certified, *local, *sizes, last, seconds], curve
+        return [self.task, self.name, self.epsilon, certified, *local, *sizes, last, seconds], curve
 
 
 PAPER_STEPS = {0: 12.0, 900: 4.0, 1800: 3.5}
@@ -128,7 +135,8 @@ def paper_runs(
             seed=seed,
         )
         rounds = size.rounds or 6_000
-        yield Run("authors" if authors else "paper", 5.8, seed, trainer, rounds, 75, test, (12.0, 0.005, 0.0))
+        name = "authors" if authors else "paper"
+        yield Run("mnist", name, 5.8, seed, trainer, rounds, 75, test, (12.0, 0.005, 0.0))
 
 
 def falling(decay: float, rounds: int, last: int) -> Callable[[int], float]:
@@ -160,19 +168,34 @@ def network_runs(train: TensorDataset, test: TensorDataset, seeds: int, size: Si
             seed=seed,
         )
         every = max(1, rounds // 40)
-        yield Run("network", 3.0, seed, trainer, rounds, every, test, (10.0, 0.005, 0.9))
+        yield Run("mnist", "network", 3.0, seed, trainer, rounds, every, test, (10.0, 0.005, 0.9))
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The fixed features of everybody, before directions are chosen."""
+
+    features: Representation
+    train: Tensor
+    test: Tensor
+
+    def turned(self, kept: int, power: float) -> tuple[Tensor, Tensor]:
+        return self.features.turned(self.train, kept, power), self.features.turned(self.test, kept, power)
 
 
 def best_runs(
-    train: TensorDataset, test: TensorDataset, plan: Plan, choice: Choice, seeds: int, size: Size
+    task: str,
+    vectors: Vectors,
+    labels: tuple[Tensor, Tensor],
+    plan: Plan,
+    choice: Choice,
+    seeds: int,
+    size: Size,
 ) -> Iterator[Run]:
-    device = train.tensors[0].device
-    features = Representation(*choice.features, str(device), size.strokes)
-    clients, held = (
-        TensorDataset(features(part.tensors[0][:, 0]), part.tensors[1]) for part in (train, test)
-    )
+    turned = vectors.turned(choice.kept, choice.power)
+    clients, held = (TensorDataset(*pair) for pair in zip(turned, labels, strict=True))
     for seed in range(seeds):
-        model = linear(features.kept + 1).to(device)
+        model = linear(choice.kept + 1).to(turned[0].device)
         rounds = plan.rounds(parameter_count(model), size)
         # The step of the search is per unit vector; reports have length ``clip``.
         optimizer = torch.optim.SGD(model.parameters(), lr=choice.step / choice.clip)
@@ -191,32 +214,33 @@ def best_runs(
         )
         settings = (choice.step, choice.clip, choice.decay)
         every = max(1, rounds // 20)
-        yield Run("best", plan.epsilon, seed, trainer, rounds, every, held, settings)
+        yield Run(task, "best", plan.epsilon, seed, trainer, rounds, every, held, settings)
 
 
 def arguments_of(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--task", choices=TASKS, default="mnist")
     parser.add_argument("--data", type=Path, required=True, help="folder of the idx files")
     parser.add_argument("--search", type=Path, default=HERE / "search.csv")
+    parser.add_argument("--network", type=Path, help="file of the features' network; made if it is missing")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--only", choices=("best", "paper", "authors", "network"))
     parser.add_argument("--epsilon", type=float, action="append", help="of best, all by default")
+    parser.add_argument(
+        "--kept", type=int, help="directions; those of the best line of the search by default"
+    )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
     asked = parser.parse_args(given)
     if asked.quick and asked.out == HERE:
         parser.error("--quick needs --out, another folder than that of the results")
+    if asked.task != "mnist" and asked.only != "best":
+        parser.error("--task fashion needs --only best: the paper is about MNIST")
     return asked
 
 
 def main(given: list[str] | None = None) -> None:
     asked = arguments_of(given)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    most = QUICK.clients if asked.quick else WHOLE.clients
-    train, test = (
-        TensorDataset(*(part[:most].to(device) for part in load_mnist(asked.data, name).tensors))
-        for name in ("train", "test")
-    )
     with (
         open(asked.out / "results.csv", "w", newline="") as results,
         open(asked.out / "curves.csv", "w", newline="") as curves,
@@ -224,7 +248,7 @@ def main(given: list[str] | None = None) -> None:
         result, curve = (csv.writer(file, lineterminator="\n") for file in (results, curves))
         result.writerow(RESULTS)
         curve.writerow(CURVES)
-        for run in runs(asked, train, test):
+        for run in runs(asked):
             line, points = run.lines()
             print(*line, flush=True)
             result.writerow(line)
@@ -233,13 +257,24 @@ def main(given: list[str] | None = None) -> None:
             curves.flush()
 
 
-def runs(asked: argparse.Namespace, train: TensorDataset, test: TensorDataset) -> Iterator[Run]:
+def runs(asked: argparse.Namespace) -> Iterator[Run]:
     size = QUICK if asked.quick else WHOLE
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    task = TASKS[asked.task]
+    train, test = (
+        TensorDataset(*(part[: size.clients].to(device) for part in task.load(asked.data, name)))
+        for name in ("train", "test")
+    )
     if asked.only in (None, "best"):
+        features = Representation(task, body_of(task, asked.network, size, device), size, device)
+        vectors = Vectors(features, *(features.raw(part.tensors[0]) for part in (train, test)))
+        labels = (train.tensors[1], test.tensors[1])
         for plan in PLANS:
             if plan.epsilon in (asked.epsilon or [each.epsilon for each in PLANS]):
-                choice = chosen(asked.search, plan.epsilon)
-                yield from best_runs(train, test, plan, choice, asked.seeds, size)
+                choice = chosen(asked.search, task.name, plan.epsilon, asked.kept)
+                yield from best_runs(task.name, vectors, labels, plan, choice, asked.seeds, size)
+    # Networks take a channel.
+    train, test = (TensorDataset(part.tensors[0][:, None], part.tensors[1]) for part in (train, test))
     if asked.only in (None, "paper"):
         yield from paper_runs(train, test, asked.seeds, size)
     if asked.only == "authors":
