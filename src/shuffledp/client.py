@@ -4,7 +4,8 @@
     sdp.client.submit(plan, "cat")
 
 ``signer`` is the analyst's public key, which comes with the program and not from the server. The answer is
-randomized once and sealed under one random id: however often it has to be sent, it counts once.
+randomized once and sealed under one random id: however often it has to be sent, it counts once. Of a plan
+with several messages a person all go in one body, each with a seal of its own.
 Needs the extra ``client``.
 """
 
@@ -52,10 +53,20 @@ class Plan:
     def words(self) -> str:
         """What submitting an answer means, for the person who gives it."""
         protocol, alone = self.protocol, self.protocol.randomizer.facts().epsilon0.upper
+        if protocol.messages == 1:
+            sent = (
+                "Your answer is changed at random on this device before it is sent, and sealed so that the "
+                f"server which collects it cannot read it. Alone it is {rounded_up(alone)}-differentially "
+                "private; mixed"
+            )
+        else:
+            sent = (
+                f"Your answer is sent in {protocol.messages} messages, each sealed so that the server which "
+                "collects them cannot read it. Together they reveal the answer: all rests on that server, "
+                "which must mix and not tell which belong together. Mixed"
+            )
         return (
-            "Your answer is changed at random on this device before it is sent, and sealed so that the "
-            f"server which collects it cannot read it. Alone it is {rounded_up(alone)}-differentially"
-            f" private; mixed with {protocol.n:,} others it meets ({written(protocol.epsilon)}, "
+            f"{sent} with {protocol.n:,} others it meets ({written(protocol.epsilon)}, "
             f"{written(protocol.delta)}). Plan {short_fingerprint(protocol)}."
         )
 
@@ -90,17 +101,20 @@ def submit(plan: Plan, value: Any, *, attempts: int = 8, timeout: float = 10.0) 
     tries = _validate.count("attempts", attempts)
     protocol = plan.protocol
     report = np.asarray(protocol.randomize(value), dtype=protocol.report_dtype.newbyteorder("<"))
-    if report.shape != protocol.report_shape:
+    several = (protocol.messages,) if protocol.messages > 1 else ()
+    if report.shape != several + protocol.report_shape:
         raise ValueError("value must be one value")
+    messages = [row.tobytes() for row in (report if several else report[None])]
+    random.SystemRandom().shuffle(messages)
     key, name = plan.key, new_id()
-    body = seal(report.tobytes(), plan.task.id, plan.task.analyst, key, name)
+    body = seal(messages, plan.task.id, plan.task.analyst, key, name)
     for attempt in range(1, tries + 1):
         status, wait = _post(f"{plan.address}/reports", body, timeout)
         if status in (202, 409):  # 409: an earlier attempt arrived, its answer did not
             return Receipt(attempt)
         if status == 422:  # the shuffler has a new key; the report and its id stay
             key = plan.task.shuffler_key(Signed.from_dict(_task(plan.address, timeout).get("key")))
-            body = seal(report.tobytes(), plan.task.id, plan.task.analyst, key, name)
+            body = seal(messages, plan.task.id, plan.task.analyst, key, name)
         elif status is not None and status not in _LATER:
             raise SubmitError(f"the shuffler refused the report: {status}")
         elif attempt < tries:

@@ -79,6 +79,13 @@ def service(folder: Path) -> None:
     shuffler.create(task.signed)
 
 
+def analyst(folder: Path) -> None:
+    """The key of an analyst."""
+    from shuffledp.service.keys import AnalystKey
+
+    AnalystKey.new(folder / "analyst.key")
+
+
 def certificate(folder: Path) -> None:
     """Of 30 days."""
     month = 30 * Shuffled(KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)
@@ -93,6 +100,7 @@ NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "randomize": (pets, protocol),
     "serve": (service,),
     "shuffle": (protocol, reports),
+    "sign": (protocol, analyst),
     "sum": (ages,),
     "task": (protocol,),
     "train": (clouds,),

@@ -51,6 +51,22 @@ def test_analyst_and_shuffler_set_up_a_task_apart_from_each_other(shuffledp: Run
     assert "was deleted here" in shuffledp("task create --signed pets.task").output
 
 
+def test_a_plan_is_signed_and_used_by_whoever_has_the_public_key(shuffledp: Run, folder: Path) -> None:
+    shuffledp("task keys --key analyst.key")
+    told = json.loads(shuffledp("sign plan.json --key analyst.key -o signed.json --json").stdout)
+    use = "randomize --value yes --protocol signed.json -o a.parquet --public-key"
+    other = json.loads(shuffledp("task keys --key other.key --json").stdout)["signer"]
+    assert "not signed with this key" in shuffledp(f"{use} {other}").output
+    made = shuffledp(f"{use} {told['public_key']} --fingerprint {told['fingerprint']}")
+    assert made.exit_code == 0, made.output
+    assert "must not exist yet" in shuffledp("sign plan.json --key analyst.key -o signed.json").output
+    changed = json.loads((folder / "plan.json").read_text()) | {"epsilon": 0.1}
+    (folder / "worse.json").write_text(canonical(changed))
+    refused = shuffledp("sign worse.json --key analyst.key -o worse.signed")
+    assert refused.exit_code == 1
+    assert not (folder / "worse.signed").exists()
+
+
 def test_keys_are_rotated_and_retired(shuffledp: Run, folder: Path) -> None:
     counts = [
         json.loads(shuffledp(f"task keys {how} --json").stdout)["keys"]

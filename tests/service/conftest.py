@@ -1,9 +1,13 @@
 """Both stores: a file, and a real PostgreSQL server from the package pgserver."""
 
 import itertools
+import shutil
+import signal
 import subprocess
+import tempfile
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,22 +20,37 @@ pytest.importorskip("fcntl", reason="the shuffler runs on POSIX systems")
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A server of its own for the tests of this process."""
+def postgres() -> Iterator[Any]:
+    """A server of its own for the tests of this process.
+
+    Not in pytest's folder: any other pytest that starts closes that to the user who runs the server."""
     pgserver = pytest.importorskip("pgserver", reason="PostgreSQL for the tests comes with pgserver")
     pytest.importorskip("psycopg")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where it keeps its sockets
-        server = started(pgserver, tmp_path_factory.mktemp("postgres"))
+        folder = Path(tempfile.mkdtemp(prefix="shuffledp-postgres-"))
+        server = patiently(lambda attempt: pgserver.get_server(folder / str(attempt // 2), cleanup_mode=None))
     yield server
-    server.cleanup()
+    crash(server)  # nothing of it is wanted any more
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def started(pgserver: Any, folder: Path) -> Any:
+def crash(server: Any) -> None:
+    """PostgreSQL ends at once: what is not in its log is lost."""
+    psutil = pytest.importorskip("psutil")  # which pgserver needs
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(server.get_pid())
+        process.send_signal(signal.SIGQUIT)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.02)
+
+
+def patiently(start: Callable[[int], Any]) -> Any:
     """The package gives a start ten seconds, which a busy machine may need more than once."""
-    for attempt in range(5):
-        with suppress(subprocess.SubprocessError):
-            return pgserver.get_server(folder / str(attempt // 2))
+    for attempt in range(6):
+        with suppress(subprocess.SubprocessError, AssertionError):  # not yet, or still not ready
+            return start(attempt)
+        time.sleep(attempt)
     raise TimeoutError("PostgreSQL did not start")
 
 

@@ -142,12 +142,16 @@ def sealed(setting: Setting, task: Task, values: Iterable[Any]) -> list[bytes]:
     return [sealed_report(task, key, report(task, value)) for value in values]
 
 
-def report(task: Task, value: Any) -> bytes:
-    dtype = task.protocol.report_dtype.newbyteorder("<")
-    return np.asarray(task.protocol.randomize(value), dtype=dtype).tobytes()
+def report(task: Task, value: Any) -> list[bytes]:
+    """All messages of a person."""
+    protocol, dtype = task.protocol, task.protocol.report_dtype.newbyteorder("<")
+    rows = np.asarray(protocol.randomize(value), dtype=dtype).reshape(-1, *protocol.report_shape)
+    return [row.tobytes() for row in rows]
 
 
-def sealed_report(task: Task, key: PublicKey, content: bytes, name: bytes | None = None) -> bytes:
+def sealed_report(
+    task: Task, key: PublicKey, content: bytes | Sequence[bytes], name: bytes | None = None
+) -> bytes:
     return seal(content, task.id, task.analyst, key, name or new_id())
 
 

@@ -2,15 +2,17 @@
 
 import asyncio
 import datetime
+import os
 import random
 import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from service.conftest import crash, patiently
 from service.running import Running, Setting, post_all, request, sealed
 from service.test_promises import released_rows, wait_for
 
@@ -105,8 +108,8 @@ def fuzz(setting: Setting, count: int) -> None:
     assert running.stop() == 0
 
 
-def test_hostile_bodies_are_refused_and_take_nothing(embedded: Setting) -> None:
-    fuzz(embedded, 1_000)
+def test_hostile_bodies_are_refused_and_take_nothing(setting: Setting) -> None:
+    fuzz(setting, 600)
 
 
 @pytest.mark.slow
@@ -223,35 +226,113 @@ def test_slow_clients_stay_in_the_proxy(proxy: tuple[Setting, Running, int]) -> 
     assert b'shuffledp_pending_reports{task="pets"} 1\n' in running.get("/metrics")
 
 
-def test_a_full_disk_acknowledges_nothing_and_heals(embedded: Setting) -> None:
-    disk = embedded.data
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)]
+@contextmanager
+def small_disk(folder: Path, megabytes: int) -> Iterator[None]:
+    """A disk of its own at an empty folder."""
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("a small disk cannot be mounted here")
     try:
-        task = embedded.create()
-        running = embedded.start("--no-release")
-        bodies = sealed(embedded, task, ["yes"] * 600)
-        assert set(running.post_all(bodies[:100])) == {202}
-        filler = disk / "filler"
-        with filler.open("wb", buffering=0) as file, suppress(OSError):
-            while file.write(bytes(4096)):
-                pass
-        statuses = running.post_all(bodies[100:500])
-        assert set(statuses) <= {202, 503}
-        assert 503 in statuses
-        with pytest.raises(OSError, match="503"):
-            running.get("/health")
-        filler.unlink()
-        again = [body for body, status in zip(bodies[100:500], statuses, strict=True) if status == 503]
-        assert set(running.post_all(again + bodies[500:])) == {202}
-        assert running.get("/health") == b'{"status":"ok"}'
-        running.kill()
-        with embedded.shuffler() as shuffler:
-            assert shuffler.pending("pets") == 600
+        yield
     finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill_and_free(setting: Setting, disk: Path) -> None:
+    """A store on a small disk: full, nothing is acknowledged that is not kept; with room again, all is."""
+    task = setting.create()
+    running = setting.start("--no-release")
+    bodies = sealed(setting, task, ["yes"] * 600)
+    assert set(running.post_all(bodies[:100])) == {202}
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    waiting = bodies[100:500]
+    for _ in range(200):  # a small group may find room in pages that the store has already: until none does
+        statuses = running.post_all(waiting, connections=64)
+        assert set(statuses) <= {202, 503}
+        waiting = [body for body, status in zip(waiting, statuses, strict=True) if status == 503]
+        if len(waiting) == len(statuses):
+            break
+        if not waiting:
+            waiting = sealed(setting, task, ["no"] * 400)
+            bodies += waiting
+    assert set(statuses) == {503}
+    with pytest.raises(OSError, match="503"):
+        running.get("/health")
+    filler.unlink()
+    assert set(running.post_all(waiting + bodies[500:600])) == {202}
+    assert running.get("/health") == b'{"status":"ok"}'
+    running.kill()
+    with setting.shuffler() as shuffler:
+        assert shuffler.pending("pets") == len(bodies)
+        opened = [shuffler.opened(shuffler.collection("pets"), body) for body in bodies]
+        assert not any(shuffler.store.add(opened)), "an acknowledged report was lost"
+
+
+def test_a_full_disk_acknowledges_nothing_and_heals(embedded: Setting) -> None:
+    embedded.data.mkdir()
+    with small_disk(embedded.data, 3):
+        fill_and_free(embedded, embedded.data)
+        for one in embedded.running:
+            one.process.wait()
+
+
+def test_a_full_disk_of_postgresql_acknowledges_nothing_and_heals(postgres: Any, tmp_path: Path) -> None:
+    """The disk of its tables. Where that of its log is full, PostgreSQL stops: the next test."""
+    disk = Path(tempfile.mkdtemp(prefix="shuffledp-disk-"))
+    with small_disk(disk, 16):
+        data = disk / "tables"
+        data.mkdir(mode=0o700)
+        owner = postgres.pgdata.stat()
+        os.chown(data, owner.st_uid, owner.st_gid)
+        disk.chmod(0o711)
+        postgres.psql(f"CREATE TABLESPACE small LOCATION '{data}';")
+        postgres.psql("CREATE DATABASE small TABLESPACE small;")
+        setting = Setting(tmp_path, postgres.get_uri("small"))
+        try:
+            fill_and_free(setting, disk)
+        finally:
+            for one in setting.running:
+                one.kill()
+            postgres.psql("DROP DATABASE small WITH (FORCE);")
+            postgres.psql("DROP TABLESPACE small;")
+    disk.rmdir()
+
+
+@pytest.mark.slow
+def test_a_database_that_dies_and_comes_back_has_every_acknowledged_report_once(
+    postgres: Any, tmp_path: Path
+) -> None:
+    postgres.psql("CREATE DATABASE dying;")
+    setting = Setting(tmp_path, postgres.get_uri("dying"))
+    task = setting.create()
+    running = setting.start("--no-release")
+    try:
+        waiting = sealed(setting, task, ["yes"] * 700)
+
+        async def under_load() -> list[int]:
+            sending = asyncio.create_task(post_all(running.port, waiting))
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(crash, postgres)
+            return await sending
+
+        statuses = asyncio.run(under_load())
+        assert set(statuses) <= {202, 503}
+        assert running.post(waiting[-1]) == 503
+        patiently(lambda _: postgres.ensure_postgres_running())
+        later = [body for body, status in zip(waiting, statuses, strict=True) if status == 503]
+        for _ in range(20):  # connections of before fail once
+            told = running.post_all(later)
+            later = [body for body, status in zip(later, told, strict=True) if status == 503]
+        assert not later
+        assert running.stop() == 0
+        with setting.shuffler() as shuffler:
+            assert shuffler.pending("pets") == 700
+    finally:
+        for one in setting.running:
+            one.kill()
 
 
 JUMPING = (

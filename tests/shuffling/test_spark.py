@@ -225,3 +225,70 @@ def test_without_java_the_error_says_what_to_install(
         monkeypatch.setenv("JAVA_HOME", home)
     with pytest.raises(RuntimeError, match="needs Java 17 or later"):
         _local_session(None)
+
+
+@needs_java
+@pytest.mark.parametrize("kind", ["sum", "histogram"])
+def test_several_messages_a_person_come_out_mixed_and_add_up(session: Any, kind: str) -> None:
+    """Raw messages, and tallies of all of them; the threshold counts people."""
+    numbers = [3.0] * 40 + [9.0] * 20
+    protocol: Any = sdp.SumProtocol(0, 10, 2.0, 1e-3, 60, messages="auto")
+    if kind == "histogram":
+        protocol = sdp.HistogramProtocol(
+            [3.0, 9.0], 2.0, 1e-2, 60, randomizer=sdp.BlanketMessages(k=2, rate=0.5, slots=2)
+        )
+    m = protocol.messages
+    assert m > 1
+    frame = session.createDataFrame([(number,) for number in numbers], "number double").repartition(3)
+    assert frame.rdd.getNumPartitions() == 3
+    engine = SparkEngine(session)
+    with pytest.raises(TooFewReportsError, match="got 60"):
+        engine.reports(protocol, frame, minimum=61)
+    reports = engine.reports(protocol, frame, minimum=60)
+    done = engine.tally(protocol, reports)
+    assert done.n == 60 * m
+    for result in (
+        protocol.analyze(tally=done.tally, n=protocol.people(done.n)),
+        collect(protocol, frame, engine=engine, minimum=60),
+    ):
+        assert result.n == 60
+        low, high = result.interval(confidence=1 - 1e-9)
+        if kind == "sum":
+            assert low <= sum(numbers) <= high
+        else:
+            assert low[0] <= 40 <= high[0]
+
+
+@needs_java
+def test_spark_opens_released_batches_in_several_partitions(session: Any, tmp_path: Path) -> None:
+    """The shuffler's file, as it is: the same counts as on one machine, and what is wrong is left out."""
+    pytest.importorskip("fcntl", reason="the shuffler runs on POSIX systems")
+    from service.running import Setting, public_key, sealed, sealed_report, survey
+
+    from shuffledp.service.batches import analyze_batch, open_batch
+
+    ages = sdp.SumProtocol(0, 10, 2.0, 1e-3, 60, messages="auto")
+    setting = Setting(tmp_path)
+    for name, protocol, values in (("pets", survey(), ["yes"] * 300), ("ages", ages, [7.0] * 60)):
+        task = setting.create(name, protocol)
+        with setting.shuffler() as shuffler:
+            bodies = sealed(setting, task, values)
+            if name == "pets":
+                key = public_key(setting, task)
+                bodies += [sealed_report(task, key, b"\xc8") for _ in range(4)]  # outside the domain
+            opened = [shuffler.opened(shuffler.collection(name), body) for body in bodies]
+            garbage = [opened[0]._replace(id=bytes(16), sealed=bytes(len(opened[0].sealed)))]
+            shuffler.store.add(opened + garbage * (name == "pets"))
+            path = shuffler.release(name)
+        session.conf.set("spark.sql.files.maxPartitionBytes", "4096")
+        try:
+            assert session.read.parquet(str(path)).rdd.getNumPartitions() > 1
+            found = open_batch(path, setting.key, engine=SparkEngine(session))
+            alone = open_batch(path, setting.key)
+            assert found[1:2] + found[3:] == alone[1:2] + alone[3:]
+            assert (found.tally == alone.tally).all()
+            assert (found.not_opened, found.outside) == ((1, 4) if name == "pets" else (0, 0))
+            result = analyze_batch(path, setting.key, engine=SparkEngine(session))
+            assert result.n == len(values)
+        finally:
+            session.conf.unset("spark.sql.files.maxPartitionBytes")

@@ -36,7 +36,7 @@ from shuffledp.collecting._several_messages import mixed_tolerance, one_round
 from shuffledp.errors import short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
-from shuffledp.shuffling._batches import Mask, passing, people, tally_of_possible
+from shuffledp.shuffling._batches import Mask, passing, tally_of_possible
 
 FORMAT_VERSION = 1
 """Of ``to_dict``. A reader refuses what it does not know."""
@@ -91,6 +91,10 @@ class Protocol(ABC):
     def messages(self) -> int:
         """How many messages each person sends."""
         return int(getattr(self.randomizer, "messages", 1))
+
+    def people(self, sent: int) -> int:
+        """How many people sent so many messages; where some are missing, as few as can have sent the rest."""
+        return -(-sent // self.messages)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
@@ -240,7 +244,7 @@ def checked_tally(
     rows = np.asarray(reports)
     rows = rows[None] if rows.ndim == len(protocol.report_shape) else rows
     counted, aside = tally_of_possible(protocol, rows)
-    users = people(len(rows) - aside, protocol)
+    users = protocol.people(len(rows) - aside)
     if users == 0 and aside:
         raise ValueError(f"reports must be ones of {protocol.randomizer!r}, got none among {aside}")
     return Tallied(counted, _validate.count("n", users), remarks | {"set_aside": aside})

@@ -41,7 +41,7 @@ from shuffledp.randomizers._grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import canonical
 from shuffledp.randomizers.split_and_mix import SplitAndMix
-from shuffledp.shuffling._batches import Mask, passing, people
+from shuffledp.shuffling._batches import Mask, passing
 
 _OUTSIDE = ("error", "clip")
 
@@ -160,6 +160,15 @@ class NumberProtocol(Protocol):
         """What a sum of n numbers is multiplied with."""
         return 1.0
 
+    def people(self, sent: int) -> int:
+        """How many sent so many messages. ValueError where one is missing: then the sum says nothing."""
+        if sent % self.messages:
+            raise ValueError(
+                f"reports must be {self.messages} messages of every person, got {sent}: one is missing, "
+                "damaged or added"
+            )
+        return sent // self.messages
+
     def most_in_tally(self, n: int) -> int:
         return n if self.messages == 1 else n * self.messages << 32
 
@@ -178,7 +187,7 @@ class NumberProtocol(Protocol):
     ) -> NumberResult:
         """The unbiased estimate with its error bar, from shuffled reports or their tally."""
         if tally is not None and n is None:
-            n = people(self.decoder.sent(np.asarray(tally)), self)
+            n = self.people(self.decoder.sent(np.asarray(tally)))
         seen, counted, remarks = checked_tally(self, reports, tally, n, assumptions)
         if self.messages > 1 and remarks.get("set_aside"):
             raise ValueError(

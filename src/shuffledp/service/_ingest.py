@@ -24,7 +24,7 @@ class Ingest:
         self._under_way = self.groups = 0
         self._some, self._stopping = asyncio.Event(), False
         self.healthy = True
-        self._thread = ThreadPoolExecutor(1, "commit")
+        self._loop, self._thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "commit")
         self._worker = asyncio.create_task(self._work())
 
     @property
@@ -32,17 +32,17 @@ class Ingest:
         """Reports that are not on the disk yet."""
         return len(self._waiting) + self._under_way
 
-    async def add(self, report: Report) -> str:
+    def add(self, report: Report) -> asyncio.Future[str]:
         """What became of a report, when that is settled."""
+        done: asyncio.Future[str] = self._loop.create_future()
         if self.length >= self.capacity or self._stopping:
-            return BUSY
-        done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._waiting.append((report, done))
-        self._some.set()
-        return await done
+            done.set_result(BUSY)
+        else:
+            self._waiting.append((report, done))
+            self._some.set()
+        return done
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting or not self._stopping:
             await self._some.wait()
             group, self._waiting = self._waiting[: self._group], self._waiting[self._group :]
@@ -52,7 +52,9 @@ class Ingest:
                 continue
             self._under_way = len(group)
             try:
-                new = await loop.run_in_executor(self._thread, self._store.add, [one for one, _ in group])
+                new = await self._loop.run_in_executor(
+                    self._thread, self._store.add, [one for one, _ in group]
+                )
                 self.healthy = True
             except Exception:  # a full disk, a database that is away: whatever it is, nobody is told 202
                 self.healthy, new = False, []

@@ -60,13 +60,15 @@ def page(tasks: Iterable[dict[str, Any]]) -> str:
 
 def _section(task: dict[str, Any]) -> str:
     share = coarse(task["pending"], task["minimum"])
-    epsilon, alone = rounded_up(task["epsilon"]), rounded_up(task["epsilon0"])
+    epsilon, alone = rounded_up(task["epsilon"]), f"one report alone: {rounded_up(task['epsilon0'])}"
+    if task["messages"] > 1:
+        alone = f"of {task['messages']} messages a person, which together reveal the answer"
     facts = {
         "collected": f'<progress max="100" value="{share}"></progress> at least {share}% of the '
         f"{task['minimum']:,} reports that a batch needs",
         "released": f"{len(task['batches'])} batches",
         "privacy": f"epsilon &le; {epsilon} at delta = {written(task['delta'])}, certified for {task['n']:,} "
-        f"honest reports; one report alone: {alone}",
+        f"honest reports; {alone}",
         "plan": f"{escape(task['protocol'])}, fingerprint <code>{task['fingerprint']}</code>",
     }
     rows = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts.items())

@@ -11,13 +11,21 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from shuffledp.service.keys import private_folder
+from shuffledp.service.sealing import ID_BYTES
 from shuffledp.service.store import Report, Store, Transaction
 
 _WAIT = 60.0  # seconds for another process, say a release
+_EACH = "WITH RECURSIVE each(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM each WHERE i + 1 < ?2) "
+_ID = f"substr(?3, {ID_BYTES} * i + 1, {ID_BYTES})"
+_KNOWN = f"{_EACH}SELECT id FROM each JOIN ids ON task = ?1 AND id = {_ID}"
+_NEW_IDS = f"{_EACH}INSERT INTO ids SELECT ?1, {_ID} FROM each"
+_NEW_PENDING = f"{_EACH}INSERT INTO pending SELECT ?1, {_ID}, substr(?5, ?4 * i + 1, ?4) FROM each"
+"""?1 task, ?2 how many, ?3 their ids, ?4 the width of a seal, ?5 the seals."""
 
 
 class SqliteStore(Store):
@@ -59,11 +67,19 @@ CREATE TABLE IF NOT EXISTS parts (task INTEGER, number INTEGER, part INTEGER, co
         return iter(lambda: cursor.fetchmany(rows), [])
 
     def _insert(self, t: Transaction, reports: Sequence[Report]) -> set[tuple[int, bytes]]:
-        new = set()
-        for task, name, sealed in reports:
-            if t.run("INSERT OR IGNORE INTO ids VALUES (?, ?)", task, name).rowcount:
-                new.add((task, name))
-                t.run("INSERT INTO pending VALUES (?, ?, ?)", task, name, sealed)
+        """A few statements for all: each takes its rows from one value, and lets other threads run."""
+        new = set[tuple[int, bytes]]()
+        for (task, width), group in groupby(reports, lambda one: (one.task, len(one.sealed))):
+            given = list(group)
+            names = [one.id for one in given]
+            known = {row[0] for row in t.run(_KNOWN, task, len(names), b"".join(names)).fetchall()}
+            fresh = [one for one in given if one.id not in known] if known else given
+            if fresh:
+                names = [one.id for one in fresh]
+                seals = b"".join([one.sealed for one in fresh])
+                t.run(_NEW_IDS, task, len(names), b"".join(names))
+                t.run(_NEW_PENDING, task, len(names), b"".join(names), width, seals)
+                new.update((task, name) for name in names)
         return new
 
     def forget(self) -> None:

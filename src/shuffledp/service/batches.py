@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,22 +18,24 @@ import numpy.typing as npt
 
 from shuffledp._extras import needed
 from shuffledp._progress import Progress
-from shuffledp.errors import ReportFileError, SealError
+from shuffledp.errors import DamagedReportsError, ReportFileError, SealError
 from shuffledp.service.documents import Signed, Task
 from shuffledp.service.sealing import inner_size, open_inner
 from shuffledp.shuffling._batches import available_cores, tally_of_possible
 from shuffledp.shuffling.permutation import check_enough
-from shuffledp.shuffling.report_files import StoredReports, open_reports
+from shuffledp.shuffling.report_files import COLUMN, StoredReports, from_binary, open_reports
 
 if TYPE_CHECKING:
+    from shuffledp.collecting._protocol import Protocol
     from shuffledp.service.keys import AnalystKey
+    from shuffledp.shuffling.engine import Engine
 
 _ROWS = 1 << 12  # opened at once
 _WORTH = 1 << 14  # reports for which further processes are worth their start; speed
 
 
 class Opened(NamedTuple):
-    """A batch, counted: ``n`` reports, and those that were left out."""
+    """A batch, counted: ``n`` reports (of several messages a person: messages), and those left out."""
 
     task: Task
     batch: str
@@ -43,10 +46,15 @@ class Opened(NamedTuple):
 
 
 def analyze_batch(
-    path: str | os.PathLike[str], key: AnalystKey, *, fingerprint: str | None = None, **assumptions: Any
+    path: str | os.PathLike[str],
+    key: AnalystKey,
+    *,
+    fingerprint: str | None = None,
+    engine: Engine | None = None,
+    **assumptions: Any,
 ) -> Any:
     """The plan's result from a released batch; ``assumptions`` as for ``analyze`` of a protocol."""
-    return result_of(open_batch(path, key, fingerprint=fingerprint), **assumptions)
+    return result_of(open_batch(path, key, fingerprint=fingerprint, engine=engine), **assumptions)
 
 
 def result_of(opened: Opened, **assumptions: Any) -> Any:
@@ -55,26 +63,59 @@ def result_of(opened: Opened, **assumptions: Any) -> Any:
     if assumptions.get("ledger") is not None:
         assumptions["batch"] = opened.batch
     assumptions["set_aside"] = opened.not_opened + opened.outside
-    return opened.task.protocol.analyze(tally=opened.tally, n=opened.n, **assumptions)
+    protocol = opened.task.protocol
+    return protocol.analyze(tally=opened.tally, n=protocol.people(opened.n), **assumptions)
 
 
-def open_batch(path: str | os.PathLike[str], key: AnalystKey, *, fingerprint: str | None = None) -> Opened:
-    """Open and count. The task must be signed with the same key file (and have the ``fingerprint``)."""
+def open_batch(
+    path: str | os.PathLike[str],
+    key: AnalystKey,
+    *,
+    fingerprint: str | None = None,
+    engine: Engine | None = None,
+) -> Opened:
+    """Open and count. The task must be signed with the same key file (and have the ``fingerprint``).
+
+    ``engine``: where, if not in processes of this machine; the key that opens goes there, too."""
     stored = open_reports(path)
     task = task_of(stored, key, fingerprint)
-    protocol = task.protocol
-    tally = np.zeros(protocol.tally_size, dtype=np.int64)
-    n = not_opened = outside = 0
-    with Progress(stored.n, what="reports") as progress:
-        for reports in opened_reports(stored, task, key):
-            rows = np.frombuffer(b"".join(reports[0]), protocol.report_dtype.newbyteorder("<"))
-            counted, wrong = tally_of_possible(protocol, rows.reshape(-1, *protocol.report_shape))
-            tally += counted
-            n += len(reports[0]) - wrong
-            not_opened += reports[1]
-            outside += wrong
-            progress.advance(len(reports[0]) + reports[1])
-    return Opened(task, stored.header.batch, tally, n, not_opened, outside)
+    counts = _Counts(task.protocol, task.id, key.opens.private_bytes_raw(), stored.header.shape[0])
+    if engine is None:
+        total = counts.of([], 0)
+        with Progress(stored.n, what="reports") as progress:
+            for found, lost in opened_reports(stored, task, key):
+                total += counts.of(found, lost)
+                progress.advance(len(found) + lost)
+    else:
+        done = engine.merge(engine.map_batches(counts, os.fspath(path), COLUMN))
+        if done.n != stored.n or done.tally is None:  # the checksum is over their order, which is gone
+            raise DamagedReportsError(f"{str(path)!r} has {done.n} reports, not {stored.n} as it says")
+        total = done.tally
+    n, not_opened, outside = (int(count) for count in total[-3:])
+    return Opened(task, stored.header.batch, total[:-3], n, not_opened, outside)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What an engine runs: rows of seals become a tally, followed by (counted, not opened, outside)."""
+
+    protocol: Protocol
+    task: bytes
+    secret: bytes
+    width: int
+
+    def __call__(self, sealed: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+        return self.of(*_open((self.secret, self.task, sealed.tobytes(), self.width)))
+
+    def decoded(self, array: Any) -> npt.NDArray[np.uint8]:
+        """The rows of a column of bytes."""
+        return from_binary(array, np.dtype(np.uint8), (self.width,))
+
+    def of(self, found: list[bytes], lost: int) -> npt.NDArray[np.int64]:
+        """The counts of opened reports."""
+        rows = np.frombuffer(b"".join(found), self.protocol.report_dtype.newbyteorder("<"))
+        tally, wrong = tally_of_possible(self.protocol, rows.reshape(-1, *self.protocol.report_shape))
+        return np.array([*tally, len(found) - wrong, lost, wrong], dtype=np.int64)
 
 
 def task_of(stored: StoredReports, key: AnalystKey, fingerprint: str | None = None) -> Task:

@@ -29,7 +29,7 @@ from shuffledp.errors import PlanError
 from shuffledp.randomizers._grid import GridRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.unary import UnaryEncoding
-from shuffledp.service.sealing import PublicKey, key_id
+from shuffledp.service.sealing import PublicKey, body_size, key_id
 from shuffledp.shuffling._batches import bytes_per_report
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ VERSION = 1
 _PURPOSE = b"shuffledp task 1\0"  # a signature of something else is none of a task
 _FIELDS = {"format", "version", "name", "plan", "sampler", "report_bytes", "analyst", "shuffler", "nonce"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
-_MOST_BYTES = 1 << 16  # of a report: one bit for each of half a million categories
+_MOST_BYTES = 1 << 16  # of what a person submits: one bit for each of half a million categories
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,6 @@ class Task:
     @classmethod
     def new(cls, name: str, protocol: Protocol, *, key: Any, analyst: bytes, shuffler: bytes) -> Self:
         """A new task, signed with ``key`` (Ed25519)."""
-        if protocol.messages > 1:
-            raise ValueError(
-                f"protocol must send one message a person through the service, got {protocol.messages}: "
-                "those of one person would arrive together"
-            )
         text = _json.canonical(
             {
                 "format": FORMAT,
@@ -134,7 +129,9 @@ class Task:
             task = cls(signed, content, protocol := read(json.loads(content["plan"])))
             size = bytes_per_report(protocol.report_dtype, protocol.report_shape)
             given = (content["plan"], content["sampler"], content["report_bytes"])
-            fits = given == (plan_text(protocol), sampler_of(protocol), size) and size <= _MOST_BYTES
+            fits = given == (plan_text(protocol), sampler_of(protocol), size)
+            if (most := body_size(size, protocol.messages)) > _MOST_BYTES:
+                raise ValueError(f"a person would send {most} bytes, more than {_MOST_BYTES}")
             keys = [len(bytes.fromhex(content[name])) for name in ("analyst", "shuffler")]
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise PlanError(f"the plan of the task does not hold: {error}") from error

@@ -9,6 +9,7 @@ folder: its identity, which tasks name, and keys of the day, which change withou
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 from contextlib import suppress
@@ -96,6 +97,10 @@ class KeyRing:
     def document(self) -> Signed:
         """The newest key, signed."""
         return key_document(self.identity, list(self.private.values())[-1].public_key().public_bytes_raw())
+
+    def at_rest(self, task: bytes) -> bytes:
+        """For what waits in the store, of the task with this id: never in the store itself."""
+        return hmac.digest(_raw(self.identity), b"shuffledp 1 at rest\0" + task, "sha256")
 
     def rotated(self) -> KeyRing:
         """With a new key, after the others."""

@@ -3,6 +3,9 @@
     inner = seal to the analyst (report)
     body  = version, key, seal to the shuffler (id, inner)       what travels, and nothing else does
 
+Where a plan has several messages a person, each has an inner seal of its own, and one body holds them all:
+they arrive together or not at all, under one id, and the shuffler tears them apart when it mixes.
+
 Both seals are bound to the task's id: a body, or an inner seal, of another task does not open. The
 ``id`` is 16 random bytes of the client: resent bodies are recognised by it, and nobody on the way sees it.
 
@@ -19,8 +22,9 @@ b'hi'
 
 from __future__ import annotations
 
+import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -47,9 +51,9 @@ def inner_size(report_bytes: int) -> int:
     return report_bytes + _SEAL
 
 
-def body_size(report_bytes: int) -> int:
-    """The width of what is submitted."""
-    return 1 + KEY_ID_BYTES + _SEAL + ID_BYTES + inner_size(report_bytes)
+def body_size(report_bytes: int, messages: int = 1) -> int:
+    """The width of what one person submits."""
+    return 1 + KEY_ID_BYTES + _SEAL + ID_BYTES + messages * inner_size(report_bytes)
 
 
 def new_id() -> bytes:
@@ -62,15 +66,18 @@ def key_id(raw: bytes) -> bytes:
     return sha256(raw).digest()[:KEY_ID_BYTES]
 
 
-def seal(report: bytes, task: bytes, analyst: bytes, shuffler: PublicKey, name: bytes) -> bytes:
-    """What a client submits; ``name`` is the report's id, which a resent report keeps."""
-    inner = _suite().encrypt(report, _public(analyst), _TO_ANALYST + task)
+def seal(
+    report: bytes | Sequence[bytes], task: bytes, analyst: bytes, shuffler: PublicKey, name: bytes
+) -> bytes:
+    """What a client submits: a report, or all messages of a person; a resent one keeps its id, ``name``."""
+    messages = [report] if isinstance(report, bytes) else report
+    inner = b"".join(_suite().encrypt(one, _public(analyst), _TO_ANALYST + task) for one in messages)
     outer = _suite().encrypt(name + inner, _public(shuffler.raw), _TO_SHUFFLER + task)
     return bytes([VERSION]) + shuffler.id + bytes(outer)
 
 
 def open_outer(body: bytes, task: bytes, keys: Mapping[bytes, Any]) -> tuple[bytes, bytes]:
-    """(id, inner seal) of a body; ``keys`` are the shuffler's private ones by name."""
+    """(id, inner seals) of a body; ``keys`` are the shuffler's private ones by name."""
     if len(body) <= 1 + KEY_ID_BYTES or body[0] != VERSION:
         raise SealError("not a report of this version")
     private = keys.get(body[1 : 1 + KEY_ID_BYTES])
@@ -85,6 +92,14 @@ def open_outer(body: bytes, task: bytes, keys: Mapping[bytes, Any]) -> tuple[byt
 def open_inner(inner: bytes, task: bytes, private: Any) -> bytes:
     """The report that was sealed to the analyst."""
     return _opened(inner, private, _TO_ANALYST + task)
+
+
+def at_rest(inner: bytes, name: bytes, key: bytes) -> bytes:
+    """Inner seals of one person as the store has them, and back: AES-128-CTR, with a key for every id."""
+    ciphers = needed("cryptography.hazmat.primitives.ciphers", extra="service")
+    alone = hmac.digest(key, name, "sha256")[:16]
+    cipher = ciphers.Cipher(ciphers.algorithms.AES(alone), ciphers.modes.CTR(bytes(16)))
+    return bytes(cipher.encryptor().update(inner))
 
 
 def _opened(sealed: bytes, private: Any, info: bytes) -> bytes:

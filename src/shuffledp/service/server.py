@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -72,7 +72,7 @@ class Service:
         self.counts: Counter[tuple[str, str]] = Counter()
         self._failing: dict[str, str | None] = {}
         self._shown: tuple[float, str] = (-math.inf, "")
-        self._reading = 0
+        self._reading: dict[asyncio.Task[Any], float] = {}  # whose body is waited for, since when
         self._ingest: Ingest
         routes: list[Any] = [
             Route("/", self.home),
@@ -89,11 +89,12 @@ class Service:
     async def _running(self, app: Starlette) -> AsyncIterator[None]:
         self._ingest = Ingest(self.shuffler.store, capacity=self._capacity, group=self._group)
         self._thread = ThreadPoolExecutor(1, "release")
-        looking = asyncio.create_task(self._look_after())
+        looking = [asyncio.create_task(work) for work in (self._look_after(), self._hurry())]
         try:
             yield
         finally:
-            looking.cancel()
+            for work in looking:
+                work.cancel()
             await self._ingest.stop()
             await asyncio.to_thread(self._thread.shutdown)  # a release that is under way ends
             log("stopped")
@@ -111,23 +112,28 @@ class Service:
         return _answer(status, outcome)
 
     async def _submitted(self, request: Request, collection: Collection) -> tuple[int, str]:
-        wanted, told = collection.body_bytes, request.headers.get("content-length")
+        wanted, told = collection.body_bytes, None
+        for field, value in request.scope["headers"]:  # without a mapping of all of them
+            if field == b"content-length":
+                told = value
         if told is None:
             return 411, "without length"
-        if told != str(wanted):
-            return (413 if told.isdecimal() and int(told[:9]) > wanted else 400), "of another size"
-        if self._reading + self._ingest.length >= self._capacity:
+        if told != b"%d" % wanted:
+            return (413 if told.isdigit() and int(told[:9]) > wanted else 400), "of another size"
+        if len(self._reading) + self._ingest.length >= self._capacity:
             return 503, BUSY
-        self._reading += 1
+        reader = asyncio.current_task()
+        assert reader is not None
+        self._reading[reader] = time.monotonic()
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await request.body()
-        except TimeoutError:
+            body = await request.body()
+        except asyncio.CancelledError:  # by ``_hurry``
+            reader.uncancel()
             return 408, "too slow"
         except ClientDisconnect:
             return 400, "cut off"
         finally:
-            self._reading -= 1
+            del self._reading[reader]
         try:
             report = self.shuffler.opened(collection, body)
         except SealError as error:
@@ -135,6 +141,14 @@ class Service:
             return (422, "of an unknown key") if unknown else (400, "not opened")
         outcome = await self._ingest.add(report)
         return {ACCEPTED: 202, BEFORE: 409}.get(outcome, 503), outcome
+
+    async def _hurry(self) -> None:
+        """Let clients go whose body takes too long: one clock for all of them."""
+        while True:
+            await asyncio.sleep(BODY_SECONDS / 8)
+            late = time.monotonic() - BODY_SECONDS
+            for reader in [reader for reader, since in self._reading.items() if since < late]:
+                reader.cancel()
 
     async def task(self, request: Request) -> Response:
         """The signed task and key."""
@@ -197,7 +211,9 @@ class Service:
         self._failing[name] = reason
 
 
+@cache
 def _answer(status: int, outcome: str) -> Response:
+    """One of a few answers, which are made once."""
     return PlainTextResponse(outcome + "\n", status, _HEADERS.get(outcome, _ANYBODY))
 
 

@@ -7,6 +7,10 @@ A batch has at least ``minimum`` reports, which is the shuffler's own number and
 a ``spread``, a secret number in [0, spread] is drawn for every batch: so many more reports are waited for,
 and so many, chosen at random, are kept back for the next one. Then the size of a batch does not tell
 how many reports had come.
+
+Of a plan with several messages a person, one row of the store holds all messages of a person, encrypted
+under a key that is not in the store: they count, wait and are kept back together. When a batch is mixed, the
+messages of all people in it are torn apart and permuted together.
 """
 
 from __future__ import annotations
@@ -31,8 +35,8 @@ from shuffledp.errors import PlanError, SealError, TooFewReportsError, UnknownKe
 from shuffledp.service._journal import Journal
 from shuffledp.service.documents import Signed, Task
 from shuffledp.service.keys import KeyRing, private_folder
-from shuffledp.service.sealing import body_size, inner_size, open_outer
-from shuffledp.service.store import Report, Store, StoredTask, open_store
+from shuffledp.service.sealing import at_rest, body_size, inner_size, open_outer
+from shuffledp.service.store import Bytes, Report, Store, StoredTask, open_store
 from shuffledp.shuffling.permutation import permuted
 from shuffledp.shuffling.report_files import Header, create_reports
 
@@ -56,10 +60,20 @@ class Collection:
     def key(self) -> int:
         return self.stored.key
 
+    @property
+    def messages(self) -> int:
+        """Of each person."""
+        return self.task.protocol.messages
+
+    @cached_property
+    def width(self) -> int:
+        """Of a message that is sealed to the analyst."""
+        return inner_size(self.task.report_bytes)
+
     @cached_property
     def body_bytes(self) -> int:
         """The one size of what is submitted."""
-        return body_size(self.task.report_bytes)
+        return body_size(self.task.report_bytes, self.messages)
 
     @cached_property
     def epsilon(self) -> float:
@@ -137,14 +151,16 @@ class Shuffler:
 
     def opened(self, collection: Collection, body: bytes) -> Report:
         """What is kept of a submitted body. SealError where it is not a report of the task."""
+        if len(body) != collection.body_bytes:
+            raise SealError("not of the task's size")
         try:
             name, inner = open_outer(body, collection.task.id, self.keys.private)
         except UnknownKeyError:
             self.refresh_keys()  # it may be newer than this process
             name, inner = open_outer(body, collection.task.id, self.keys.private)
-        if len(inner) != inner_size(collection.task.report_bytes):
-            raise SealError("not of the task's size")
-        return Report(collection.key, name, inner)
+        if collection.messages > 1:
+            inner = at_rest(inner, name, self.keys.at_rest(collection.task.id))
+        return Report(collection.key, name, inner)  # a body of the task's size has an inner part of its size
 
     def reconcile(self) -> None:
         """After a start: finish what a crash left, and tell a restored store what was released."""
@@ -183,14 +199,24 @@ class Shuffler:
             waiting = t.pending(collection.key)
             if stored is None or waiting < stored.minimum + stored.held:
                 return None
-            ids, seals = t.reports(collection.key, waiting, inner_size(collection.task.report_bytes))
+            ids, seals = t.reports(collection.key, waiting, collection.messages * collection.width)
             order = permuted(np.arange(waiting), source())
             out, held = np.split(order, [waiting - stored.held])
             name, number = secrets.token_hex(16), stored.batches + 1
             journal.intend(number, name, ids[out][np.lexsort(ids[out].T[::-1])])
             more = secrets.randbelow(stored.spread + 1)
-            t.write_batch(stored, name, seals[out], (ids[held], seals[held]), more)
+            mixed = self._torn_apart(collection, ids[out], seals[out])
+            t.write_batch(stored, name, len(out), mixed, (ids[held], seals[held]), more)
         return number
+
+    def _torn_apart(self, collection: Collection, ids: Bytes, seals: Bytes) -> Bytes:
+        """The messages of all people in one random order; of one message each, what is mixed already."""
+        if collection.messages == 1:
+            return seals
+        key = self.keys.at_rest(collection.task.id)
+        for name, row in zip(ids, seals, strict=True):
+            row[:] = np.frombuffer(at_rest(row.tobytes(), name.tobytes(), key), np.uint8)
+        return permuted(seals.reshape(-1, collection.width), source())
 
     def _export(self, collection: Collection) -> dict[int, Path]:
         """Batches that wait for it become files; the names of these."""
@@ -201,7 +227,7 @@ class Shuffler:
             private_folder(self.folder / "batches")
             task = collection.task
             path = self.folder / "batches" / f"{task.name}-{batch.number}-{batch.name[:8]}.parquet"
-            width = inner_size(task.report_bytes)
+            width = collection.width
             sealed = {"protocol": "sealed", "task": task.signed.to_dict()}
             header = Header("sealed", sealed, np.dtype(np.uint8), (width,), batch.name)
             if not path.exists():  # else a crash came between the file and this line
@@ -214,7 +240,7 @@ class Shuffler:
         return written
 
     def pending(self, name: str) -> int:
-        """How many reports wait."""
+        """How many people's reports wait."""
         return self.store.pending(self.collection(name).key)
 
     def status(self, name: str) -> dict[str, Any]:
@@ -226,6 +252,7 @@ class Shuffler:
             "fingerprint": short_fingerprint(protocol),
             "protocol": protocol.name,
             "n": protocol.n,
+            "messages": protocol.messages,
             "minimum": stored.minimum,
             "spread": stored.spread,
             "pending": self.pending(name),

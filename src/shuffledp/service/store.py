@@ -58,7 +58,7 @@ class StoredTask(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A released batch; ``waiting`` while its reports are not in a file."""
+    """A released batch of ``n`` people; ``waiting`` while it is not in a file."""
 
     number: int
     name: str
@@ -113,11 +113,13 @@ class Transaction:
         return ids, seals
 
     def write_batch(
-        self, task: StoredTask, name: str, mixed: Bytes, held: tuple[Bytes, Bytes], more: int
+        self, task: StoredTask, name: str, n: int, mixed: Bytes, held: tuple[Bytes, Bytes], more: int
     ) -> None:
-        """Release ``mixed``; of what waits only ``held`` stays; ``more``: how many the next batch holds."""
+        """Release the ``mixed`` messages of ``n`` people; of what waits only ``held`` stays.
+
+        ``more``: how many the next batch holds back."""
         number = task.batches + 1
-        self.run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", task.key, number, name, len(mixed), 1)
+        self.run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", task.key, number, name, n, 1)
         for part, start in enumerate(range(0, len(mixed), PART_ROWS)):
             content = mixed[start : start + PART_ROWS].tobytes()
             self.run("INSERT INTO parts VALUES (?, ?, ?, ?)", task.key, number, part, content)
@@ -259,8 +261,8 @@ class Store(ABC):
     def mark_released(self, key: int, number: int, name: str, ids: Sequence[bytes]) -> None:
         """Reports that were released, of which a restored store does not know: they are never taken again."""
         with self.transaction() as t:
-            self._insert(t, [Report(key, one, b"") for one in sorted(ids)])
             for one in ids:
+                t.run("INSERT INTO ids VALUES (?, ?) ON CONFLICT DO NOTHING", key, one)
                 t.run("DELETE FROM pending WHERE task = ? AND id = ?", key, one)
             t.run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", key, number, name, len(ids), 0)
             t.run("UPDATE tasks SET batches = ? WHERE key = ?", number, key)

@@ -50,7 +50,6 @@ from shuffledp.shuffling._batches import (
     available_cores,
     bytes_per_report,
     parallel_map,
-    people,
     rows_per_batch,
     tally_of_possible,
 )
@@ -234,7 +233,7 @@ def analyze_file(protocol: Collectable, path: PathLike, **assumptions: Any) -> A
     if assumptions.get("ledger") is not None:
         assumptions |= {"batch": stored.header.batch, "memory": stored.header.memory}
     assumptions |= {"simulated": stored.header.simulated, "set_aside": aside}
-    return protocol.analyze(tally=tally, n=people(n, protocol), **assumptions)
+    return protocol.analyze(tally=tally, n=protocol.people(n), **assumptions)
 
 
 def tally_file(protocol: Collectable, stored: StoredReports) -> tuple[npt.NDArray[np.int64] | None, int, int]:

@@ -76,17 +76,18 @@ class SparkEngine(Engine):
     def reports(self, protocol: Collectable, data: Any, *, column: str | None = None, minimum: int) -> Any:
         """Fresh reports of a column, shuffled: a DataFrame whose one column ``report`` holds their bytes.
 
-        Computed and stored once. Refuses fewer than ``minimum`` rows."""
+        Computed and stored once. Refuses fewer people than ``minimum``; of several messages a person, each is
+        a row of its own."""
         frame = self._one_column(data, column, protocol.reads_text)
         keyed = _stored(_mapped(frame, _KeyedReports(protocol), _REPORT_SCHEMA))
         n = keyed.where("rejected is null").count()
         (Partial(None, n) + _rejected(keyed)).checked()
-        check_enough(n, minimum)
+        check_enough(n // protocol.messages, minimum)
         mixed = keyed.repartition(*_KEYS).sortWithinPartitions(*_KEYS)
         return _stored(mixed.select("report"))
 
     def tally(self, protocol: Collectable, reports: Any) -> Partial:
-        """Tally and number of the reports of a DataFrame that ``reports`` gave."""
+        """Tally and number of the reports (messages) of a DataFrame that ``reports`` gave."""
         return self.merge(self.map_batches(_CountBytes(protocol), reports, "report"))
 
     def _one_column(self, data: Any, column: str | None, text: bool) -> Any:
@@ -197,14 +198,15 @@ class _KeyedReports:
                 refusal = pickle.dumps(Partial(None, len(values), reports))
                 yield _record_batch(_REPORT_SCHEMA, [None], [None], [None], [refusal])
             else:
-                keys = [words.draw(len(values)).view(np.int64) for _ in _KEYS]
-                binary = to_binary(np.asarray(reports))
-                yield _record_batch(_REPORT_SCHEMA, binary, *keys, _nothing(len(values)))
+                sent = np.asarray(reports)  # of several messages a person, more than values
+                keys = [words.draw(len(sent)).view(np.int64) for _ in _KEYS]
+                yield _record_batch(_REPORT_SCHEMA, to_binary(sent), *keys, _nothing(len(sent)))
 
 
 def _column(batch: Any, step: Step) -> npt.NDArray[Any]:
-    decode = step.decoded if isinstance(step, _CountBytes) else to_numpy
-    return decode(batch.column(0))
+    """The values of a batch; a step that takes bytes says how they are read."""
+    found: npt.NDArray[Any] = getattr(step, "decoded", to_numpy)(batch.column(0))
+    return found
 
 
 def _nothing(rows: int) -> Any:

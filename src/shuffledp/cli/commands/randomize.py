@@ -53,11 +53,14 @@ def randomize(data: str | None, value: str | None, output: str, **given: Any) ->
     if given["as_json"]:
         print_json(reports=n, output=output, epsilon0=epsilon0, fingerprint=protocol.fingerprint)
         return
+    alone = f"alone is {rounded_up(epsilon0)}-differentially private"
+    if protocol.messages > 1:
+        alone = f"is one of {protocol.messages} messages of a person, which together reveal the answer"
     print_answer(
         f"{n:,} report{'s' * (n != 1)} in {output}",
         [
             ("plan", short_fingerprint(protocol)),
-            ("one report", f"alone is {rounded_up(epsilon0)}-differentially private"),
+            ("one report", alone),
             ("next", "shuffledp shuffle: until then their order can tell who sent what"),
         ],
     )
