@@ -40,17 +40,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from shuffledp import __version__, _validate
+from shuffledp import __version__, _json, _validate
 from shuffledp._digits import rounded_up
 from shuffledp._log import OpenLog, create as create_log, locked
 from shuffledp.accounting._ends.moments import LogMoments
-from shuffledp.accounting.mechanism import Composition, Mechanism
+from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
 from shuffledp.collecting._several_messages import one_round
 from shuffledp.errors import BudgetExceededError, LogCorruptError, NoCertificateError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
 
 _VERSION = 1
+_COHORT = ("analysis", "population", "honest_fraction")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Collection:
     """One collection of the ledger: ``status`` is "reserved", "committed" or "released".
 
     ``batch`` names the reports that were committed, if they came from a file, and ``memory`` their place
-    in the shuffler's memory. ``moments``: of its privacy loss, as this release computes them."""
+    in the shuffler's memory. ``moments``: of its privacy loss, as this release computes them. ``training``:
+    rounds of training, how many and who is asked; ``honest`` is the n of a round then."""
 
     id: str
     population: str
@@ -70,11 +72,16 @@ class Collection:
     batch: str | None = None
     memory: tuple[str, int] | None = None
     moments: LogMoments | None = None
+    training: dict[str, Any] | None = None
 
     @property
     def mechanism(self) -> Mechanism:
         """What it costs."""
-        return one_round(restore(self.randomizer), self.honest)
+        randomizer = restore(self.randomizer)
+        if self.training is None:
+            return one_round(randomizer, self.honest)
+        cohort = {name: self.training[name] for name in _COHORT}
+        return Shuffled(randomizer, n=self.honest, **cohort) * int(self.training["rounds"])
 
 
 class _Book:
@@ -257,6 +264,46 @@ class Ledger:
             "reserved",
             _checked_text("note", note),
         )
+        return self._reserve(asked, new_population)
+
+    def reserve_rounds(
+        self, one: Shuffled, rounds: int, *, population: str, new_population: bool = False, note: str = ""
+    ) -> str:
+        """As ``reserve``, for so many rounds of training (or of anything else) on these people."""
+        count = _validate.count("rounds", rounds)
+        if one.rate is not None:
+            raise ValueError(f"a round must be of a cohort of fixed size, got one with rate={one.rate!r}")
+        training = {"rounds": count} | {name: getattr(one, name) for name in _COHORT}
+        randomizer = describe(one.randomizer)
+        asked = Collection(
+            uuid.uuid4().hex,
+            _checked_text("population", population, least=1),
+            _json.fingerprint({"randomizer": randomizer, "n": one.n} | training),
+            randomizer,
+            one.n,
+            "reserved",
+            _checked_text("note", note),
+            training=training,
+        )
+        return self._reserve(asked, new_population)
+
+    def commit_rounds(self, reservation: str, *, rounds: int) -> None:
+        """Record how many of the reserved rounds were run; the others are given back."""
+        with self._open(write=True) as book:
+            found = book.known(reservation)
+            _require_reserved(found)
+            if found.training is None:
+                raise ValueError(f"reservation {reservation!r} is of one collection: use commit")
+            run = _validate.count("rounds", rounds, least=0, most=found.training["rounds"])
+            if run == 0:
+                book.write({"release": reservation})
+                return
+            done = replace(found, training=found.training | {"rounds": run})
+            cost = _stored_moments(_moments(done.mechanism, self.delta))
+            book.write({"commit": reservation, "honest": found.honest, "rounds": run, "moments": cost})
+
+    def _reserve(self, asked: Collection, new_population: bool) -> str:
+        name = asked.population
         asked = replace(asked, moments=_moments(asked.mechanism, self.delta))
         with self._open(write=True) as book:
             book.check_population(name, new_population)
@@ -411,6 +458,8 @@ def _known_moments(stored: Any) -> LogMoments | None:
 def _reservation(collection: Collection) -> dict[str, Any]:
     names = ("population", "fingerprint", "randomizer", "honest", "note")
     fields = {name: getattr(collection, name) for name in names}
+    if collection.training is not None:
+        fields["training"] = collection.training
     return {"reserve": collection.id, **fields, "moments": _stored_moments(collection.moments)}
 
 
@@ -426,7 +475,9 @@ def _apply(state: dict[str, Collection], content: dict[str, Any]) -> None:
         memory = fields.get("memory")
         changes = {"honest": fields["honest"], "batch": fields.get("batch")}
         changes["memory"] = None if memory is None else (memory[0], memory[1])
-        if fields["honest"] != found.honest:
+        if "rounds" in fields:
+            changes["training"] = (found.training or {}) | {"rounds": fields["rounds"]}
+        if fields["honest"] != found.honest or "rounds" in fields:
             changes["moments"] = _known_moments(fields.get("moments"))
         state[found.id] = _changed(found, "committed", **changes)
     else:

@@ -4,6 +4,12 @@ Every round is the same mechanism: a cohort of n clients, drawn from the populat
 shuffled. Rounds are adaptive (each depends on the model so far), which the accountant's composition
 covers. All numbers are certified upper bounds for substitution neighbours: one client's data replaced.
 
+**Drop-outs.** Some never answer. A round is accounted at ``least_reports``, uses all that come, and is void
+below: nothing of it is released. If everybody is asked, whoever stays away is known at worst, and the
+others are ``least_reports`` honest people; more only add reports that an adversary could add, too. Where
+cohorts are drawn, a share of at least least_reports/cohort of all people answers if asked, and the others are
+taken for dishonest ones (T7, docs/proofs/cohorts.md). Who stays away must not depend on their data.
+
 >>> from shuffledp import LocalRandomizer, Shuffled
 >>> one = Shuffled(LocalRandomizer(2.0), n=2_000).sampled_from(60_000)
 >>> spending = Spending(one, budget=Budget(epsilon=0.5, delta=1e-5)).spend(100)
@@ -19,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from shuffledp import _validate
+from shuffledp._certified.rounding import down
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.bound import Bound
@@ -101,13 +108,19 @@ def rounds_for(round: Shuffled, *, epsilon: float, delta: float) -> int:
     """The most rounds of this mechanism that are (epsilon, delta)-DP together; 0 if not even one is."""
     if round.upper_epsilon(delta=delta) > epsilon:
         return 0
+    if round.rate is not None:
+        raise ValueError(f"round must be of a cohort of fixed size, got one with rate={round.rate!r}")
+    sizes: dict[str, Any] = (
+        {"n": round.n} if round.population is None else {"cohort": round.n, "population": round.population}
+    )
     found = calibrate(
         round.randomizer,
         solve_for="rounds",
         epsilon=epsilon,
         delta=delta,
         analysis=round.analysis,
-        **_sizes(round.n, round.population),
+        honest_fraction=round.honest_fraction,
+        **sizes,
     )
     return int(found.value)
 
@@ -120,9 +133,10 @@ def epsilon0_for(
     rounds: int,
     cohort: int,
     population: int | None = None,
+    least_reports: int | None = None,
     **parameters: Any,
 ) -> float:
-    """The largest epsilon0 for which so many rounds are (epsilon, delta)-DP.
+    """The largest epsilon0 for which so many rounds are (epsilon, delta)-DP, ``least_reports`` in each.
 
     ``randomizer`` is a class, ``parameters`` its others: ``epsilon0_for(PrivUnit, dimension=3010,
     epsilon=3.0, delta=1e-5, rounds=6_000, cohort=60_000)``."""
@@ -132,13 +146,24 @@ def epsilon0_for(
         epsilon=epsilon,
         delta=delta,
         rounds=rounds,
-        **_sizes(cohort, population),
+        **_sizes(cohort, population, least_reports),
         **parameters,
     )
     return found.value
 
 
-def _sizes(cohort: int, population: int | None) -> dict[str, Any]:
-    if population is None:
-        return {"n": cohort}
-    return {"cohort": cohort, "population": population}
+def training_round(
+    randomizer: Any, *, cohort: int, population: int, least_reports: int | None = None
+) -> Shuffled:
+    """One round as it is accounted (see module)."""
+    sizes = _sizes(cohort, population, least_reports)
+    one = Shuffled(randomizer, n=sizes.get("n", cohort), honest_fraction=sizes.get("honest_fraction", 1.0))
+    return one if "n" in sizes else one.sampled_from(population)
+
+
+def _sizes(cohort: int, population: int | None, least_reports: int | None) -> dict[str, Any]:
+    least = cohort if least_reports is None else _validate.count("least_reports", least_reports, most=cohort)
+    if population is None or (least < cohort == population):
+        return {"n": least}
+    sizes = {"cohort": cohort, "population": population}
+    return sizes if least == cohort else sizes | {"honest_fraction": down(least / cohort, operations=1)}

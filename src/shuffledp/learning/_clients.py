@@ -17,7 +17,7 @@ torch.Size([2, 2])
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.utils.data import TensorDataset, default_collate
 
+from shuffledp._randomness.uniform import open_uniforms
 from shuffledp._randomness.words import Uint64s, source
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -44,6 +45,13 @@ def draw_cohort(population: int, cohort: int, generator: torch.Generator | None)
         order = _smallest(keys, min(cohort + 1, population))
         if np.diff(keys[order]).all():  # no two are equal
             return torch.from_numpy(order[:cohort].astype(np.int64))
+
+
+def draw_events(probability: float, count: int, generator: torch.Generator | None) -> Tensor:
+    """Independent events, of a probability that only simulates something."""
+    if generator is not None:
+        return torch.rand(count, generator=generator, device=generator.device) < probability
+    return torch.from_numpy(open_uniforms(count, source()) <= probability)
 
 
 def _smallest(keys: Uint64s, count: int) -> npt.NDArray[np.intp]:
@@ -66,6 +74,10 @@ class ClientData:
             raise ValueError("dataset must hold at least one client, got an empty one")
         self.dataset, self.device, self.population = dataset, device, len(dataset)
 
+    def groups(self, indices: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """(places among the indices, inputs, targets) of clients who are computed together."""
+        yield torch.arange(len(indices)), *self.take(indices)
+
     def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs and targets of some clients, on the model's device."""
         if type(self.dataset) is TensorDataset:  # a subclass may transform what it gives
@@ -87,6 +99,28 @@ class ClientData:
         return part.to(self.device)
 
 
+class UserData(ClientData):
+    """A sequence of users, each with (inputs, targets) of as many records as they have, or none."""
+
+    def __init__(self, dataset: Any, device: torch.device) -> None:
+        if isinstance(dataset, tuple) or not isinstance(dataset, Sized):
+            raise TypeError(
+                f"dataset must be a list of users' (inputs, targets), got {type(dataset).__name__}"
+            )
+        super().__init__(dataset, device)
+
+    def groups(self, indices: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Those with the same number of records together; who has none has no gradient."""
+        users = [tuple(torch.as_tensor(part) for part in self.dataset[index]) for index in indices.tolist()]
+        if any(len(user) != 2 or len(user[0]) != len(user[1]) for user in users):
+            raise ValueError("dataset must give (inputs, targets) of equal length for every user")
+        for size in sorted({len(user[1]) for user in users} - {0}):
+            places = [place for place, user in enumerate(users) if len(user[1]) == size]
+            columns = (torch.stack([users[place][column] for place in places]) for column in (0, 1))
+            inputs, targets = (column.to(self.device) for column in columns)
+            yield torch.tensor(places), inputs, targets
+
+
 class PerExampleGradients:
     """(inputs, targets) of n clients -> their gradients as the rows of an (n, parameters) matrix.
 
@@ -96,7 +130,7 @@ class PerExampleGradients:
     def __init__(self, model: nn.Module, loss: Loss) -> None:
         refuse_batch_statistics(model)
         self.model, self.loss = model, loss
-        self._rows = vmap(grad(self._one), in_dims=(None, 0, 0), randomness="different")
+        self._rows: Callable[..., Any] = vmap(grad(self._one), in_dims=(None, 0, 0), randomness="different")
 
     def _one(self, parameters: dict[str, Tensor], example: Tensor, target: Tensor) -> Tensor:
         output = functional_call(self.model, parameters, (example.unsqueeze(0),))
@@ -108,6 +142,26 @@ class PerExampleGradients:
         rows = self._rows(named, inputs, targets)
         refuse_changed_buffers(self.model, before)
         return torch.cat([rows[name].flatten(start_dim=1) for name in named], dim=1)
+
+
+class LocalUpdates(PerExampleGradients):
+    """Users with many records each: how far ``steps`` steps of gradient descent on all of one's own go, over
+    ``rate``. One step is the gradient of the user's mean loss."""
+
+    def __init__(self, model: nn.Module, loss: Loss, steps: int, rate: float) -> None:
+        super().__init__(model, loss)
+        self.steps, self.rate = steps, rate
+        self._rows = vmap(self._moved, in_dims=(None, 0, 0), randomness="different")
+
+    def _moved(self, start: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Any:
+        def own_loss(parameters: dict[str, Tensor]) -> Tensor:
+            return self.loss(functional_call(self.model, parameters, (inputs,)), targets)
+
+        now = start
+        for _ in range(self.steps):
+            slope = grad(own_loss)(now)
+            now = {name: value - self.rate * slope[name] for name, value in now.items()}
+        return {name: (value - now[name]) / self.rate for name, value in start.items()}
 
 
 def refuse_batch_statistics(model: nn.Module) -> None:

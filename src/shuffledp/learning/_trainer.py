@@ -5,6 +5,10 @@ client i at the current model:
 
     report_i = randomizer(clip(g_i)),   estimate = mean of the de-biased reports,   step, project.
 
+A client holds one example, or (``local_steps``) is a user with many records, who takes some steps on them all
+alone and reports how far that went: one clipped report per user and round either way, so that what is
+protected is all of a user's data. Some clients never answer: ``least_reports`` (``_budget``).
+
 A round releases the new model and nothing else, and the model is computed from the shuffled reports
 (``_clients``) and earlier models: momentum, schedules, projection and averages of iterates cost
 no privacy. The certified epsilon holds even for somebody who sees all the shuffled reports.
@@ -30,7 +34,8 @@ gradient that is not finite) says something about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
@@ -40,15 +45,18 @@ from torch import Tensor, nn
 
 from shuffledp import _html, _validate
 from shuffledp._progress import Progress
-from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.bound import Bound
+from shuffledp.collecting.ledger import Ledger
 from shuffledp.learning import _checkpoint as checkpoints
-from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for
+from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for, training_round
 from shuffledp.learning._clients import (
     ClientData,
+    LocalUpdates,
     Loss,
     PerExampleGradients,
+    UserData,
     draw_cohort,
+    draw_events,
     shaped_like,
     trainable,
 )
@@ -69,6 +77,11 @@ class ShuffledTrainer:
     * ``cohort`` clients are drawn afresh in every round. ``optimizer`` and ``scheduler`` are any of
       PyTorch's, and act once a round. ``projection`` keeps the parameters within this l2 norm.
     * ``budget``: a round that would exceed it raises BudgetExceededError before anything is sent.
+      ``ledger``: the file that also counts surveys of the same ``people`` (their name there) does so.
+    * ``least_reports``: every round is accounted at so many, uses all that come, and is void below: it
+      changes no model and costs nothing. ``drop_out``: simulated, the chance that a client never answers.
+    * ``local_steps``: ``dataset`` is a list of users' (inputs, targets), who take so many steps of
+      ``local_rate`` each.
     * ``seed`` or ``generator`` make the run repeatable, for simulations only: whoever knows the seed
       can undo the noise. Otherwise the clients' randomness and the cohorts are secure.
     * ``chunk`` clients' gradients are in memory at a time."""
@@ -84,6 +97,12 @@ class ShuffledTrainer:
         optimizer: torch.optim.Optimizer,
         scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
         budget: Budget | None = None,
+        ledger: Ledger | None = None,
+        people: str | None = None,
+        least_reports: int | None = None,
+        drop_out: float = 0.0,
+        local_steps: int | None = None,
+        local_rate: float = 0.1,
         projection: float | None = None,
         seed: int | None = None,
         generator: torch.Generator | None = None,
@@ -96,10 +115,17 @@ class ShuffledTrainer:
         self.model, self.optimizer, self.scheduler = model, optimizer, scheduler
         self._parameters = trainable(model)
         device = self._parameters[0].device
-        self._gradients = PerExampleGradients(model, loss)
-        self._data = ClientData(dataset, device)
-        size = _validate.count("cohort", cohort)
-        if size > self._data.population:
+        self._data: ClientData
+        if local_steps is None:
+            self._gradients, self._data = PerExampleGradients(model, loss), ClientData(dataset, device)
+        else:
+            steps, rate = (
+                _validate.count("local_steps", local_steps),
+                _validate.positive("local_rate", local_rate),
+            )
+            self._gradients, self._data = LocalUpdates(model, loss, steps, rate), UserData(dataset, device)
+        self.cohort = _validate.count("cohort", cohort)
+        if self.cohort > self._data.population:
             raise ValueError(
                 f"cohort must be in [1, {self._data.population}], the population, got {cohort!r}"
             )
@@ -109,13 +135,19 @@ class ShuffledTrainer:
                 f"parameters that are learned, got {randomizer.dimension}"
             )
         _refuse_other_parameters(optimizer, self._parameters)
-        one = Shuffled(randomizer, n=size).sampled_from(self._data.population)
+        sizes = {"cohort": self.cohort, "population": self._data.population}
+        one = training_round(randomizer, **sizes, least_reports=least_reports)
+        self.least_reports = self.cohort if least_reports is None else int(least_reports)
+        self.drop_out = _validate.probability("drop_out", drop_out)
+        if (ledger is None) != (people is None):
+            raise ValueError("ledger and people (the name of the clients in it) go together")
+        self.ledger, self.people = ledger, people
         self.spending = Spending(one, budget=budget)
         self.history = self._history([])
         self.projection = None if projection is None else _validate.positive("projection", projection)
         self.generator = _generator(seed, generator, device)
         self._chunk = _chunk(chunk, randomizer.dimension, device)
-        self.rounds = 0
+        self.rounds = self.void = 0
         self._resumed: Path | None = None
 
     def _history(self, rows: list[dict[str, float]]) -> History:
@@ -125,7 +157,7 @@ class ShuffledTrainer:
     def __repr__(self) -> str:
         part, budget = self.spending.round, self.spending.budget
         planned = "" if budget is None else f", budget ({budget.epsilon:g}, {budget.delta:g})"
-        people = f"cohorts of {part.n:,} out of {part.population:,}"
+        people = f"cohorts of {self.cohort:,} out of {self._data.population:,}"
         return f"ShuffledTrainer({part.randomizer!r}, {people}, {self.rounds} rounds done{planned})"
 
     def _repr_html_(self) -> str:
@@ -135,10 +167,6 @@ class ShuffledTrainer:
     def randomizer(self) -> VectorRandomizer:
         found: VectorRandomizer = self.spending.round.randomizer
         return found
-
-    @property
-    def cohort(self) -> int:
-        return self.spending.round.n
 
     def epsilon(self, *, delta: float) -> Bound:
         """The certified epsilon of all rounds so far."""
@@ -162,28 +190,55 @@ class ShuffledTrainer:
             rounds=rounds,
             cohort=self.cohort,
             population=self._data.population,
+            least_reports=self.least_reports,
             **others,
         )
 
     def step(self) -> None:
         """One round. Nothing is sent if the budget does not allow it."""
+        with self._reserved(1):
+            self._step()
+
+    def _step(self) -> None:
         after = self.spending.spend()
-        total = self._reports(draw_cohort(self._data.population, self.cohort, self.generator))
+        asked = draw_cohort(self._data.population, self.cohort, self.generator)
+        came = asked[~draw_events(self.drop_out, self.cohort, self.generator)] if self.drop_out else asked
+        if len(came) < self.least_reports:
+            self.rounds, self.void = self.rounds + 1, self.void + 1  # nothing of it is released
+            return
+        total = self._reports(came)
         # From here on reports have been sent: the round counts whatever happens next.
         self.spending = after
-        self._update(total / self.cohort)
+        self._update(total / len(came))
         self.rounds += 1
 
-    def _reports(self, cohort: Tensor) -> Tensor:
-        """The sum of the cohort's de-biased reports, a chunk of clients at a time."""
+    def _reports(self, clients: Tensor) -> Tensor:
+        """The sum of the clients' de-biased reports, a chunk of them at a time."""
         like = self._parameters[0]
         total = torch.zeros(self.randomizer.dimension, device=like.device, dtype=like.dtype)
-        for start in range(0, self.cohort, self._chunk):
-            inputs, targets = self._data.take(cohort[start : start + self._chunk])
-            rows = self._gradients(inputs, targets)
+        for start in range(0, len(clients), self._chunk):
+            part = clients[start : start + self._chunk]
+            rows = total.new_zeros(len(part), len(total))
+            for places, inputs, targets in self._data.groups(part):
+                rows[places.to(rows.device)] = self._gradients(inputs, targets)
             refuse_non_finite(rows)
             total += simulated_sum(self.randomizer, rows, self.generator)
         return total
+
+    @contextmanager
+    def _reserved(self, rounds: int) -> Iterator[None]:
+        """Rounds that the ledger has agreed to; those that were run are committed, however it ends."""
+        if self.ledger is None or self.people is None or rounds == 0:
+            yield
+            return
+        ticket = self.ledger.reserve_rounds(
+            self.spending.round, rounds, population=self.people, note="training"
+        )
+        before = self.spending.spent
+        try:
+            yield
+        finally:
+            self.ledger.commit_rounds(ticket, rounds=self.spending.spent - before)
 
     def _update(self, estimate: Tensor) -> None:
         for parameter, part in zip(self._parameters, shaped_like(estimate, self._parameters), strict=True):
@@ -220,9 +275,10 @@ class ShuffledTrainer:
         if checkpoint is not None:
             # Before anything is sent: a crash must not forget the rounds that follow.
             self.save(checkpoint, in_flight=min(todo, _until(self.rounds, checkpoint_every)))
-        with checkpoints.Interruptible() as interrupt, Progress(todo, what="rounds", shown=progress) as line:
+        line = Progress(todo, what="rounds", shown=progress)
+        with self._reserved(todo), checkpoints.Interruptible() as interrupt, line:
             for _ in range(todo):
-                self.step()
+                self._step()
                 if self.rounds % every == 0 or self.rounds == last:
                     self._record(evaluate)
                 line.advance(latest=self.history.last)
@@ -253,6 +309,7 @@ class ShuffledTrainer:
             "random": checkpoints.random_state(self.generator),
             "settings": self._settings(),
             "rounds": self.rounds,
+            "void": self.void,
             "spent": self.spending.spent,
             "in_flight": in_flight,
             "history": self.history.rows,
@@ -278,14 +335,17 @@ class ShuffledTrainer:
         # Going back takes no report back: what this trainer sent before stays spent.
         more = state["in_flight"] + self.spending.spent if secure else 0
         self.spending = self.spending.having_spent(state["spent"] + more)
-        self.rounds, self.history = state["rounds"], self._history(state["history"])
+        self.rounds, self.void = state["rounds"], state.get("void", 0)
+        self.history = self._history(state["history"])
         self._resumed = Path(path) if secure else None
         return self
 
     def _settings(self) -> str:
         """What must be the same for a checkpoint to fit."""
         chunk = "" if self.generator is None else f", chunk={self._chunk}"
-        return f"{self.spending.round!r}, projection={self.projection!r}{chunk}"
+        lost = f", least_reports={self.least_reports}, drop_out={self.drop_out}"
+        lost = lost if self.least_reports < self.cohort or self.drop_out else ""
+        return f"{self.spending.round!r}, projection={self.projection!r}{lost}{chunk}"
 
 
 def _until(rounds: int, every: int) -> int:

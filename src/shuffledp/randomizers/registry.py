@@ -112,6 +112,14 @@ def _oracle(
     )
 
 
+_CAP = ("cap_probability", "sampler")
+
+
+def _vector(option: str, kind: str, summary: str, *more: str) -> Registration:
+    """A randomizer of vectors."""
+    return Registration(option, kind, summary, DIMENSION, fields=("dimension", "epsilon0", "radius", *more))
+
+
 _SIZE = Parameter(
     "size", int, help="Values in a reported subset, with --subset.  [default: the best]", least=1
 )
@@ -168,9 +176,9 @@ _REGISTERED = [
         details=(_LEVELS,),
         fields=("sigma", *_INTERVAL),
     ),
-    Registration("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", DIMENSION),
-    Registration("linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D.", DIMENSION),
-    Registration("l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D.", DIMENSION),
+    _vector("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", *_CAP),
+    _vector("linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D."),
+    _vector("l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D."),
     Registration(
         "matrix",
         "matrix.FiniteRandomizer",
