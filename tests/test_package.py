@@ -87,7 +87,7 @@ ROOMS = (
     ("accounting", "randomizers", "shuffling"),
     ("interop", "literature", "collecting", "auditing"),
     ("learning",),
-    ("plotting",),
+    ("plotting", "flower"),
     ("papers", "service", "web"),
     ("client",),
     ("cli",),

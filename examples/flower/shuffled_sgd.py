@@ -1,37 +1,35 @@
-"""Shuffled, locally private SGD in Flower: a client that randomizes, a strategy that plays the shuffler.
+"""Shuffled learning in Flower: forty users with many records each, some of whom never answer.
 
-    pip install "shuffledp[learn]" "flwr[simulation]==1.41.0"
+    pip install "shuffledp[flower]"
     python shuffled_sgd.py
 
-Each node holds one example. Its reply is one randomized report: no metrics, no counts, nothing else. The
-strategy stands where the shuffler stands: it must be run by somebody whom the clients trust to
-forget who sent what, since Flower's messages carry node ids up to that point. It draws cohorts
-securely, releases nothing unless the whole cohort has answered, counts the privacy spent and stops
-before the budget is exceeded.
+Each node holds 1 to 8 records and takes five steps on them. Its reply passes a mod that makes it one
+randomized report. A round counts with at least 20 reports: every tenth client fails in each. In the fourth
+one client's process is killed, and with it all clients that Flower simulates there: that round and the next
+are void, cost nothing and change nothing. The last line is a JSON object: the history, with the certified
+epsilon of every round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import os
+import signal
 
-import numpy as np
 import torch
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common import MessageType
 from flwr.serverapp import Grid, ServerApp
-from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 from torch import nn
-from torch.utils.data import TensorDataset
 
-from shuffledp import Shuffled
-from shuffledp.learning import Budget, Spending, aggregate, parameter_count, randomize_gradient
-from shuffledp.learning._clients import draw_cohort
+from shuffledp.flower import ReportMod, ShuffledReports
+from shuffledp.learning import Budget, parameter_count
 from shuffledp.randomizers.privunit import PrivUnit
 
-POPULATION, COHORT, ROUNDS = 40, 30, 8
-BUDGET = Budget(epsilon=20.0, delta=1e-3)  # forty people hide little: a toy
+POPULATION, LEAST, ROUNDS = 40, 20, 5
+BUDGET = Budget(epsilon=40.0, delta=1e-3)  # forty people hide little: a toy
+KILLED = 7  # this node's process is killed while it trains, in the fourth round
 
 
 def model() -> nn.Module:
@@ -39,68 +37,35 @@ def model() -> nn.Module:
     return nn.Linear(4, 2)
 
 
-def people() -> TensorDataset:
-    """Two clouds of points, one point per person."""
-    generator = torch.Generator().manual_seed(5)
-    labels = torch.arange(POPULATION) % 2
-    points = torch.randn(POPULATION, 4, generator=generator) + 2.0 * (2 * labels[:, None] - 1)
-    return TensorDataset(points, labels)
+def records(user: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two clouds of points, a few points per user."""
+    generator = torch.Generator().manual_seed(user)
+    labels = torch.randint(2, (1 + user % 8,), generator=generator)
+    return torch.randn(len(labels), 4, generator=generator) + 2.0 * (2 * labels[:, None] - 1), labels
 
 
-RANDOMIZER = PrivUnit(parameter_count(model()), epsilon0=4.0)
+RANDOMIZER = PrivUnit(parameter_count(model()), epsilon0=4.0, radius=0.2)
 
-client = ClientApp()
+client = ClientApp(mods=[ReportMod(RANDOMIZER)])
 
 
 @client.train()
 def train(message: Message, context: Context) -> Message:
-    """The gradient of this node's own example at the server's model, clipped and randomized."""
-    net = model()
+    """Five steps on this node's own records, as anybody would write it."""
+    user = int(context.node_config["partition-id"])
+    number = int(message.content["config"]["server-round"])
+    if user == KILLED and number == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if (user + number) % 10 == 0:
+        raise ConnectionError("the train went into a tunnel")
+    net, (inputs, labels) = model(), records(user)
     net.load_state_dict(message.content["arrays"].to_torch_state_dict())
-    example, label = people()[int(context.node_config["partition-id"])]
-    loss = nn.functional.cross_entropy(net(example[None]), label[None])
-    gradient = torch.autograd.grad(loss, list(net.parameters()))
-    report = randomize_gradient(gradient, RANDOMIZER)
-    content = RecordDict({"report": ArrayRecord({"report": Array(report)})})
-    return Message(content, reply_to=message)
-
-
-class ShuffledSGD(FedAvg):
-    """One SGD step per round from the shuffled reports of a secure random cohort of fixed size."""
-
-    def __init__(self, net: nn.Module, spending: Spending, lr: float) -> None:
-        super().__init__(fraction_evaluate=0.0, min_available_nodes=spending.round.population or 1)
-        self.net, self.spending = net, spending
-        self.optimizer = torch.optim.SGD(net.parameters(), lr=lr)
-
-    def configure_train(
-        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
-    ) -> Iterable[Message]:
-        self.spending.require()  # before anybody is asked
-        nodes = list(grid.get_node_ids())
-        if len(nodes) != self.spending.round.population:
-            raise RuntimeError(f"{len(nodes)} nodes, the budget is for {self.spending.round}")
-        drawn = draw_cohort(len(nodes), self.spending.round.n, None).tolist()
-        record = RecordDict({self.arrayrecord_key: arrays, self.configrecord_key: config})
-        asked = [nodes[index] for index in drawn]
-        return list(self._construct_messages(record, asked, MessageType.TRAIN))
-
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        # Only the reports are kept: ids and everything else end here.
-        reports = [reply.content["report"]["report"].numpy() for reply in replies if reply.has_content()]
-        if len(reports) != self.spending.round.n:
-            return None, None  # an incomplete crowd hides less: nothing is released
-        self.spending = self.spending.spend()
-        parameters = list(self.net.parameters())
-        # The order of arrival would show in the rounding of the mean: a secure random one instead.
-        shuffled = np.stack(reports)[draw_cohort(len(reports), len(reports), None).numpy()]
-        estimate = aggregate(shuffled, self.spending.round.randomizer, like=parameters)
-        for parameter, part in zip(parameters, estimate, strict=True):
-            parameter.grad = part
-        self.optimizer.step()
-        return ArrayRecord(self.net.state_dict()), None
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(5):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(inputs), labels).backward()
+        optimizer.step()
+    return Message(RecordDict({"arrays": ArrayRecord(net.state_dict())}), reply_to=message)
 
 
 server = ServerApp()
@@ -108,15 +73,18 @@ server = ServerApp()
 
 @server.main()
 def main(grid: Grid, context: Context) -> None:
+    strategy = ShuffledReports(
+        RANDOMIZER, population=POPULATION, least_reports=LEAST, rate=2.0, budget=BUDGET
+    )
+    result = strategy.start(grid, ArrayRecord(model().state_dict()), num_rounds=ROUNDS, timeout=600)
     net = model()
-    one = Shuffled(RANDOMIZER, n=COHORT).sampled_from(POPULATION)
-    strategy = ShuffledSGD(net, Spending(one, budget=BUDGET), lr=0.2)
-    strategy.start(grid, ArrayRecord(net.state_dict()), num_rounds=ROUNDS)
-    points, labels = people().tensors
+    net.load_state_dict(result.arrays.to_torch_state_dict())
+    everybody = [records(user) for user in range(POPULATION)]
+    points, labels = (torch.cat(part) for part in zip(*everybody, strict=True))
     with torch.no_grad():
         accuracy = float((net(points).argmax(dim=1) == labels).double().mean())
-    spent = strategy.spending.epsilon(delta=BUDGET.delta).upper
-    print(f"{strategy.spending.spent} rounds, accuracy {accuracy:.2f}, epsilon {spent:.2f}")
+    history = {number: dict(record) for number, record in result.train_metrics_clientapp.items()}
+    print(json.dumps({"accuracy": accuracy, "spent": strategy.spending.spent, "history": history}))
 
 
 if __name__ == "__main__":

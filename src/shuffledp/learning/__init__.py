@@ -15,8 +15,9 @@ except ImportError as error:
     raise ImportError('shuffledp.learning needs PyTorch: pip install "shuffledp[learn]"') from error
 
 from shuffledp.errors import BudgetExceededError
-from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for
+from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for, training_round
 from shuffledp.learning._history import History
+from shuffledp.learning._make_private import ShuffledClassifier, make_private
 from shuffledp.learning._reports import aggregate, parameter_count, randomize_gradient
 from shuffledp.learning._trainer import ShuffledTrainer
 from shuffledp.learning.mnist import load_mnist
@@ -27,12 +28,15 @@ __all__ = [
     "Budget",
     "BudgetExceededError",
     "History",
+    "ShuffledClassifier",
     "ShuffledTrainer",
     "Spending",
     "aggregate",
     "epsilon0_for",
     "load_mnist",
+    "make_private",
     "parameter_count",
     "randomize_gradient",
     "rounds_for",
+    "training_round",
 ]

@@ -138,18 +138,12 @@ def _layout(given: Given) -> Layout:
 def _model(inputs: Any, classes: int, given: Given) -> Any:
     """Linear, or with one hidden layer; it begins at the same place for the same seed."""
     import torch
-    from torch import nn
+
+    from shuffledp.learning._make_private import classifier
 
     if given["seed"] is not None:
         torch.manual_seed(given["seed"])
-    width = inputs[:1].numel()
-    if given["hidden"] is None:
-        model = nn.Sequential(nn.Flatten(), nn.Linear(width, classes))
-        for parameter in model.parameters():
-            nn.init.zeros_(parameter)
-        return model
-    hidden = nn.Linear(width, given["hidden"])
-    return nn.Sequential(nn.Flatten(), hidden, nn.Tanh(), nn.Linear(given["hidden"], classes))
+    return classifier(inputs[:1].numel(), classes, given["hidden"])
 
 
 def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrainer:
