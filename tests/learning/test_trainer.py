@@ -453,3 +453,24 @@ def test_wrong_arguments_are_named() -> None:
 def test_evaluate_must_return_numbers() -> None:
     with pytest.raises(TypeError, match="accuracy = 'good'"):
         trainer().run(1, evaluate=lambda model: {"accuracy": "good"})
+
+
+@pytest.mark.usefixtures("plain_ctrl_c")
+def test_ctrl_c_in_the_middle_of_a_round_gives_it_up_and_a_seeded_run_repeats_it(tmp_path: Path) -> None:
+    """Heard between two chunks of clients: nothing of that round is used, counted, or lost."""
+    path, seen = tmp_path / "checkpoint", 0
+
+    class Interrupting(TensorDataset):
+        def __getitem__(self, index: int) -> Any:
+            nonlocal seen
+            seen += 1
+            if seen == 250:  # the third round has a hundred more
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().__getitem__(index)
+
+    run = trainer(dataset=Interrupting(*clouds().tensors), chunk=20)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(9, checkpoint=path)
+    assert (run.rounds, run.spending.spent, seen) == (2, 2, 260)
+    whole = trainer(chunk=20).run(5)
+    assert torch.equal(weights(trainer(chunk=20).load(path).run(3)), weights(whole))

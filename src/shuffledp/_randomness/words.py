@@ -32,6 +32,7 @@ Uint64s = npt.NDArray[np.uint64]
 
 _STEP = 1 << 18
 """Bytes encrypted at once: a few times less than a second-level cache."""
+_ZEROS = memoryview(bytes(_STEP))
 _BLOCK_WORDS = 2
 """Some versions of the cipher want room for one more block of 16 bytes."""
 
@@ -49,11 +50,14 @@ class KeyStreamWords(Words):
 
     def __init__(self) -> None:
         self._cipher, self._owner = _new_cipher(), os.getpid()
-        self._zeros = memoryview(bytes(_STEP))
+        self._zeros = _ZEROS
 
     def draw(self, count: int) -> Uint64s:
         if os.getpid() != self._owner:  # a fork: parent and child must not share the stream
             self._cipher, self._owner = _new_cipher(), os.getpid()
+        return self._stream(count)
+
+    def _stream(self, count: int) -> Uint64s:
         words = np.empty(count + _BLOCK_WORDS, dtype=np.uint64)
         room = words.data.cast("B")
         for start in range(0, 8 * count, _STEP):
@@ -61,6 +65,17 @@ class KeyStreamWords(Words):
             end = start + size + 8 * _BLOCK_WORDS
             self._cipher.update_into(self._zeros[:size], room[start:end])
         return words[:count]
+
+
+class SeedWords(KeyStreamWords):
+    """AES-128 in counter mode from a seed of 16 bytes: the same words for everybody who knows the seed."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._cipher = _new_cipher(seed, bytes(16))
+        self._zeros = _ZEROS
+
+    def draw(self, count: int) -> Uint64s:
+        return self._stream(count)
 
 
 class SystemWords(Words):
@@ -97,9 +112,10 @@ def source(rng: np.random.Generator | None = None) -> Words:
         return SystemWords()
 
 
-def _new_cipher() -> CipherContext:
+def _new_cipher(key: bytes | None = None, counter: bytes | None = None) -> CipherContext:
+    """Of the operating system's random key and counter unless they are given."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-    return Cipher(AES(os.urandom(32)), CTR(os.urandom(16))).encryptor()
+    return Cipher(AES(key or os.urandom(32)), CTR(counter or os.urandom(16))).encryptor()

@@ -18,6 +18,7 @@ from shuffledp.errors import BudgetExceededError
 from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for, training_round
 from shuffledp.learning._history import History
 from shuffledp.learning._make_private import ShuffledClassifier, make_private
+from shuffledp.learning._planner import Setting, search_settings
 from shuffledp.learning._reports import aggregate, parameter_count, randomize_gradient
 from shuffledp.learning._trainer import ShuffledTrainer
 from shuffledp.learning.mnist import load_mnist
@@ -28,6 +29,7 @@ __all__ = [
     "Budget",
     "BudgetExceededError",
     "History",
+    "Setting",
     "ShuffledClassifier",
     "ShuffledTrainer",
     "Spending",
@@ -38,5 +40,6 @@ __all__ = [
     "parameter_count",
     "randomize_gradient",
     "rounds_for",
+    "search_settings",
     "training_round",
 ]

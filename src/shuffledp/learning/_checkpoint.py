@@ -74,7 +74,7 @@ def restore_random_state(state: dict[str, Any], generator: torch.Generator | Non
 
 
 class Interruptible:
-    """Ctrl-C waits for the end of a round, so that model, spending and checkpoint agree.
+    """Ctrl-C waits for a moment at which model, spending and checkpoint agree.
 
     Inside the block the first one only sets ``asked``; the second one interrupts at once. Outside the
     main thread, where no handler can be set, it does nothing."""

@@ -67,6 +67,7 @@ from shuffledp.randomizers.vectors import VectorRandomizer
 Evaluate = Callable[[nn.Module], Mapping[str, float]]
 
 _CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 32}  # of gradients at a time; speed
+_SECURE_CHUNK = 64  # clients; their reports take long, and Ctrl-C is heard in between
 
 
 class ShuffledTrainer:
@@ -147,6 +148,8 @@ class ShuffledTrainer:
         self.projection = None if projection is None else _validate.positive("projection", projection)
         self.generator = _generator(seed, generator, device)
         self._chunk = _chunk(chunk, randomizer.dimension, device)
+        if chunk is None and self.generator is None:
+            self._chunk = min(self._chunk, _SECURE_CHUNK)
         self.rounds = self.void = 0
         self._resumed: Path | None = None
 
@@ -199,21 +202,29 @@ class ShuffledTrainer:
         with self._reserved(1):
             self._step()
 
-    def _step(self) -> None:
+    def _step(self, stopped: Callable[[], bool] = lambda: False) -> bool:
+        """One round; false where it was ``stopped`` in the middle, before anything of it was used.
+
+        Such a round costs nothing, and a seeded run has the random numbers of before: it will repeat it."""
         after = self.spending.spend()
+        before = checkpoints.random_state(self.generator)
         asked = draw_cohort(self._data.population, self.cohort, self.generator)
         came = asked[~draw_events(self.drop_out, self.cohort, self.generator)] if self.drop_out else asked
         if len(came) < self.least_reports:
             self.rounds, self.void = self.rounds + 1, self.void + 1  # nothing of it is released
-            return
-        total = self._reports(came)
+            return True
+        total = self._reports(came, stopped)
+        if total is None:
+            checkpoints.restore_random_state(before, self.generator)
+            return False
         # From here on reports have been sent: the round counts whatever happens next.
         self.spending = after
         self._update(total / len(came))
         self.rounds += 1
+        return True
 
-    def _reports(self, clients: Tensor) -> Tensor:
-        """The sum of the clients' de-biased reports, a chunk of them at a time."""
+    def _reports(self, clients: Tensor, stopped: Callable[[], bool]) -> Tensor | None:
+        """The sum of the clients' de-biased reports, a chunk of them at a time; None if stopped."""
         like = self._parameters[0]
         total = torch.zeros(self.randomizer.dimension, device=like.device, dtype=like.dtype)
         for start in range(0, len(clients), self._chunk):
@@ -223,6 +234,8 @@ class ShuffledTrainer:
                 rows[places.to(rows.device)] = self._gradients(inputs, targets)
             refuse_non_finite(rows)
             total += simulated_sum(self.randomizer, rows, self.generator)
+            if stopped():
+                return None
         return total
 
     @contextmanager
@@ -260,7 +273,7 @@ class ShuffledTrainer:
         checkpoint_every: int = 1000,
         progress: bool = False,
     ) -> Self:
-        """So many more rounds. Ctrl-C ends them after the current one, with a checkpoint.
+        """So many more rounds. Ctrl-C gives up the current one and ends them, with a checkpoint.
 
         ``evaluate(model)`` gives numbers (on data that may be looked at) for the history, every so
         many rounds and at the end; epsilon is recorded at the budget's delta. ``progress`` shows a line
@@ -278,7 +291,8 @@ class ShuffledTrainer:
         line = Progress(todo, what="rounds", shown=progress)
         with self._reserved(todo), checkpoints.Interruptible() as interrupt, line:
             for _ in range(todo):
-                self._step()
+                if not self._step(lambda: interrupt.asked):
+                    break
                 if self.rounds % every == 0 or self.rounds == last:
                     self._record(evaluate)
                 line.advance(latest=self.history.last)

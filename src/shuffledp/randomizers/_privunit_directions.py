@@ -10,6 +10,8 @@ more than 8192 terms, a direction next to the edge might be inside at one place 
 its density would be neither of the two that are analysed.) It is also exactly symmetric: -g has the
 negative height.
 
+``seeded`` does the same with directions that are functions of random seeds, and sends the seed.
+
 **Lemma.** The side of a drawn vector is that of its ideal normal vector, unless the height of the latter is
 within ``height_error`` of the threshold (docs/proofs/privunit.md).
 
@@ -29,9 +31,12 @@ from shuffledp._certified.caps import SphericalCap
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.normals import normals
 from shuffledp._randomness.uniform import Bools, open_uniforms
-from shuffledp._randomness.words import Words
+from shuffledp._randomness.words import SeedWords, Words
 
 Singles = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
+
+SEED_BYTES = 16
 
 _AT_ONCE = 1 << 18
 _LEAST_LIMIT = float(np.finfo(np.float64).tiny)
@@ -80,6 +85,38 @@ def rejected(axis: Floats, inside: Bools, cap: SphericalCap, words: Words) -> Si
         found[left[row]] = kept * (np.where(turn, -1.0, 1.0) / _lengths(kept))[:, None]
         left = np.delete(left, row)
     return found
+
+
+def seeded(axis: Floats, inside: Bools, cap: SphericalCap, words: Words) -> Bytes:
+    """As ``rejected``, but the report is the seed of the direction: 16 bytes, the lowest bit its sign."""
+    found = np.empty((axis.shape[0], SEED_BYTES), np.uint8)
+    for row in range(axis.shape[0]):
+        hit = False
+        while not hit:
+            seed = words.draw(SEED_BYTES // 8).view(np.uint8)
+            height, limit = heights_and_limits(
+                of_seeds(seed[None], cap.dimension), axis[row : row + 1], abs(cap.threshold)
+            )
+            hit = bool(abs(height[0]) >= limit[0]) if inside[row] else bool(height[0] < limit[0])
+        seed[0] ^= np.uint8(inside[row] and height[0] < 0.0)
+        found[row] = seed
+    return found
+
+
+def of_seeds(seeds: Bytes, dimension: int) -> Floats:
+    """The normal vectors of seeds."""
+    rows = np.empty((len(seeds), dimension))
+    for row, seed in enumerate(seeds):
+        sign = int(seed[0]) & 1
+        key = bytes([int(seed[0]) ^ sign]) + seed[1:].tobytes()
+        rows[row] = normals(1, dimension, SeedWords(key))[0] * (1 - 2 * sign)
+    return rows
+
+
+def directions_of(seeds: Bytes, dimension: int) -> Floats:
+    """The unit vectors of seeds."""
+    rows = of_seeds(seeds, dimension)
+    return np.asarray(rows / _lengths(rows)[:, None])
 
 
 def _tries(size: int, cap: SphericalCap) -> int:

@@ -20,6 +20,11 @@ the law includes. Proofs: T10, docs/proofs/privunit.md. *What they rest on*: wor
 uniform, doubles that are added, multiplied, divided and rooted as IEEE 754 says, and ``cap.error``. Everybody
 must use the same cap. The running time depends on the side that was drawn: do not publish it.
 
+With ``sampler="seeds"`` a report is 16 bytes: the seed of a direction (AES in counter mode makes the words
+that make it), drawn until it falls on the right side. The law is the same, with uniform seeds in the place of
+uniform directions; it rests on the cipher as on a random function (T10, section on seeds), and needs the
+package ``cryptography``. Clients draw ``draws`` directions per report, the server expands one.
+
 With ``sampler="direct"`` the report is composed from u in floating point: one or two directions per
 report at any epsilon0, but the last bits of the doubles may depend on u in ways that no analysis here
 sees; they are rounded to single precision, which hides most of this. Use it for simulations: all that is
@@ -47,7 +52,15 @@ from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens, rounded_up
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts
-from shuffledp.randomizers._privunit_directions import direct, height_error, rejected, sum_by_halves
+from shuffledp.randomizers._privunit_directions import (
+    SEED_BYTES,
+    direct,
+    directions_of,
+    height_error,
+    rejected,
+    seeded,
+    sum_by_halves,
+)
 from shuffledp.randomizers.vectors import VectorRandomizer
 
 MOST_MARGIN = 1e-3
@@ -63,7 +76,8 @@ _LEAST_REST = 1e-3  # speed: of directions in neither cap, for the crowd apart
 _RARE = 1e-3  # tightness: shared directions, of a cap
 _MOST_UNCERTAIN = 1e-6  # speed: a law known less well shows nothing
 
-_SAMPLERS = ("rejection", "direct")
+_SAMPLERS = ("rejection", "seeds", "direct")
+_SEEDS = 2.0**127  # and a sign each
 
 
 @dataclass(frozen=True)
@@ -72,8 +86,8 @@ class PrivUnit(VectorRandomizer):
 
     ``cap_probability`` (q) is the probability of the cap under the uniform law, by default that of
     the smallest variance; a smaller cap is more private after shuffling. ``sampler`` is
-    "rejection", for which guarantees are proved, or "direct", for simulations. Reports are unit
-    vectors in single precision."""
+    "rejection" or "seeds", for which guarantees are proved, or "direct", for simulations. Reports are unit
+    vectors in single precision, or seeds of 16 bytes."""
 
     cap_probability: float | None = None
     sampler: str = "rejection"
@@ -106,7 +120,10 @@ class PrivUnit(VectorRandomizer):
         """How far the probability of the smaller side may be from ``cap.small``, relative.
 
         A hundredth more covers the error of the change itself and products of errors."""
-        return 1.01 * (self.cap.error + self.cap.change(height_error(self.dimension)))
+        spread = 0.0
+        if self.sampler == "seeds":  # of the share of seeds in a cap, for all axes at once
+            spread = math.sqrt(3.0 * (45.0 * self.dimension + 256.0) / (_SEEDS * self.cap.small))
+        return 1.01 * (self.cap.error + self.cap.change(height_error(self.dimension)) + spread)
 
     @cached_property
     def weight(self) -> int:
@@ -221,6 +238,11 @@ class PrivUnit(VectorRandomizer):
         return None if off > _MOST_UNCERTAIN else replace(law, error=off)
 
     @property
+    def report_bytes(self) -> int:
+        """The size of a report."""
+        return SEED_BYTES if self.sampler == "seeds" else 4 * self.dimension
+
+    @property
     def draws(self) -> float:
         """Directions drawn per report, expected, by rejection."""
         p, small = self.weight / WORD, self.cap.small
@@ -231,7 +253,13 @@ class PrivUnit(VectorRandomizer):
         checked, _ = self._checked_reports(reports)
         if checked.shape[0] == 0:
             raise ValueError("reports must not be empty: there is no mean of no reports")
-        total = np.sum(checked, axis=0, dtype=np.float64)
+        if self.sampler == "seeds":
+            parts = self._parts(checked.shape[0])
+            total = sum(
+                (directions_of(checked[part], self.dimension).sum(axis=0) for part in parts), np.zeros(1)
+            )
+        else:
+            total = np.sum(checked, axis=0, dtype=np.float64)
         return np.asarray(total * (self.radius / (self.mean_length * checked.shape[0])))
 
     def randomize(self, vectors: Any, *, rng: np.random.Generator | None = None) -> npt.NDArray[Any]:
@@ -240,10 +268,10 @@ class PrivUnit(VectorRandomizer):
                 "rng must be given for sampler='direct', which is for simulations: no certificate "
                 "covers what it draws"
             )
-        if self.sampler == "rejection" and self.draws > MOST_DRAWS:
+        if self.sampler != "direct" and self.draws > MOST_DRAWS:
             raise ValueError(
                 f"sampler must be 'direct' (for simulations: nothing is proved of it) for {self!r}: "
-                f"'rejection' would draw {self.draws:.3g} directions per report (at most "
+                f"{self.sampler!r} would draw {self.draws:.3g} directions per report (at most "
                 f"{MOST_DRAWS:g})"
             )
         return super().randomize(vectors, rng=rng)
@@ -256,6 +284,8 @@ class PrivUnit(VectorRandomizer):
         return np.asarray(peak * np.sqrt(sum_by_halves(scaled)))
 
     def _empty(self, count: int) -> npt.NDArray[Any]:
+        if self.sampler == "seeds":
+            return np.empty((count, SEED_BYTES), np.uint8)
         return np.empty((count, self.dimension), np.float32)
 
     def _report(self, rows: Floats, share: Floats, words: Words) -> npt.NDArray[Any]:
@@ -264,6 +294,8 @@ class PrivUnit(VectorRandomizer):
         # The smaller part is always the cap of some point: of -u if it is the complement.
         if self.cap.threshold < 0.0:
             axis, inside = -axis, ~inside
+        if self.sampler == "seeds":
+            return seeded(axis, inside, self.cap, words)
         draw = rejected if self.sampler == "rejection" else direct
         return draw(axis, inside, self.cap, words)
 
@@ -276,6 +308,13 @@ class PrivUnit(VectorRandomizer):
         return np.asarray(rows * (sign / self._norms(rows))[:, None])
 
     def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
+        if self.sampler == "seeds":
+            seeds = np.asarray(reports)
+            if seeds.dtype != np.uint8 or seeds.ndim not in (1, 2) or seeds.shape[-1] != SEED_BYTES:
+                raise ValueError(
+                    f"reports must be seeds of {SEED_BYTES} bytes, got {seeds.dtype} of shape {seeds.shape}"
+                )
+            return seeds.reshape(-1, SEED_BYTES), seeds.ndim == 1
         array = self._rows("reports", reports)
         for part in self._parts(array.shape[0]):
             finite = np.isfinite(array[part]).all(axis=1)
@@ -285,4 +324,6 @@ class PrivUnit(VectorRandomizer):
         return array, np.ndim(reports) == 1
 
     def _decoded(self, reports: npt.NDArray[Any]) -> Floats:
+        if self.sampler == "seeds":
+            return directions_of(reports, self.dimension) * (self.radius / self.mean_length)
         return np.asarray(reports.astype(np.float64) * (self.radius / self.mean_length))

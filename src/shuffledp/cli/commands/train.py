@@ -95,12 +95,13 @@ def train(data: str, as_json: bool, **given: Any) -> None:
 def _trained(data: str, given: Given) -> ShuffledTrainer:
     from shuffledp._extras import needed
 
-    torch = needed("torch", extra="learn")
-    from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count
-    from shuffledp.randomizers.privunit import PrivUnit
-
+    with Progress.clock("loading PyTorch"):
+        torch = needed("torch", extra="learn")
+        from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count
+        from shuffledp.randomizers.privunit import PrivUnit
     layout = _layout(given)
-    people = read_labelled(data, layout, "train")
+    with Progress.clock(f"reading {data}"):
+        people = read_labelled(data, layout, "train")
     if len(people) == 0:
         raise click.ClickException(f"{data} has no rows")
     model = _model(people.tensors[0], len(layout.classes or DIGITS), given)
@@ -164,8 +165,9 @@ def _run(trainer: ShuffledTrainer, layout: Layout, given: Given) -> ShuffledTrai
             progress=True,
         )
     except KeyboardInterrupt:
-        if checkpoint is not None and Path(checkpoint).exists():
-            click.echo(f"{checkpoint} is kept: the same command goes on from there", err=True)
+        kept = checkpoint is not None and Path(checkpoint).exists()
+        said = f"{checkpoint} is kept: the same command goes on from there"
+        click.echo(said if kept else "nothing is kept: --checkpoint FILE would be gone on from", err=True)
         raise
 
 
