@@ -5,11 +5,14 @@
 A network of 26,010 parameters and PrivUnit reports, the same clients in both: the trainer takes all
 per-example gradients at once; the loop takes one client's gradient, clips and randomizes it, then the
 next. On a GPU, where there is one, cohorts are larger, and a linear model on fixed features with all
-of 60,000 clients in every round (the MNIST study's best setting) is timed as well.
+of 60,000 clients in every round (the MNIST study's best setting) is timed as well. Rounds on the CPU, seeded
+and secure, and single secure reports follow on every machine.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from platform import python_version
 from statistics import median
@@ -38,7 +41,7 @@ Written by `make bench-learn`, which measures everything again; do not edit.
 
 Wall seconds of one round, the median of {repeats} measurements in which the two take turns. The loop takes
 one client's gradient with plain autograd, clips and randomizes it, then the next one's. Reports are
-PrivUnit's, simulated with a seed (a secure round draws them as a client would, and is slower).
+PrivUnit's, simulated with a seed; where "secure" is said they are drawn as a client draws them, on the CPU.
 {machine}. {versions}.
 
 {rows}
@@ -93,6 +96,23 @@ def measured() -> Iterator[tuple[int, Row]]:
         wall(full.step, 3)
         each = median(wall(full.step, 20) for _ in range(REPEATS))
         yield 60_000, Row("linear model of 3,010 parameters, cohort of 60,000", each)
+    yield from on_the_cpu()
+
+
+def on_the_cpu() -> Iterator[tuple[int, Row]]:
+    """A seeded round, a secure one, and single secure reports."""
+    people = TensorDataset(torch.rand(2_000, 784), torch.randint(10, (2_000,)))
+    for how, seed in (("seeded", 0), ("secure", None)):
+        trainer = trainer_of(nn.Linear(784, 10), people, 200, seed)
+        each = median(wall(trainer.step) for _ in range(REPEATS))
+        yield 200, Row(f"linear model of 7,850 parameters, cohort of 200, on the CPU, {how}", each)
+    vector = np.full((20, 7_850), 0.011)
+    for epsilon0, sampler in product((0.5, 2.0, 4.0, 8.0), ("rejection", "seeds")):
+        randomizer = PrivUnit(7_850, epsilon0, sampler=sampler)
+        randomizer.randomize(vector[:1])
+        each = median(wall(partial(randomizer.randomize, vector)) / 20 for _ in range(REPEATS))
+        what = f"one secure report of 7,850 numbers, epsilon0 = {epsilon0:g}, {sampler}"
+        yield 1, Row(what, each, within=1e-3)
 
 
 def network() -> nn.Module:
@@ -117,7 +137,9 @@ def labels(count: int) -> Tensor:
     return torch.randint(10, (count,), device=DEVICE)
 
 
-def trainer_of(model: nn.Module, clients: TensorDataset, cohort: int) -> ShuffledTrainer:
+def trainer_of(
+    model: nn.Module, clients: TensorDataset, cohort: int, seed: int | None = 0
+) -> ShuffledTrainer:
     return ShuffledTrainer(
         model,
         clients,
@@ -125,7 +147,7 @@ def trainer_of(model: nn.Module, clients: TensorDataset, cohort: int) -> Shuffle
         randomizer=PrivUnit(parameter_count(model), epsilon0=2.0, radius=0.005),
         cohort=cohort,
         optimizer=torch.optim.SGD(model.parameters(), lr=1.0),
-        seed=0,
+        seed=seed,
     )
 
 
