@@ -19,6 +19,7 @@ from shuffledp.collecting import protocol_from_dict as protocol_from_dict
 from shuffledp.collecting.histogram import HistogramProtocol as HistogramProtocol
 from shuffledp.collecting.ledger import Ledger as Ledger
 from shuffledp.collecting.number import MeanProtocol as MeanProtocol, SumProtocol as SumProtocol
+from shuffledp.collecting.ordered import QuantileProtocol as QuantileProtocol, RangeProtocol as RangeProtocol
 from shuffledp.collecting.plan import (
     check_plan as check_plan,
     load_plan as load_plan,
@@ -73,6 +74,7 @@ from shuffledp.randomizers.kary import (
     KaryRandomizedResponse as KaryRandomizedResponse,
 )
 from shuffledp.randomizers.laplace import DiscreteLaplace as DiscreteLaplace
+from shuffledp.randomizers.levels import LeveledResponse as LeveledResponse
 from shuffledp.randomizers.local import LocalRandomizer as LocalRandomizer
 from shuffledp.randomizers.matrix import FiniteRandomizer as FiniteRandomizer
 from shuffledp.randomizers.privunit import PrivUnit as PrivUnit

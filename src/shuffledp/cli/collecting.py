@@ -1,4 +1,4 @@
-"""One collection in one process, or the plan of one for three: what histogram, sum and mean share.
+"""One collection in one process, or the plan of one for three: what all questions share.
 
 DATA given       calibrate for its rows, randomize, count, analyze
 --plan FILE      calibrate for --n reports and write the protocol, for `shuffledp randomize`
@@ -126,7 +126,7 @@ collecting_options = stacked(
     option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=RUN),
     result_options,
 )
-number_options = stacked(
+interval_options = stacked(
     data_argument,
     column_option,
     question("--low", FINITE, "Least number.", required=True),
@@ -138,6 +138,15 @@ number_options = stacked(
         default="error",
         metavar="WHAT",
     ),
+)
+ordered_options = stacked(
+    interval_options,
+    question("--bins", Whole(least=2, most=2**14), "Equal pieces of the interval.", required=True),
+    question("--branching", Whole(least=2), "Children of a node of the tree.  [default: the best]"),
+    collecting_options,
+)
+number_options = stacked(
+    interval_options,
     question("--levels", Whole(most=2**14), "Grid steps from low to high.  [default: the best number]"),
     question(
         "--messages",
@@ -164,6 +173,31 @@ def collect_number(kind: str, low: float, high: float, given: Given) -> None:
         return protocol
 
     collect_or_plan(make, given)
+
+
+def collect_ordered(kind: str, low: float, high: float, asked: str | None, given: Given) -> None:
+    """Run ``shuffledp ranges`` or ``quantiles``: ``asked`` are numbers, or pairs of them, as typed."""
+    settings = {name: given.pop(name) for name in ("outside", "bins", "branching")}
+
+    def make(**plan: Any) -> Protocol:
+        from shuffledp.randomizers._grid import interval
+
+        made = getattr(shuffledp, kind)
+        with wrong_usage():
+            domain = {name: settings[name] for name in ("bins", "outside")}
+            ends = dict(zip(("low", "high"), interval(low, high), strict=True))
+            wanted = None if asked is None else [_typed(each) for each in asked.split(",")]
+            made._described_domain(ends | domain | {made.asks: wanted})
+        protocol: Protocol = made(**ends, **settings, **{made.asks: wanted}, **plan)
+        return protocol
+
+    collect_or_plan(make, given)
+
+
+def _typed(text: str) -> Any:
+    """0.5, or 18:30 as a pair."""
+    numbers = tuple(float(part) for part in text.split(":"))
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def collect_or_plan(make: Make, given: Given) -> None:
@@ -278,7 +312,7 @@ def _analyzed(protocol: Protocol, given: Given) -> Any:
 
 
 def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:
-    """What no private collection ever sees: counts per category, or the sum or mean of a column.
+    """What no private collection ever sees: counts, quantiles, or the sum or mean of a column.
 
     Each number is in [low, high], or is moved to an end where the protocol moves it."""
     import numpy as np
@@ -286,9 +320,10 @@ def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:
     from shuffledp.shuffling.columns import open_column
 
     batches = open_column(data, column, text=protocol.reads_text)
-    if protocol.name == "histogram":
-        counts = (np.bincount(protocol.encode(batch), minlength=protocol.k) for batch in batches)
-        return sum(counts, start=np.zeros(protocol.k, dtype=np.int64))
+    if hasattr(protocol, "truth"):
+        k = protocol.randomizer.k
+        counts = (np.bincount(protocol.encode(batch), minlength=k) for batch in batches)
+        return protocol.truth(sum(counts, start=np.zeros(k, dtype=np.int64)))
     sums, rows = [], 0
     for batch in batches:
         numbers = np.asarray(batch, dtype=np.float64)

@@ -150,7 +150,9 @@ def _draw(result: Any, truth: Any, path: str) -> None:
     from shuffledp import plotting
     from shuffledp.plotting._rows import estimate, height_of, histogram, histogram_height
 
-    if hasattr(result, "categories"):
+    if hasattr(result, "shares"):
+        ax = plotting.cumulative(result, truth=truth, ax=plotting.new_axes())
+    elif hasattr(result, "categories"):
         ax = plotting.new_axes(histogram_height(len(result.categories)))
         histogram(result, truth=truth, ax=ax)
     else:

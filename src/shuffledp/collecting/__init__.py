@@ -1,6 +1,7 @@
 """Collecting: from a question to estimates with error bars and a privacy statement.
 
 histogram, number    protocols: what clients, shuffler and analyst agree on
+ordered              protocols of ranges and quantiles; distribution: their results
 plan                 a protocol that is handed on: fingerprint, signature, checks
 _protocol            what both kinds share: the plan, its certificate, descriptions, tallies
 _choice              which randomizer, with how much noise
@@ -43,6 +44,8 @@ def described_protocol(description: Any) -> Protocol:
     from shuffledp.collecting._protocol import checked_description
     from shuffledp.collecting.histogram import HistogramProtocol
     from shuffledp.collecting.number import MeanProtocol, SumProtocol
+    from shuffledp.collecting.ordered import QuantileProtocol, RangeProtocol
 
-    kinds = {kind.name: kind for kind in (HistogramProtocol, MeanProtocol, SumProtocol)}
+    known = (HistogramProtocol, MeanProtocol, SumProtocol, QuantileProtocol, RangeProtocol)
+    kinds = {kind.name: kind for kind in known}
     return kinds[checked_description(description, *kinds)].described(description)

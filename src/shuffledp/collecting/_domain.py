@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp._certified.rounding import Floats
 from shuffledp.errors import DomainError
 
 Places = npt.NDArray[np.int64]
@@ -159,6 +160,32 @@ def _as_typed(values: Sequence[Any]) -> npt.NDArray[Any]:
     for place, value in enumerate(values):
         array[place] = value
     return array
+
+
+def numbers_in(
+    column: Any, low: float, high: float, *, clip: bool = False, show_values: bool = False
+) -> Floats:
+    """The column as numbers in [low, high]; DomainError for what is none. ``clip``: to the nearer end."""
+    array = as_column(column)
+    missing = missing_in(array)
+    numbers = _as_numbers(array, missing)
+    if clip:
+        numbers = np.where(missing, numbers, np.clip(numbers, low, high))
+    inside = (numbers >= low) & (numbers <= high)
+    refuse(array, missing.reshape(-1), (~inside & ~missing).reshape(-1), show_values)
+    return numbers
+
+
+def _as_numbers(array: npt.NDArray[Any], missing: Mask) -> Floats:
+    """Real numbers as floats; what is missing becomes nan."""
+    if array.dtype.kind == "O":
+        array = np.where(missing, np.nan, array)
+    try:
+        if array.dtype.kind not in "iufO":
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"column must be real numbers, got {array.dtype} (texts?)") from None
 
 
 def missing_in(array: npt.NDArray[Any]) -> Mask:

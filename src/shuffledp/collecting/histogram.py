@@ -125,6 +125,11 @@ class HistogramProtocol(Protocol):
         privacy = state_privacy(self, received, **remarks)
         return HistogramResult(self.categories, support, received, self.randomizer, privacy, confidence)
 
+    @staticmethod
+    def truth(counts: Counts) -> Counts:
+        """What is estimated, of true counts of the categories."""
+        return counts
+
     def _domain(self) -> dict[str, Any]:
         return {"categories": list(self.categories), "other": self.other}
 

@@ -23,14 +23,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, Floats, down
 from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp._randomness.words import source
 from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
-from shuffledp.collecting._domain import as_column, missing_in, refuse
+from shuffledp.collecting._domain import numbers_in
 from shuffledp.collecting._fixed_point import FixedPointDecoder
 from shuffledp.collecting._protocol import Protocol, checked_most, checked_plan, checked_tally, require_target
 from shuffledp.collecting._several_messages import SharesDecoder, best_shares, checked_messages
@@ -126,14 +125,7 @@ class NumberProtocol(Protocol):
 
     def numbers(self, column: Any, *, show_values: bool = False) -> Floats:
         """The column as numbers in [low, high]; DomainError for what is none."""
-        array = as_column(column)
-        missing = missing_in(array)
-        numbers = _as_numbers(array, missing)
-        if self.outside == "clip":
-            numbers = np.where(missing, numbers, np.clip(numbers, self.low, self.high))
-        inside = (numbers >= self.low) & (numbers <= self.high)
-        refuse(array, missing.reshape(-1), (~inside & ~missing).reshape(-1), show_values)
-        return numbers
+        return numbers_in(column, self.low, self.high, clip=self.outside == "clip", show_values=show_values)
 
     def count(self, reports: Any) -> Counts:
         """How often each report came."""
@@ -290,18 +282,6 @@ def _best_response(levels: int | None, plan: dict[str, Any]) -> KaryRandomizedRe
     if levels is None:
         return calibrated_response(best_levels(**plan) + 1, **plan)
     return calibrated_response(_validate.count("levels", levels, most=MOST_LEVELS) + 1, **plan)
-
-
-def _as_numbers(array: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> Floats:
-    """Real numbers as floats; what is missing becomes nan."""
-    if array.dtype.kind == "O":
-        array = np.where(missing, np.nan, array)
-    try:
-        if array.dtype.kind not in "iufO":
-            raise TypeError
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"column must be real numbers, got {array.dtype} (texts?)") from None
 
 
 def _checked_levels(randomizer: Any, ends: tuple[float, float]) -> int:

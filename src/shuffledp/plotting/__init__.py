@@ -7,16 +7,19 @@ Each function draws on ``ax``, or on new axes when there is none, and returns th
     bounds_compared(rows, lower=...)               several bounds of the same quantity
     histogram(result, truth=...)                   a collected histogram with its error bars
     estimate(results, truth=...)                   collected sums or means with theirs
+    cumulative(result, truth=...)                  quantiles, and the share of people below each number
     learning_curve(history)                        accuracy against epsilon or rounds
     save(ax, "curve.pdf")                          png, svg or pdf
 """
 
 from shuffledp.plotting._curves import delta_against_epsilon, epsilon_against, learning_curve, privacy_curve
+from shuffledp.plotting._distribution import cumulative
 from shuffledp.plotting._rows import bounds_compared, estimate, histogram
 from shuffledp.plotting._style import new_axes, save
 
 __all__ = [
     "bounds_compared",
+    "cumulative",
     "delta_against_epsilon",
     "epsilon_against",
     "estimate",

@@ -34,6 +34,7 @@ from shuffledp.plotting._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from shuffledp.collecting._tabular import Tabular
     from shuffledp.collecting.result import HistogramResult, NumberResult
 
 Row = tuple[str, float, str]
@@ -139,7 +140,7 @@ def estimate(
     return ax
 
 
-def _title(ax: Axes, result: HistogramResult | NumberResult) -> None:
+def _title(ax: Axes, result: Tabular) -> None:
     """How many reports, and what they cost."""
     privacy = result.privacy
     guarantee = f"({rounded_up(privacy.epsilon, 4)}, {written(privacy.delta)})-differentially private"

@@ -129,6 +129,9 @@ _SYMBOLS = Parameter(
 _LEVELS = Parameter(
     "levels", int, help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).", least=1
 )
+_BRANCHING = Parameter(
+    "branching", int, help="Children of a node, with --leveled.  [default: one level]", least=2
+)
 _APART = Parameter(
     "total_variation",
     float,
@@ -160,6 +163,7 @@ _REGISTERED = [
     _oracle(
         "hashing", "hashing.OptimisedLocalHashing", "Optimised local hashing of K values.", _MOST, _SYMBOLS
     ),
+    _oracle("leveled", "levels.LeveledResponse", "One level of a tree over K values.", 0, _BRANCHING),
     Registration(
         "laplace",
         "laplace.DiscreteLaplace",
