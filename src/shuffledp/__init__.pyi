@@ -28,6 +28,7 @@ from shuffledp.collecting.plan import (
     signing_keys as signing_keys,
 )
 from shuffledp.collecting.statement import PrivacyStatement as PrivacyStatement
+from shuffledp.collecting.table import TableProtocol as TableProtocol
 from shuffledp.errors import (
     BudgetExceededError as BudgetExceededError,
     CoarserBoundWarning as CoarserBoundWarning,

@@ -40,6 +40,12 @@ def ages(folder: Path) -> None:
     column(folder / "ages.csv", "age", list(AGES))
 
 
+def people(folder: Path) -> None:
+    homes = ["town", "land"] * 50_000
+    lines = [f"{pet},{home}" for pet, home in zip(PETS, homes, strict=True) if pet != "fish"]
+    (folder / "people.csv").write_text("\n".join(["pet,home", *lines, ""]))
+
+
 def protocol(folder: Path) -> None:
     (folder / "survey.json").write_text(canonical(survey().to_dict()))
 
@@ -104,6 +110,7 @@ NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "shuffle": (protocol, reports),
     "sign": (protocol, analyst),
     "sum": (ages,),
+    "table": (people,),
     "task": (protocol,),
     "train": (clouds,),
     "verify": (certificate,),

@@ -78,11 +78,11 @@ def _as_written(context: click.Context, parameter: click.Parameter, data: str | 
 
 data_argument = click.argument("data", required=False, metavar="[DATA]", callback=_as_written)
 _kept: dict[str, Any] = {"expose_value": False, "is_eager": True, "callback": _keep}
-column_option = stacked(
-    question("--column", "NAME", "Needed if there are several."),
+written_options = stacked(
     question("--delimiter", "CHAR", "Between the fields of a CSV file.  [default: by its name]", **_kept),
     question("--encoding", "NAME", "Of a CSV file, such as utf-16 or latin-1.  [default: utf-8]", **_kept),
 )
+column_option = stacked(question("--column", "NAME", "Needed if there are several."), written_options)
 statement_options = stacked(
     privacy("--round", WHOLE, "This is collection number R of the planned ones.", default=1, metavar="R"),
     privacy(

@@ -134,7 +134,10 @@ def table_of(result: Result, truth: Any = None) -> tuple[list[str], list[list[An
     """Names and rows of numbers: one row per category, or one for a sum or mean."""
     left_out = ("frequency", "projected", "n")
     columns = {name: column for name, column in result.columns().items() if name not in left_out}
-    names, rows = list(columns), list(columns.values())
+    keys = len(getattr(result, "attributes", ())) or 1  # several columns name a row of a table
+    first = [", ".join(map(str, row)) for row in zip(*list(columns.values())[:keys], strict=True)]
+    names = [", ".join(list(columns)[:keys]), *list(columns)[keys:]]
+    rows = [first if keys > 1 else next(iter(columns.values())), *list(columns.values())[keys:]]
     if truth is not None:
         names.append("truth")
         rows.append(truth.tolist() if hasattr(truth, "tolist") else [truth])
@@ -152,6 +155,8 @@ def _draw(result: Any, truth: Any, path: str) -> None:
 
     if hasattr(result, "shares"):
         ax = plotting.cumulative(result, truth=truth, ax=plotting.new_axes())
+    elif len(getattr(result, "attributes", ())) == 2 and truth is None:
+        ax = plotting.table(result, ax=plotting.new_axes(height_of(len(result.attributes[0][1])) + 1.0))
     elif hasattr(result, "categories"):
         ax = plotting.new_axes(histogram_height(len(result.categories)))
         histogram(result, truth=truth, ax=ax)

@@ -2,6 +2,7 @@
 
 histogram, number    protocols: what clients, shuffler and analyst agree on
 ordered              protocols of ranges and quantiles; distribution: their results
+table                joint tables of several attributes
 plan                 a protocol that is handed on: fingerprint, signature, checks
 _protocol            what both kinds share: the plan, its certificate, descriptions, tallies
 _choice              which randomizer, with how much noise
@@ -45,7 +46,8 @@ def described_protocol(description: Any) -> Protocol:
     from shuffledp.collecting.histogram import HistogramProtocol
     from shuffledp.collecting.number import MeanProtocol, SumProtocol
     from shuffledp.collecting.ordered import QuantileProtocol, RangeProtocol
+    from shuffledp.collecting.table import TableProtocol
 
-    known = (HistogramProtocol, MeanProtocol, SumProtocol, QuantileProtocol, RangeProtocol)
+    known = (HistogramProtocol, MeanProtocol, SumProtocol, QuantileProtocol, RangeProtocol, TableProtocol)
     kinds = {kind.name: kind for kind in known}
     return kinds[checked_description(description, *kinds)].described(description)

@@ -68,19 +68,33 @@ class HistogramProtocol(Protocol):
         messages: int | str = 1,
         max_epsilon0: float | None = None,
     ) -> None:
-        most = checked_most(max_epsilon0)
         listed = _with_other(checked_categories(categories), other)
         plan = checked_plan(epsilon, delta, n, rounds)
-        self._assign(categories=listed, other=other, **plan)
+        self._choose({"categories": listed, "other": other}, plan, randomizer, messages, max_epsilon0)
+
+    def _choose(
+        self,
+        domain: dict[str, Any],
+        plan: dict[str, Any],
+        randomizer: Any,
+        messages: int | str,
+        max_epsilon0: float | None,
+    ) -> None:
+        """Set everything, with the best randomizer if none is given, certified."""
+        most = checked_most(max_epsilon0)
+        self._assign(**domain, **plan)
         number = checked_messages(messages)
         if randomizer is None:
             if number == "auto" and max_epsilon0 is not None:
                 number = 1  # what several messages of one person reveal is not bounded
-            randomizer = _best_oracle(self.k, number, plan | {"most": most} if number == 1 else plan)
+            randomizer = self._best(number, plan | {"most": most} if number == 1 else plan)
         elif number != 1:
             raise ValueError(f"{messages=} is a matter of the randomizer when that is given")
         self._accept(canonical(randomizer))
         require_target(self, most)
+
+    def _best(self, messages: int | str, plan: dict[str, Any]) -> FrequencyOracle:
+        return _best_oracle(self.k, messages, plan)
 
     @property
     def k(self) -> int:

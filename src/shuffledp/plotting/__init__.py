@@ -8,6 +8,7 @@ Each function draws on ``ax``, or on new axes when there is none, and returns th
     histogram(result, truth=...)                   a collected histogram with its error bars
     estimate(results, truth=...)                   collected sums or means with theirs
     cumulative(result, truth=...)                  quantiles, and the share of people below each number
+    table(result)                                  a map of a joint table of two attributes
     learning_curve(history)                        accuracy against epsilon or rounds
     save(ax, "curve.pdf")                          png, svg or pdf
 """
@@ -16,6 +17,7 @@ from shuffledp.plotting._curves import delta_against_epsilon, epsilon_against, l
 from shuffledp.plotting._distribution import cumulative
 from shuffledp.plotting._rows import bounds_compared, estimate, histogram
 from shuffledp.plotting._style import new_axes, save
+from shuffledp.plotting._table import table
 
 __all__ = [
     "bounds_compared",
@@ -28,4 +30,5 @@ __all__ = [
     "new_axes",
     "privacy_curve",
     "save",
+    "table",
 ]

@@ -21,7 +21,7 @@ its own integer type.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -36,6 +36,7 @@ from shuffledp._extras import needed
 from shuffledp.shuffling._separated import Separated
 
 Batch = npt.NDArray[Any]
+Name = str | tuple[str, ...] | None
 Stream = tuple[Callable[[], Iterator[Batch]], int | None]
 """What a ``Column`` is made of."""
 
@@ -67,12 +68,15 @@ class Column:
             first_row += len(batch)
 
 
-def open_column(data: Any, name: str | None = None, *, text: bool = False, rows: int = ROWS) -> Column:
+def open_column(data: Any, name: Name = None, *, text: bool = False, rows: int = ROWS) -> Column:
     """The column ``name`` of ``data`` in batches of at most ``rows`` rows.
 
-    ``name`` may be left out where there is one column only. ``text`` keeps the fields of CSV files as
-    they are written ("007" is no number); without it their types are inferred."""
+    ``name`` may be left out where there is one column only; of several names the batches are structured
+    arrays. ``text`` keeps the fields of CSV files as they are written ("007" is no number); without it their
+    types are inferred."""
     size = _validate.count("rows", rows)
+    if isinstance(name, tuple):
+        return _joined(data, name, text, size)
     if isinstance(data, Separated):
         return _of_separated(data, name, text, size)
     if isinstance(data, (str, os.PathLike)):
@@ -87,6 +91,51 @@ def open_column(data: Any, name: str | None = None, *, text: bool = False, rows:
         "data must be a path, a NumPy array, a list, or a frame that exports Arrow "
         f"(pandas, polars, pyarrow), got {type(data).__module__}.{type(data).__qualname__}"
     )
+
+
+def _joined(data: Any, names: tuple[str, ...], text: bool, rows: int) -> Column:
+    """Several columns side by side; rows of values are in the order of the names."""
+    if isinstance(data, Mapping):
+        parts = [open_column(data[each], text=text, rows=rows) for each in names]
+    elif isinstance(data, (list, tuple)):
+        if any(isinstance(row, str) or np.size(row) != len(names) for row in data):
+            raise ValueError(f"data must be rows of {len(names)} values: {', '.join(names)}")
+        parts = [open_column([row[i] for row in data], rows=rows) for i in range(len(names))]
+    else:
+        parts = [open_column(data, each, text=text, rows=rows) for each in names]
+
+    def batches() -> Iterator[Batch]:
+        streams, held = [iter(part) for part in parts], [np.empty(0)] * len(parts)
+        while True:
+            held = [
+                left if len(left) else next(stream, left) for left, stream in zip(held, streams, strict=True)
+            ]
+            length = min(map(len, held))
+            if length == 0:
+                break
+            yield side_by_side({name: left[:length] for name, left in zip(names, held, strict=True)})
+            held = [left[length:] for left in held]
+        if any(len(left) for left in held):
+            raise ValueError(f"the columns {', '.join(names)} must be of equal lengths")
+
+    return Column(batches, parts[0].length)
+
+
+def side_by_side(columns: Mapping[str, Batch]) -> Batch:
+    """A structured array of columns of one length."""
+    length = len(next(iter(columns.values())))
+    whole = np.empty(length, [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        whole[name] = column
+    return whole
+
+
+def named(protocol: Any, column: Name) -> Name:
+    """What a protocol reads: the columns that it names itself, or the one asked for."""
+    own: tuple[str, ...] | None = getattr(protocol, "columns", None)
+    if own is not None and column not in (None, own):
+        raise ValueError(f"column must be None: this protocol reads {', '.join(own)}, got {column!r}")
+    return column if own is None else own
 
 
 def _of_path(path: Path, name: str | None, text: bool, rows: int) -> Column:

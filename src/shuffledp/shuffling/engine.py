@@ -37,7 +37,7 @@ from shuffledp.shuffling._batches import (
     parallel_map,
     rows_per_batch,
 )
-from shuffledp.shuffling.columns import ROWS, open_column
+from shuffledp.shuffling.columns import ROWS, Name, named, open_column
 from shuffledp.shuffling.permutation import check_enough
 
 Tally = npt.NDArray[np.int64]
@@ -96,7 +96,7 @@ class Engine(ABC):
     """Where a collection runs."""
 
     @abstractmethod
-    def map_batches(self, step: Step, data: Any, column: str | None, *, text: bool = False) -> Any:
+    def map_batches(self, step: Step, data: Any, column: Name, *, text: bool = False) -> Any:
         """Partial results of ``step`` over all batches, in whatever form ``merge`` takes.
 
         ``text``: fields of CSV files stay strings."""
@@ -124,9 +124,7 @@ class EmbeddedEngine(Engine):
         if self.threads is not None:
             _validate.count("threads", self.threads, most=4096)
 
-    def map_batches(
-        self, step: Step, data: Any, column: str | None, *, text: bool = False
-    ) -> Generator[Partial]:
+    def map_batches(self, step: Step, data: Any, column: Name, *, text: bool = False) -> Generator[Partial]:
         """A partial result for every batch, in order, while a progress line runs."""
         source = open_column(data, column, text=text, rows=self.rows)
         with Progress(source.length) as progress:
@@ -148,7 +146,7 @@ def collect(
     protocol: Collectable,
     data: Any,
     *,
-    column: str | None = None,
+    column: Name = None,
     engine: Engine | None = None,
     minimum: int = 1,
     show_values: bool = False,
@@ -168,7 +166,7 @@ def collect(
 def tallied(
     protocol: Collectable,
     data: Any,
-    column: str | None = None,
+    column: Name = None,
     engine: Engine | None = None,
     *,
     show_values: bool = False,
@@ -176,7 +174,7 @@ def tallied(
     """The tally of fresh reports of a column, and their number."""
     used = EmbeddedEngine() if engine is None else engine
     step = RandomizeAndCount(protocol, show_values)
-    partials = used.map_batches(step, data, column, text=protocol.reads_text)
+    partials = used.map_batches(step, data, named(protocol, column), text=protocol.reads_text)
     return used.merge(partials).checked()
 
 

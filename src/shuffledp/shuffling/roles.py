@@ -55,7 +55,7 @@ from shuffledp.shuffling._batches import (
 )
 from shuffledp.shuffling._external import shuffled_batches
 from shuffledp.shuffling._sieve import Sieve
-from shuffledp.shuffling.columns import open_column
+from shuffledp.shuffling.columns import named, open_column
 from shuffledp.shuffling.engine import Partial
 from shuffledp.shuffling.permutation import check_enough
 from shuffledp.shuffling.report_files import (
@@ -90,7 +90,7 @@ def randomize_file(
     Missing and unknown values are the protocol's error, which counts them all, and with ``show_values`` shows
     some with their rows. ``rng`` makes the reports repeatable, for simulations only."""
     rows_at_once = rows_per_batch(protocol.report_dtype, protocol.report_shape)
-    values = open_column(data, column, text=protocol.reads_text, rows=rows_at_once)
+    values = open_column(data, named(protocol, column), text=protocol.reads_text, rows=rows_at_once)
     threads = available_cores() if rng is None else 1  # a generator serves one thread
 
     def randomized(batch: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -38,7 +38,7 @@ from shuffledp._extras import needed
 from shuffledp._randomness.words import source
 from shuffledp.errors import DomainError
 from shuffledp.shuffling._batches import Collectable, attempt
-from shuffledp.shuffling.columns import chosen, to_numpy
+from shuffledp.shuffling.columns import Name, chosen, named, side_by_side, to_numpy
 from shuffledp.shuffling.engine import Engine, Partial, Step, Tally, counted
 from shuffledp.shuffling.permutation import check_enough
 from shuffledp.shuffling.report_files import from_binary, to_binary
@@ -60,7 +60,7 @@ class SparkEngine(Engine):
 
     session: Any = None
 
-    def map_batches(self, step: Step, data: Any, column: str | None, *, text: bool = False) -> Any:
+    def map_batches(self, step: Step, data: Any, column: Name, *, text: bool = False) -> Any:
         """A DataFrame of partial results, computed and stored once."""
         frame = self._one_column(data, column, text)
         return _stored(_mapped(frame, _PartialTallies(step), _PARTIAL_SCHEMA))
@@ -78,7 +78,7 @@ class SparkEngine(Engine):
 
         Computed and stored once. Refuses fewer people than ``minimum``; of several messages a person, each is
         a row of its own."""
-        frame = self._one_column(data, column, protocol.reads_text)
+        frame = self._one_column(data, named(protocol, column), protocol.reads_text)
         keyed = _stored(_mapped(frame, _KeyedReports(protocol), _REPORT_SCHEMA))
         n = keyed.where("rejected is null").count()
         (Partial(None, n) + _rejected(keyed)).checked()
@@ -90,15 +90,16 @@ class SparkEngine(Engine):
         """Tally and number of the reports (messages) of a DataFrame that ``reports`` gave."""
         return self.merge(self.map_batches(_CountBytes(protocol), reports, "report"))
 
-    def _one_column(self, data: Any, column: str | None, text: bool) -> Any:
+    def _one_column(self, data: Any, column: Name, text: bool) -> Any:
         session = self._session(data)
         if session.conf.get("spark.speculation", "false") != "false":
             raise ValueError(
                 "spark.speculation must be false: it may run a randomizer twice on the same values"
             )
         frame = _as_frame(session, data, text)
-        name = chosen(column, frame.columns).replace("`", "``")
-        return frame.select(f"`{name}`")
+        asked = column if isinstance(column, tuple) else (column,)
+        names = [chosen(each, frame.columns).replace("`", "``") for each in asked]
+        return frame.select(*(f"`{name}`" for name in names))
 
     def _session(self, data: Any) -> Any:
         if self.session is not None:
@@ -191,7 +192,7 @@ class _KeyedReports:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         words, first_row = source(), 0
         for batch in batches:
-            values = to_numpy(batch.column(0))
+            values = _values(batch)
             reports = attempt(self.protocol.randomize, values, first_row)
             first_row += len(values)
             if isinstance(reports, DomainError):
@@ -205,8 +206,14 @@ class _KeyedReports:
 
 def _column(batch: Any, step: Step) -> npt.NDArray[Any]:
     """The values of a batch; a step that takes bytes says how they are read."""
-    found: npt.NDArray[Any] = getattr(step, "decoded", to_numpy)(batch.column(0))
+    found: npt.NDArray[Any] = step.decoded(batch.column(0)) if hasattr(step, "decoded") else _values(batch)
     return found
+
+
+def _values(batch: Any) -> npt.NDArray[Any]:
+    """The one column of a batch, or several as a structured array."""
+    columns = {name: to_numpy(part) for name, part in zip(batch.schema.names, batch.columns, strict=True)}
+    return next(iter(columns.values())) if len(columns) == 1 else side_by_side(columns)
 
 
 def _nothing(rows: int) -> Any:

@@ -29,7 +29,12 @@ $ shuffledp randomize --value cat --max-epsilon0 8 --protocol survey.json -o 1.p
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("data", required=False, metavar="[DATA]")
 @option("--column", "NAME", "Needed if there are several.", group=GROUP)
-@option("--value", "X", "Instead of DATA: one person's value; - to read it from standard input.", group=GROUP)
+@option(
+    "--value",
+    "X",
+    "Instead of DATA: one person's value (of a table: A,B); - to read it from standard input.",
+    group=GROUP,
+)
 @option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=GROUP)
 @protocol_option
 @check_options
@@ -74,8 +79,9 @@ def _written(protocol: Protocol, data: str | None, value: str | None, output: st
             shown = given["show_values"]
             return randomize_file(protocol, data, output, column=given["column"], show_values=shown)
         text = sys.stdin.readline().rstrip("\r\n") if value == "-" else value
-        typed: Any = text if protocol.reads_text else _number(text)
-        report = protocol.randomize(typed, show_values=given["show_values"])
+        parts = [text] if getattr(protocol, "columns", None) is None else text.split(",")  # of a table
+        typed: list[Any] = parts if protocol.reads_text else [_number(part) for part in parts]
+        report = protocol.randomize(typed[0] if len(typed) == 1 else typed, show_values=given["show_values"])
         return write_reports(protocol, report, output)
     except TypeError as error:  # a column of the wrong type
         raise click.ClickException(str(error)) from error

@@ -1,0 +1,53 @@
+"""``shuffledp table``: how many people hold each combination of two or three attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shuffledp.cli.collecting import (
+    collect_or_plan,
+    collecting_options,
+    data_argument,
+    question,
+    written_options,
+)
+from shuffledp.cli.options import command, wrong_usage
+
+if TYPE_CHECKING:
+    from shuffledp.collecting.table import TableProtocol
+
+EXAMPLE = """
+$ shuffledp table people.csv --by pet=cat,dog --by home=town,land --epsilon 1 --delta 1e-6
+table of 85,000 reports, epsilon <= 0.9994 at delta = 1e-6
+"""
+
+
+@command(section="Collecting", example=EXAMPLE)
+@data_argument
+@written_options
+@question(
+    "--by attributes", "NAME=A,B,...", "A column and its categories; two or three of them.", multiple=True
+)
+@collecting_options
+def table(attributes: tuple[str, ...], **given: Any) -> None:
+    """Count people by combinations of two or three attributes.
+
+    DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person and a column per attribute.
+    Estimates are unbiased and consistent; in Python, result.marginal has all sums."""
+    listed = {}
+    for written in attributes:
+        name, found, categories = written.partition("=")
+        if not found or name in listed:
+            raise click.UsageError("--by must be NAME=A,B,... with a name of its own each.")
+        listed[name] = [each.strip() for each in categories.split(",")]
+
+    def make(**plan: Any) -> TableProtocol:
+        from shuffledp.collecting.table import TableProtocol, _checked
+
+        with wrong_usage():
+            _checked(list(listed.items()))
+        return TableProtocol(listed, **plan)
+
+    collect_or_plan(make, given | {"column": tuple(listed)})
