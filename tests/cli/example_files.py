@@ -43,7 +43,7 @@ def ages(folder: Path) -> None:
 def people(folder: Path) -> None:
     homes = ["town", "land"] * 50_000
     lines = [f"{pet},{home}" for pet, home in zip(PETS, homes, strict=True) if pet != "fish"]
-    (folder / "people.csv").write_text("\n".join(["pet,home", *lines, ""]))
+    (folder / "folk.csv").write_text("\n".join(["pet,home", *lines, ""]))
 
 
 def protocol(folder: Path) -> None:
