@@ -28,6 +28,7 @@ from shuffledp.collecting.plan import (
     signing_keys as signing_keys,
 )
 from shuffledp.collecting.statement import PrivacyStatement as PrivacyStatement
+from shuffledp.collecting.strings import PrefixProtocol as PrefixProtocol, heavy_hitters as heavy_hitters
 from shuffledp.collecting.table import TableProtocol as TableProtocol
 from shuffledp.errors import (
     BudgetExceededError as BudgetExceededError,

@@ -1,4 +1,4 @@
-"""One level of a tree per person, by enumeration (T25)."""
+"""One level of a tree per person, and disjoint cohorts, by enumeration (T25, T26)."""
 
 from collections import defaultdict
 from fractions import Fraction
@@ -12,7 +12,7 @@ import shuffledp as sdp
 from oracles import brute
 from oracles.brute import Matrix
 from oracles.claims import assert_at_least, assert_at_most
-from oracles.hockey import between, ratios
+from oracles.hockey import Atoms, atoms, between, hockey_stick, ratios
 from shuffledp.randomizers._tree import Tree
 
 pytestmark = pytest.mark.quick
@@ -104,3 +104,30 @@ def test_least_squares_solves_the_normal_equations(k: int, branching: int) -> No
     np.testing.assert_allclose(left, left[:, :1] * np.ones(k), atol=1e-9)
     for total, block in zip(tree.totals(right), blocks, strict=True):
         np.testing.assert_allclose(total, right @ block.T)
+
+
+def test_cohorts_asked_one_after_the_other_cost_the_largest_of_them() -> None:
+    """Two cohorts of two people; the first one's histogram decides what the second is asked (T26)."""
+    first, second = brute.k_ary(3, Fraction(4)), brute.k_ary(2, Fraction(6))
+
+    def asked(value: int, seen: tuple[int, ...]) -> int:
+        return int(value == int(np.argmax(seen)))
+
+    def law(data: tuple[int, ...]) -> dict[object, Fraction]:
+        whole: dict[object, Fraction] = {}
+        for seen, mass in brute.shuffled_law(first, data[:2]).items():
+            answers = [asked(value, tuple(seen)) for value in data[2:]]
+            for after, chance in brute.shuffled_law(second, answers).items():
+                whole[seen, after] = mass * chance
+        return whole
+
+    laws = {data: law(data) for data in product(range(3), repeat=4)}
+    pairs: set[Atoms] = set()
+    for data, own in laws.items():
+        for place, other in product(range(4), range(3)):
+            changed = (*data[:place], other, *data[place + 1 :])
+            pairs.add(atoms(own, laws[changed]))
+    alone = [brute.shuffled_pairs(first, 2), brute.shuffled_pairs(second, 2)]
+    for alpha in (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4)):
+        worst = max(hockey_stick(pair, alpha) for pair in pairs)
+        assert brute.worst(alone[0], alpha) <= worst <= max(brute.worst(one, alpha) for one in alone)

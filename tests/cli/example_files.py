@@ -41,9 +41,13 @@ def ages(folder: Path) -> None:
 
 
 def people(folder: Path) -> None:
-    homes = ["town", "land"] * 50_000
+    homes = ["in", "out"] * 50_000
     lines = [f"{pet},{home}" for pet, home in zip(PETS, homes, strict=True) if pet != "fish"]
     (folder / "folk.csv").write_text("\n".join(["pet,home", *lines, ""]))
+
+
+def names(folder: Path) -> None:
+    column(folder / "names.csv", "name", ["anna"] * 60_000 + ["otto"] * 30_000 + ["zoe"] * 10_000)
 
 
 def protocol(folder: Path) -> None:
@@ -109,6 +113,7 @@ NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "serve": (service,),
     "shuffle": (protocol, reports),
     "sign": (protocol, analyst),
+    "strings": (names,),
     "sum": (ages,),
     "table": (people,),
     "task": (protocol,),

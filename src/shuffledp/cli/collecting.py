@@ -200,11 +200,13 @@ def _typed(text: str) -> Any:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def collect_or_plan(make: Make, given: Given) -> None:
-    """Run the command: ``make(epsilon=, delta=, n=, rounds=)`` gives the protocol."""
+def collect_or_plan(make: Make, given: Given, collect: Callable[[Given], None] | None = None) -> None:
+    """Run the command: ``make(epsilon=, delta=, n=, rounds=)`` gives the protocol.
+
+    ``collect``: what is done instead where one protocol is not all."""
     _check_usage(given)
     if given["plan_file"] is None:
-        _collect(make, given)
+        (partial(_collect, make) if collect is None else collect)(given)
     else:
         _plan(make, given)
 

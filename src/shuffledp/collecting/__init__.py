@@ -3,6 +3,7 @@
 histogram, number    protocols: what clients, shuffler and analyst agree on
 ordered              protocols of ranges and quantiles; distribution: their results
 table                joint tables of several attributes
+strings              frequent strings of an unknown domain, cohort by cohort
 plan                 a protocol that is handed on: fingerprint, signature, checks
 _protocol            what both kinds share: the plan, its certificate, descriptions, tallies
 _choice              which randomizer, with how much noise
@@ -46,8 +47,9 @@ def described_protocol(description: Any) -> Protocol:
     from shuffledp.collecting.histogram import HistogramProtocol
     from shuffledp.collecting.number import MeanProtocol, SumProtocol
     from shuffledp.collecting.ordered import QuantileProtocol, RangeProtocol
+    from shuffledp.collecting.strings import PrefixProtocol
     from shuffledp.collecting.table import TableProtocol
 
-    known = (HistogramProtocol, MeanProtocol, SumProtocol, QuantileProtocol, RangeProtocol, TableProtocol)
-    kinds = {kind.name: kind for kind in known}
+    counts = (HistogramProtocol, PrefixProtocol, QuantileProtocol, RangeProtocol, TableProtocol)
+    kinds = {kind.name: kind for kind in (*counts, MeanProtocol, SumProtocol)}
     return kinds[checked_description(description, *kinds)].described(description)

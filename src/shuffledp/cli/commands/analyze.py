@@ -6,8 +6,15 @@ from typing import Any
 
 import click
 
-from shuffledp.cli.collecting import LEDGER, ledger_option, privacy, statement_options, with_ledger
-from shuffledp.cli.files import check_options, open_ledger, protocol_of_reports, read_protocol
+from shuffledp.cli.collecting import LEDGER, RUN, ledger_option, privacy, statement_options, with_ledger
+from shuffledp.cli.files import (
+    check_options,
+    open_ledger,
+    output_option,
+    protocol_of_reports,
+    read_protocol,
+    write_protocol,
+)
 from shuffledp.cli.options import EXISTING_FILE, Given, command, option
 from shuffledp.cli.output import present, result_options
 
@@ -33,6 +40,7 @@ histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
 @privacy("--key key_file", EXISTING_FILE, "Opens a batch of `shuffledp serve`: the analyst's key.")
 @statement_options
 @ledger_option
+@output_option("--next next_file", "Of prefixes: write the plan of the next cohort to a new file.", group=RUN)
 @option("--reservation", "ID", "Made by `shuffledp ledger reserve`.", group=LEDGER)
 @result_options
 def analyze(reports: str, protocol_file: str | None, key_file: str | None, **given: Any) -> None:
@@ -51,7 +59,21 @@ def analyze(reports: str, protocol_file: str | None, key_file: str | None, **giv
     from shuffledp.shuffling.roles import analyze_file
 
     protocol = read_protocol(protocol_file, given) if protocol_file else protocol_of_reports(reports, given)
-    present(analyze_file(protocol, reports, **assumptions), given)
+    result = analyze_file(protocol, reports, **assumptions)
+    last = hasattr(result, "strings") and result.protocol.step == result.protocol.steps
+    present(result.strings() if last else result, given)
+    if given["next_file"] is not None:
+        _write_next(result, given["next_file"])
+
+
+def _write_next(result: Any, path: str) -> None:
+    """The plan of the next cohort of a prefix tree."""
+    if not hasattr(result, "next"):
+        raise click.ClickException("--next is for prefixes (`shuffledp strings`): no other question goes on")
+    following = result.next()
+    if following is None:
+        raise click.ClickException("nothing follows: this was the last cohort, or no prefix is frequent")
+    write_protocol(path, following)
 
 
 def _opened(batch: str, protocol_file: str | None, key_file: str, assumptions: Given, given: Given) -> Any:

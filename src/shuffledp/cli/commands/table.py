@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shuffledp.collecting.table import TableProtocol
 
 EXAMPLE = """
-$ shuffledp table folk.csv --by pet=cat,dog --by home=town,land --epsilon 1 --delta 1e-6
+$ shuffledp table folk.csv --by pet=cat,dog --by home=in,out --epsilon 1 --delta 1e-6
 table of 85,000 reports, epsilon <= 0.9994 at delta = 1e-6
 """
 
