@@ -47,7 +47,7 @@ def people(folder: Path) -> None:
 
 
 def names(folder: Path) -> None:
-    column(folder / "names.csv", "name", ["anna"] * 60_000 + ["otto"] * 30_000 + ["zoe"] * 10_000)
+    column(folder / "names.csv", "name", ["anna"] * 6000 + ["otto"] * 3000 + ["zoe"] * 1000)
 
 
 def protocol(folder: Path) -> None:

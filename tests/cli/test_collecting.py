@@ -521,7 +521,7 @@ def test_spark_is_an_engine_that_can_be_asked_for(shuffledp: Run, monkeypatch: p
     asked = []
 
     class Watched(EmbeddedEngine):
-        def map_batches(self, step: Any, data: Any, column: str | None, **settings: Any) -> Any:
+        def map_batches(self, step: Any, data: Any, column: Any, **settings: Any) -> Any:
             asked.append((data, column))
             return super().map_batches(step, data, column, **settings)
 

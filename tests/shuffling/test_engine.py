@@ -19,7 +19,7 @@ pytestmark = pytest.mark.quick
 class BackwardsEngine(Engine):
     """The last batch first, all partial results in a list."""
 
-    def map_batches(self, step: Step, data: Any, column: str | None, *, text: bool = False) -> Any:
+    def map_batches(self, step: Step, data: Any, column: Any, *, text: bool = False) -> Any:
         batches = list(open_column(data, column, text=text, rows=100).numbered())
         return [counted(step, *batch) for batch in reversed(batches)]
 

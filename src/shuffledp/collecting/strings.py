@@ -380,4 +380,4 @@ def heavy_hitters(
             plan = following
     worst = max(statements, key=lambda statement: statement.epsilon)
     found = result.strings(n=len(values))
-    return replace(found, privacy=replace(worst, protocol=f"strings, {steps} cohorts (this is the worst)"))
+    return replace(found, privacy=replace(worst, protocol=f"strings, worst of {steps} cohorts"))

@@ -71,6 +71,11 @@ class TableProtocol(HistogramProtocol):
         plan = checked_plan(epsilon, delta, n, rounds)
         self._choose(_checked(list(attributes.items())), plan, randomizer, messages, max_epsilon0)
 
+    @staticmethod
+    def check(attributes: Mapping[str, Any]) -> None:
+        """ValueError or TypeError for attributes that make no table."""
+        _checked(list(attributes.items()))
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the attributes: the columns that are read from files and frames."""

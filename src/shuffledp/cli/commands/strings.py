@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from shuffledp.collecting.strings import PrefixProtocol
 
 EXAMPLE = """
-$ shuffledp strings names.csv --alphabet a-z --length 5 --epsilon 1 --delta 1e-6
-strings, 5 cohorts (this is the worst) of 100,000 reports, epsilon <= 1 at delta = 1e-6
+$ shuffledp strings names.csv --alphabet a-z --length 4 --epsilon 1 --delta 1e-6
+strings, worst of 4 cohorts of 10,000 reports, epsilon <= 1 at delta = 1e-6
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from shuffledp.cli.collecting import (
     written_options,
 )
 from shuffledp.cli.options import command, wrong_usage
-
-if TYPE_CHECKING:
-    from shuffledp.collecting.table import TableProtocol
 
 EXAMPLE = """
 $ shuffledp table folk.csv --by pet=cat,dog --by home=in,out --epsilon 1 --delta 1e-6
@@ -43,11 +40,8 @@ def table(attributes: tuple[str, ...], **given: Any) -> None:
             raise click.UsageError("--by must be NAME=A,B,... with a name of its own each.")
         listed[name] = [each.strip() for each in categories.split(",")]
 
-    def make(**plan: Any) -> TableProtocol:
-        from shuffledp.collecting.table import TableProtocol, _checked
+    from shuffledp.collecting.table import TableProtocol
 
-        with wrong_usage():
-            _checked(list(listed.items()))
-        return TableProtocol(listed, **plan)
-
-    collect_or_plan(make, given | {"column": tuple(listed)})
+    with wrong_usage():
+        TableProtocol.check(listed)
+    collect_or_plan(lambda **plan: TableProtocol(listed, **plan), given | {"column": tuple(listed)})
