@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs site
-.PHONY: bench-map bench-width bench-service study-mnist format clean
+.PHONY: bench-map bench-questions bench-width bench-service study-mnist format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ bench-width: .venv/installed-dev ## measure how wide answers are, for every rand
 
 bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
 	@$(BIN)/python benchmarks/collect.py --output docs/performance-collect.md
+
+bench-questions: ## measure errors of ranges and strings beside pure-LDP, in an environment of its own (minutes)
+	@$(MAKE) --no-print-directory .venv-pure/installed
+	@$(subst .venv/,.venv-pure/,$(BIN))/python benchmarks/questions.py --output docs/performance-questions.md
 
 bench-service: .venv/installed-dev ## measure the running shuffler (minutes)
 	@$(BIN)/python benchmarks/service.py --output docs/performance-service.md
@@ -126,6 +130,13 @@ clean: ## remove the environment, caches and builds
 	@$(OLDEST_PYTHON) -m venv .venv-oldest
 	@$(subst .venv/,.venv-oldest/,$(PIP_INSTALL)) -c oldest.txt -e '.[collect]' \
 	  hypothesis pytest pytest-xdist python-flint scipy
+	@touch $@
+
+.venv-pure/installed: pyproject.toml
+	@echo "installing pure-LDP in .venv-pure"
+	@rm -rf .venv-pure
+	@$(PYTHON) -m venv .venv-pure
+	@$(subst .venv/,.venv-pure/,$(PIP_INSTALL)) -e . pure-ldp==1.2.0 scikit-learn statsmodels 'xxhash<4'
 	@touch $@
 
 .venv/installed-bench: .venv/installed
