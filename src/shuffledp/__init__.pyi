@@ -3,6 +3,7 @@
 from shuffledp import client as client
 from shuffledp.accounting.blanket_counts import BlanketCounts as BlanketCounts
 from shuffledp.accounting.calibration import Calibration as Calibration, calibrate as calibrate
+from shuffledp.accounting.cohort import Cohort as Cohort
 from shuffledp.accounting.groups import ShuffledGroups as ShuffledGroups
 from shuffledp.accounting.mechanism import (
     Composition as Composition,
@@ -11,6 +12,7 @@ from shuffledp.accounting.mechanism import (
     Shuffled as Shuffled,
 )
 from shuffledp.accounting.mixed_sum import MixedSum as MixedSum
+from shuffledp.accounting.mixed_vectors import MixedVectors as MixedVectors
 from shuffledp.accounting.shuffled_batches import ShuffledBatches as ShuffledBatches
 from shuffledp.accounting.statement import PlannedStatement as PlannedStatement
 from shuffledp.auditing import Audit as Audit, audit as audit
@@ -30,6 +32,7 @@ from shuffledp.collecting.plan import (
 from shuffledp.collecting.statement import PrivacyStatement as PrivacyStatement
 from shuffledp.collecting.strings import PrefixProtocol as PrefixProtocol, heavy_hitters as heavy_hitters
 from shuffledp.collecting.table import TableProtocol as TableProtocol
+from shuffledp.collecting.vector import VectorMeanProtocol as VectorMeanProtocol
 from shuffledp.errors import (
     BudgetExceededError as BudgetExceededError,
     CoarserBoundWarning as CoarserBoundWarning,
@@ -70,6 +73,7 @@ from shuffledp.randomizers.frequency import (
 )
 from shuffledp.randomizers.gaussian import DiscreteGaussian as DiscreteGaussian
 from shuffledp.randomizers.hadamard import HadamardResponse as HadamardResponse
+from shuffledp.randomizers.hashed_messages import HashedMessages as HashedMessages
 from shuffledp.randomizers.hashing import OptimisedLocalHashing as OptimisedLocalHashing
 from shuffledp.randomizers.kary import (
     BinaryRandomizedResponse as BinaryRandomizedResponse,
@@ -90,6 +94,7 @@ from shuffledp.randomizers.signs import (
     LInfinityRandomizer as LInfinityRandomizer,
 )
 from shuffledp.randomizers.split_and_mix import SplitAndMix as SplitAndMix
+from shuffledp.randomizers.split_vectors import SplitVectors as SplitVectors
 from shuffledp.randomizers.subset import SubsetSelection as SubsetSelection
 from shuffledp.randomizers.unary import (
     OptimisedUnaryEncoding as OptimisedUnaryEncoding,

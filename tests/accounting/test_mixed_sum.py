@@ -2,38 +2,21 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
 import pytest
 
+from oracles.shares import Law, hockey_stick, law, mixed, shuffled_shares
 from shuffledp._certified.mixing import _small_sizes, mixing_distance
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting.mixed_sum import MixedSum
 
 pytestmark = pytest.mark.quick
 
-Law = dict[tuple[int, ...], Fraction]
 SMALL = [(2, 3, 2), (2, 3, 3), (2, 3, 4), (2, 4, 2), (3, 3, 2), (2, 5, 2)]
-
-
-def law(outcomes: Iterable[tuple[int, ...]]) -> Law:
-    counts = Counter(outcomes)
-    total = sum(counts.values())
-    return {outcome: Fraction(count, total) for outcome, count in counts.items()}
-
-
-def shuffled_shares(numbers: Sequence[int], m: int, q: int) -> Law:
-    """What the shuffler shows: the multiset of everybody's shares."""
-
-    def all_shares() -> Iterable[tuple[int, ...]]:
-        for free in product(product(range(q), repeat=m - 1), repeat=len(numbers)):
-            rows = zip(numbers, free, strict=True)
-            yield tuple(sorted(s for x, own in rows for s in (*own, (x - sum(own)) % q)))
-
-    return law(all_shares())
 
 
 def shares_of_the_sum(total: int, n: int, m: int, q: int) -> Law:
@@ -102,20 +85,6 @@ def test_trivial_crowds() -> None:
     assert mixing_distance(10**6, 3, 2**60) == 1.0
 
 
-def hockey_stick(p: Law, q: Law, alpha: Fraction) -> Fraction:
-    return sum(
-        (max(mass - alpha * q.get(key, Fraction(0)), Fraction(0)) for key, mass in p.items()), Fraction(0)
-    )
-
-
-def mixed(parts: Iterable[tuple[Fraction, Law]]) -> Law:
-    total: Law = {}
-    for weight, part in parts:
-        for key, mass in part.items():
-            total[key] = total.get(key, Fraction(0)) + weight * mass
-    return total
-
-
 @pytest.mark.parametrize("alpha", [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(4)])
 def test_the_whole_protocol_gives_away_the_noisy_sum_and_little_more(alpha: Fraction) -> None:
     """Two people, shares of noise from {-1, 0, 1}, three messages modulo four: everything enumerated."""
@@ -149,6 +118,18 @@ def test_the_curator_s_curve_is_its_sum(levels: int, scale: float) -> None:
     assert np.all(lower <= exact * (1.0 + 1e-12) + 1e-17)
     assert np.all(exact <= upper * (1.0 + 1e-12) + 1e-17)
     assert upper == pytest.approx(lower, abs=1e-12)
+
+
+@pytest.mark.parametrize("modulus", [2, 4, 6, 64])
+def test_the_lower_end_is_below_what_the_sum_shows_modulo_any_number(modulus: int) -> None:
+    levels, scale = 4, 3.0
+    k = np.arange(-400, 401)
+    noise = math.tanh(0.5 / scale) * np.exp(-np.abs(k) / scale)
+    one = MixedSum(n=50, levels=levels, scale=scale, messages=20, modulus=modulus)
+    p, q = (np.bincount((k + move) % modulus, weights=noise) for move in (levels, 0))
+    for epsilon in (0.0, 0.3, 1.0):
+        assert one.delta(epsilon=epsilon).lower <= np.maximum(p - math.exp(epsilon) * q, 0.0).sum() + 1e-15
+    assert (one.delta(epsilon=0.3).lower > 0.0) == (modulus == 64)
 
 
 def test_a_distance_raises_the_curve_as_far_as_it_may_and_lines_stay_below() -> None:

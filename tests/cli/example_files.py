@@ -50,6 +50,11 @@ def names(folder: Path) -> None:
     column(folder / "names.csv", "name", ["anna"] * 6000 + ["otto"] * 3000 + ["zoe"] * 1000)
 
 
+def steps(folder: Path) -> None:
+    rng = np.random.default_rng(3)
+    np.save(folder / "steps.npy", np.clip(rng.normal(0.1, 0.1, (10_000, 4)), -0.5, 0.5))
+
+
 def protocol(folder: Path) -> None:
     (folder / "survey.json").write_text(canonical(survey().to_dict()))
 
@@ -118,5 +123,6 @@ NEEDED: dict[str, tuple[Callable[[Path], None], ...]] = {
     "table": (people,),
     "task": (protocol,),
     "train": (clouds,),
+    "vectors": (steps,),
     "verify": (certificate,),
 }

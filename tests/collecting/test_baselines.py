@@ -11,12 +11,8 @@ import pytest
 from flint import arb, ctx
 
 from shuffledp import KaryRandomizedResponse
-from shuffledp.collecting.baselines import (
-    analytic_gaussian_sigma,
-    central_baseline,
-    gaussian_delta,
-    local_baseline,
-)
+from shuffledp.collecting._gaussian import analytic_gaussian_sigma, gaussian_delta
+from shuffledp.collecting.baselines import central_baseline, local_baseline
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import MeanProtocol, SumProtocol
 

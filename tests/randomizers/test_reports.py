@@ -19,7 +19,7 @@ from shuffledp import (
     SubsetSelection,
     SymmetricUnaryEncoding,
 )
-from shuffledp.randomizers.hashing import _is_prime
+from shuffledp.randomizers.hashing import is_prime
 
 pytestmark = pytest.mark.quick
 
@@ -61,4 +61,4 @@ def test_prime_numbers_are_told_from_others() -> None:
     for d in range(2, 1026):
         sieve[d * d :: d] = False
     for part in (range(50_000), range(2**20 - 20_000, most)):
-        assert all(_is_prime(number) == sieve[number] for number in part)
+        assert all(is_prime(number) == sieve[number] for number in part)

@@ -185,11 +185,27 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             values(tmp_path / name)
     with pytest.raises(TypeError, match=r"got builtins\.set"):
         open_column({1, 2})
-    for nested in ([[1], [2]], np.zeros((2, 2))):
+    for nested in ([[1], [2]], np.zeros((2, 2, 2)), np.full((2, 2), "a")):
         with pytest.raises(ValueError, match="one-dimensional"):
             open_column(nested)
-    with pytest.raises(TypeError, match="single values, got list"):
-        values(pa.array([[1], [2]]))
+    for lists in ([[1], [2, 3]], [[1], None], [[1], [None]]):
+        with pytest.raises(TypeError, match="single values, or lists of numbers of one length, got list"):
+            values(pa.array(lists))
+    with pytest.raises(TypeError, match="single values, or lists of numbers of one length, got struct"):
+        values(pa.array([{"a": 1}]))
+
+
+def test_vectors_are_rows_of_arrays_files_and_lists_of_one_length(tmp_path: Path) -> None:
+    rows = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "v.npy", rows)
+    pq.write_table(pa.table({"v": list(rows)}), tmp_path / "v.parquet")
+    lists = pa.array(list(rows), pa.list_(pa.float64(), 3))
+    for data in (rows, tmp_path / "v.npy", tmp_path / "v.parquet", lists):
+        column = open_column(data, rows=3)
+        assert np.array_equal(np.concatenate(list(column)), rows)
+    (tmp_path / "w.npy").write_bytes(b"no array")
+    with pytest.raises(ValueError, match=r"w\.npy' cannot be read"):
+        open_column(tmp_path / "w.npy")
 
 
 def test_a_parquet_file_that_is_damaged_inside_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
       |
       |    mechanism      Shuffled, sums and multiples of rounds, cohorts: what a user composes and asks
       |    shuffled_batches   central DP-SGD over fixed batches: no shuffle model, but the same confusion
-      |    mixed_sum, blanket_counts   rounds of several messages a person, which no facts describe
+      |    mixed_sum, mixed_vectors, blanket_counts   rounds of several messages a person; cohort: of a part
       |    groups         rounds of people with different randomizers that share a blanket
       |    calibration    the same questions backwards: which epsilon0, n, rounds or cohort will do
       |    _analyses      the one table of analyses, and which of them these facts allow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from shuffledp import _validate
 from shuffledp._certified.mixing import mixing_distance
-from shuffledp._certified.rounding import up
+from shuffledp._certified.rounding import CALL, up
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting.mechanism import OneRound
@@ -49,6 +50,10 @@ class MixedSum(OneRound):
     @cached_property
     def round(self) -> Round:
         off = up(self.noise_distance + self.mixing, operations=1)
-        seen = NoisySumProfile(self.levels, self.scale, -self.noise_distance)
+        # From the residues the sum is known unless the noise leaves half of what the modulus has to spare.
+        room = max(0.5 * (self.modulus - self.levels) - 2.0, 0.0) / self.scale
+        wrapped = 2.0 * math.exp(-room) if self.modulus > self.levels else 1.0
+        lost = up(self.noise_distance + wrapped, operations=2 * CALL + 4 * (1.0 + room))
+        seen = NoisySumProfile(self.levels, self.scale, -min(lost, 1.0))
         profile = NoisySumProfile(self.levels, self.scale, off)
         return Round(profile, (seen,), profile.epsilon_max, 0.0, alone=True)  # a formula: exact answers

@@ -56,6 +56,7 @@ def _known(context: click.Context, parameter: click.Parameter, engine: str) -> s
 question = partial(option, group="Question")
 privacy = partial(option, group="Privacy")
 RUN = "How it runs"
+COSTS = ("messages", "bytes_per_person", "worst_standard_error", "one_dishonest")
 LEDGER = "Ledger"
 
 
@@ -126,6 +127,26 @@ collecting_options = stacked(
     option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=RUN),
     result_options,
 )
+messages_options = stacked(
+    question(
+        "--messages",
+        WholeOrAuto(most=64),
+        "Messages a person: 1, or several that err less but rest on the shuffler alone; auto: whichever is "
+        "better by --prefer.",
+        default="1",
+        metavar="M|auto",
+    ),
+    question("--max-messages", Whole(most=64), "The most that auto takes.  [default: 12]"),
+    question(
+        "--prefer",
+        click.Choice(["error", "worst", "messages", "robustness"]),
+        "What auto chooses by: the error, that of the worst count (histograms), the fewest messages, or the "
+        "least that one dishonest person can do.",
+        default="error",
+        metavar="WHAT",
+    ),
+)
+MESSAGES = ("messages", "max_messages", "prefer")
 interval_options = stacked(
     data_argument,
     column_option,
@@ -148,21 +169,14 @@ ordered_options = stacked(
 number_options = stacked(
     interval_options,
     question("--levels", Whole(most=2**14), "Grid steps from low to high.  [default: the best number]"),
-    question(
-        "--messages",
-        WholeOrAuto(most=64),
-        "Messages a person: 1, or several shares that are near a trusted curator's error but rest on the "
-        "shuffler alone; auto: whichever errs less.",
-        default="1",
-        metavar="M|auto",
-    ),
+    messages_options,
     collecting_options,
 )
 
 
 def collect_number(kind: str, low: float, high: float, given: Given) -> None:
     """Run ``shuffledp sum`` or ``mean``: ``kind`` is the class of ``shuffledp``."""
-    settings = {name: given.pop(name) for name in ("outside", "levels", "messages")}
+    settings = {name: given.pop(name) for name in ("outside", "levels", *MESSAGES)}
 
     def make(**plan: Any) -> Protocol:
         from shuffledp.randomizers._grid import interval
@@ -252,6 +266,7 @@ def _plan(make: Make, given: Given) -> None:
     write_protocol(given["plan_file"], protocol)
     if given["as_json"]:
         told = {"epsilon": certified, "delta": protocol.delta, "fingerprint": protocol.fingerprint}
+        told |= _known_costs(protocol)
         print_json(protocol=protocol.to_dict(), **told)
         return
     print_answer(
@@ -259,10 +274,27 @@ def _plan(make: Make, given: Given) -> None:
         [
             ("reports", f"at least {protocol.n:,} honest ones in each round"),
             ("rounds", f"{protocol.rounds:,}"),
+            *_costs(protocol),
             ("randomizer", repr(protocol.randomizer)),
             ("fingerprint", short_fingerprint(protocol)),
         ],
     )
+
+
+def _costs(protocol: Any) -> list[tuple[str, str]]:
+    """What each person sends; how far the answer is off and what one liar can do, where that is known."""
+    size = f"{protocol.messages:,} a person, {protocol.bytes_per_person:,} bytes"
+    known = _known_costs(protocol)
+    lines = [("messages", size)]
+    if "worst_standard_error" in known:
+        lines.append(("std. error", f"at most {known['worst_standard_error']:.4g}, for the worst data"))
+    if "one_dishonest" in known:
+        lines.append(("one liar", f"can move it by {known['one_dishonest']:.4g}"))
+    return lines
+
+
+def _known_costs(protocol: Any) -> dict[str, Any]:
+    return {name: getattr(protocol, name) for name in COSTS if hasattr(protocol, name)}
 
 
 def _collect(make: Make, given: Given) -> None:
@@ -326,6 +358,9 @@ def _true_answer(protocol: Any, data: Any, column: str | None) -> Any:
         k = protocol.randomizer.k
         counts = (np.bincount(protocol.encode(batch), minlength=k) for batch in batches)
         return protocol.truth(sum(counts, start=np.zeros(k, dtype=np.int64)))
+    if protocol.name == "vector-mean":
+        parts = [protocol.vectors(batch) for batch in batches]
+        return np.concatenate(parts).mean(axis=0)
     sums, rows = [], 0
     for batch in batches:
         numbers = np.asarray(batch, dtype=np.float64)

@@ -153,7 +153,9 @@ def _draw(result: Any, truth: Any, path: str) -> None:
     from shuffledp import plotting
     from shuffledp.plotting._rows import estimate, height_of, histogram, histogram_height
 
-    if hasattr(result, "shares"):
+    if hasattr(result, "l2_error"):
+        ax = result.plot(truth=truth, ax=plotting.new_axes())
+    elif hasattr(result, "shares"):
         ax = plotting.cumulative(result, truth=truth, ax=plotting.new_axes())
     elif len(getattr(result, "attributes", ())) == 2 and truth is None:
         ax = plotting.table(result, ax=plotting.new_axes(height_of(len(result.attributes[0][1])) + 1.0))

@@ -1,6 +1,6 @@
 """Collecting: from a question to estimates with error bars and a privacy statement.
 
-histogram, number    protocols: what clients, shuffler and analyst agree on
+histogram, number, vector   protocols: what clients, shuffler and analyst agree on
 ordered              protocols of ranges and quantiles; distribution: their results
 table                joint tables of several attributes
 strings              frequent strings of an unknown domain, cohort by cohort
@@ -49,7 +49,8 @@ def described_protocol(description: Any) -> Protocol:
     from shuffledp.collecting.ordered import QuantileProtocol, RangeProtocol
     from shuffledp.collecting.strings import PrefixProtocol
     from shuffledp.collecting.table import TableProtocol
+    from shuffledp.collecting.vector import VectorMeanProtocol
 
     counts = (HistogramProtocol, PrefixProtocol, QuantileProtocol, RangeProtocol, TableProtocol)
-    kinds = {kind.name: kind for kind in (*counts, MeanProtocol, SumProtocol)}
+    kinds = {kind.name: kind for kind in (*counts, MeanProtocol, SumProtocol, VectorMeanProtocol)}
     return kinds[checked_description(description, *kinds)].described(description)

@@ -78,6 +78,23 @@ def mean_variance(randomizer: FrequencyOracle) -> float:
     return (p * (1.0 - p) + (k - 1) * q * (1.0 - q)) / (p - q) ** 2 / k
 
 
+def mean_error(randomizer: FrequencyOracle, n: int) -> float:
+    """Standard error of a count of n people, root mean square over all categories: exact for all data."""
+    if getattr(randomizer, "added_noise", None) is not None:
+        # Linear in the counts: as if all had the mean one.
+        k = randomizer.k
+        return math.sqrt(float(randomizer.variance(np.full(k, n / k), n)[0]))
+    return math.sqrt(n * mean_variance(randomizer))
+
+
+def largest_error(randomizer: FrequencyOracle, n: int) -> float:
+    """Of the count that errs most, for the worst data: somebody's, everybody's, or nobody's."""
+    k = randomizer.k
+    held = np.zeros(k, dtype=np.int64)
+    held[0] = n
+    return math.sqrt(float(np.max(randomizer.variance(held, n))))
+
+
 def best_calibrated(
     k: int, epsilon: float, delta: float, n: int, rounds: int, most: float = math.inf
 ) -> FrequencyOracle:

@@ -18,6 +18,7 @@ Each interval is about its own category. For all k at once use the confidence 1 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -27,12 +28,18 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, capped
 
 Whole = npt.NDArray[np.int64]
 
 _RARE = 120.0
 """Expected events of either kind up to which tails are summed."""
+_SUMMED = 600.0
+"""Expected random messages up to which their law is summed: e to minus that is a number."""
+_SMALL = 1e-9
+"""A deviation, in scales of other noise, that does not matter."""
+_NARROWED = 3
+"""Times that the largest possible count is narrowed down."""
 _ROWS = 2048
 """Different supports worked on at once: bounds the memory."""
 
@@ -54,6 +61,48 @@ def count_intervals(support: Any, n: int, p: float, q: float, confidence: float)
     return low[back.reshape(-1)], high[back.reshape(-1)]
 
 
+def noisy_intervals(
+    support: Any, n: int, noise: tuple[float, int, float], confidence: float
+) -> tuple[Floats, Floats]:
+    """(low, high) per category supported by c + B messages, B = Bin(n - c, q) + Bin(trials, chance).
+
+    ``noise``: (q, trials, chance). B falls as c grows, stochastically. So the smallest c that is not rejected
+    is at least s less the quantile of B at c = 0; and if no c above c' is possible, none is above s less the
+    quantile of B at c': from c' = s (noise is never negative) on. Both only widen the interval."""
+    level, (q, trials, chance) = checked_confidence(confidence), noise
+    seen, back = np.unique(np.asarray(support, dtype=np.int64), return_inverse=True)
+    mean = n * q + trials * chance
+    if mean > _SUMMED:
+        middle = (seen - mean) / (1.0 - q)
+        spread = np.sqrt((n - np.clip(middle, 0.0, n)) * q * (1.0 - q) + trials * chance * (1.0 - chance))
+        margin = (quantile(level) * spread + 0.5) / (1.0 - q)
+        low, high = middle - margin, middle + margin
+    else:
+        share = 0.5 * (1.0 - level)
+        other = _law(np.array([trials]), chance)[0]
+        most = _cumulated(np.array([n]), q, other)[0]
+        # The largest b with P(B >= b) > share.
+        low = seen - np.searchsorted(most, 1.0 - share).astype(np.float64)
+        high = np.minimum(seen, n)
+        for start in range(0, seen.size, _ROWS):
+            part = slice(start, start + _ROWS)
+            for _ in range(_NARROWED):
+                below = _cumulated(n - np.maximum(high[part], 0), q, other)
+                high[part] = np.minimum(high[part], seen[part] - (below <= share).sum(axis=1))
+        high = high.astype(np.float64)
+    ends = np.clip(low, 0.0, float(n)), np.clip(high, 0.0, float(n))
+    return ends[0][back.reshape(-1)], ends[1][back.reshape(-1)]
+
+
+def _cumulated(trials: Whole, q: float, other: Floats) -> Floats:
+    """Rows of P(Bin(trials, q) + other <= b), b = 0, 1, ..., ``other`` a law on the same numbers."""
+    if q == 0.0:
+        return np.tile(np.cumsum(other), (len(trials), 1))
+    gained = _law(trials, q)
+    sums = np.array([np.convolve(row, other) for row in gained])
+    return np.cumsum(sums, axis=1)
+
+
 def checked_confidence(confidence: Any) -> float:
     """A confidence level for which intervals are computed accurately."""
     level = _validate.probability("confidence", confidence)
@@ -65,6 +114,27 @@ def checked_confidence(confidence: Any) -> float:
 def quantile(confidence: float) -> float:
     """Half the width of a two-sided normal interval, in standard errors."""
     return NormalDist().inv_cdf(0.5 + 0.5 * confidence)
+
+
+def laplace_margin(confidence: float, scale: float, standard_error: float) -> float:
+    """Half the width of an interval for Laplace noise of ``scale`` plus a normal one: an error of both.
+
+    With the normal part's deviation s and scale b, for t > 0,
+    P(|noise| > t) = 2 Phi(-t/s) + e^(s^2/2b^2) (e^(-t/b) Phi(t/s - s/b) - e^(t/b) Phi(-t/s - s/b))."""
+    if scale == 0.0:
+        return quantile(confidence) * standard_error
+    s = max(math.sqrt(max(standard_error**2 - 2.0 * scale**2, 0.0)), _SMALL * scale)
+    phi, bend = NormalDist().cdf, 0.5 * (s / scale) ** 2
+
+    def beyond(t: float) -> float:
+        near = math.exp(bend - t / scale) * phi(t / s - s / scale)
+        return 2.0 * phi(-t / s) + near - math.exp(capped(bend + t / scale)) * phi(-t / s - s / scale)
+
+    low, high = 0.0, 45.0 * (scale + s)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if beyond(middle) > 1.0 - confidence else (low, middle)
+    return high
 
 
 def _score(seen: Whole, n: int, p: float, q: float, confidence: float) -> tuple[Floats, Floats]:

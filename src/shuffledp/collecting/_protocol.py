@@ -32,6 +32,7 @@ from shuffledp import _json, _validate
 from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.collecting._several_messages import mixed_tolerance, one_round
 from shuffledp.errors import short
 from shuffledp.randomizers._categories import Counts
@@ -95,6 +96,11 @@ class Protocol(ABC):
     def people(self, sent: int) -> int:
         """How many people sent so many messages; where some are missing, as few as can have sent the rest."""
         return -(-sent // self.messages)
+
+    @property
+    def bytes_per_person(self) -> int:
+        """What each person sends, without whatever carries it."""
+        return self.messages * self.report_dtype.itemsize * math.prod(self.report_shape)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
@@ -219,6 +225,16 @@ def checked_description(description: Any, *names: str) -> str:
     return str(name)
 
 
+def exact_people(protocol: Protocol, sent: int) -> int:
+    """How many people sent so many messages. ValueError where one is missing: then a sum says nothing."""
+    if sent % protocol.messages:
+        raise ValueError(
+            f"reports must be {protocol.messages} messages of every person, got {sent}: one is missing, "
+            "damaged or added"
+        )
+    return sent // protocol.messages
+
+
 class Tallied(NamedTuple):
     """The tally of n reports, and what a statement should say about them."""
 
@@ -243,6 +259,7 @@ def checked_tally(
         raise ValueError(f"n is the number of reports when reports are given, got {n=}")
     rows = np.asarray(reports)
     rows = rows[None] if rows.ndim == len(protocol.report_shape) else rows
+    exact_people(protocol, len(rows))  # what is set aside was sent; what is missing may have hidden somebody
     counted, aside = tally_of_possible(protocol, rows)
     users = protocol.people(len(rows) - aside)
     if users == 0 and aside:
@@ -311,7 +328,7 @@ def certified_epsilon(mechanism: Mechanism, delta: float) -> float:
 def tolerance_for(mechanism: Mechanism) -> float:
     """How much larger than the exact epsilon the certified one may be, relatively (see module)."""
     rounds = sum(count for _, count in mechanism.parts)
-    if any(isinstance(part, MixedSum) for part, _ in mechanism.parts):
+    if any(isinstance(part, MixedSum | MixedVectors) for part, _ in mechanism.parts):
         return mixed_tolerance(rounds)
     binary = any(_is_binary(part) for part, _ in mechanism.parts)
     return _BINARY_ROUNDS if binary and rounds > 1 else DEFAULT_TOLERANCE

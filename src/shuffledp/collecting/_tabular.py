@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,11 @@ class Tabular(ABC):
         return whole | {"privacy": self.privacy.to_dict()}
 
     def to_json(self, confidence: float | None = None) -> str:
-        """``to_dict`` as text; a category that JSON does not know is written as text."""
-        return json.dumps(self.to_dict(confidence), indent=2, default=str, allow_nan=False)
+        """``to_dict`` as text; a category that JSON does not know is written as text, what is infinite (one
+        report alone protects nobody) as null."""
+        whole = self.to_dict(confidence)
+        whole["privacy"] = {k: None if v == math.inf else v for k, v in whole["privacy"].items()}
+        return json.dumps(whole, indent=2, default=str, allow_nan=False)
 
     def to_csv(self, confidence: float | None = None) -> str:
         """The table as text; numbers are written in full."""

@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -22,16 +23,19 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.collecting._choice import best_calibrated, mean_variance
+from shuffledp.collecting._choice import best_calibrated, largest_error, mean_error
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
 from shuffledp.collecting._protocol import Protocol, checked_most, checked_plan, checked_tally, require_target
-from shuffledp.collecting._several_messages import best_blanket, checked_messages
-from shuffledp.collecting.result import HistogramResult
+from shuffledp.collecting._several_messages import best_counts, checked_messages, checked_most_messages
+from shuffledp.collecting.result import HistogramResult, reach_of
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.blanket_messages import BlanketMessages
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
+from shuffledp.randomizers.hashed_messages import HashedMessages
 from shuffledp.randomizers.registry import canonical
+
+_PREFERENCES = ("error", "worst", "messages", "robustness")
 
 
 @dataclass(frozen=True, init=False)
@@ -44,8 +48,12 @@ class HistogramProtocol(Protocol):
 
     ``messages``: 1, or several a person, the own category among random ones; the error of a count then
     depends on the privacy alone, not on the number of people ("auto": whichever errs less). Everything then
-    rests on the shuffler: one person's messages alone reveal the answer, or nearly. ``max_epsilon0``: what
-    one report may reveal alone, without the shuffler; the choice is among randomizers that keep to it."""
+    rests on the shuffler: one person's messages alone reveal the answer, or nearly. Where the categories are
+    too many for ``max_messages`` (default: 12) they are hashed, with collisions that are known exactly.
+    ``prefer`` (with "auto"): the smaller "error" over all categories, the smaller error of the "worst" one
+    (large counts of one message err more), the fewest "messages", or "robustness" to one dishonest person.
+    ``max_epsilon0``: what one report may reveal alone, without the shuffler; the choice is among randomizers
+    that keep to it."""
 
     name: ClassVar[str] = "histogram"
     categories: tuple[Any, ...]
@@ -67,10 +75,14 @@ class HistogramProtocol(Protocol):
         other: Any = None,
         messages: int | str = 1,
         max_epsilon0: float | None = None,
+        max_messages: int | None = None,
+        prefer: str = "error",
     ) -> None:
         listed = _with_other(checked_categories(categories), other)
         plan = checked_plan(epsilon, delta, n, rounds)
-        self._choose({"categories": listed, "other": other}, plan, randomizer, messages, max_epsilon0)
+        asked: dict[str, Any] = {"max_messages": max_messages, "prefer": prefer}
+        domain = {"categories": listed, "other": other}
+        self._choose(domain, plan, randomizer, messages, max_epsilon0, **asked)
 
     def _choose(
         self,
@@ -79,27 +91,47 @@ class HistogramProtocol(Protocol):
         randomizer: Any,
         messages: int | str,
         max_epsilon0: float | None,
+        *,
+        max_messages: int | None = None,
+        prefer: str = "error",
     ) -> None:
         """Set everything, with the best randomizer if none is given, certified."""
         most = checked_most(max_epsilon0)
         self._assign(**domain, **plan)
-        number = checked_messages(messages)
+        preferred = _validate.one_of("prefer", prefer, _PREFERENCES)
+        number, several = checked_messages(messages), checked_most_messages(max_messages)
         if randomizer is None:
             if number == "auto" and max_epsilon0 is not None:
                 number = 1  # what several messages of one person reveal is not bounded
-            randomizer = self._best(number, plan | {"most": most} if number == 1 else plan)
+            limited = plan | {"most": most} if number == 1 else plan
+            randomizer = self._best(number, limited, several, preferred)
         elif number != 1:
             raise ValueError(f"{messages=} is a matter of the randomizer when that is given")
         self._accept(canonical(randomizer))
         require_target(self, most)
 
-    def _best(self, messages: int | str, plan: dict[str, Any]) -> FrequencyOracle:
-        return _best_oracle(self.k, messages, plan)
+    def _best(self, messages: int | str, plan: dict[str, Any], most: int, prefer: str) -> FrequencyOracle:
+        return _best_oracle(self.k, messages, most, prefer, plan)
 
     @property
     def k(self) -> int:
         """The number of categories."""
         return len(self.categories)
+
+    @property
+    def standard_error(self) -> float:
+        """Of a count, in the root mean square over all categories, for n reports: whatever the data."""
+        return mean_error(self.randomizer, self.n)
+
+    @property
+    def worst_standard_error(self) -> float:
+        """Of the count that errs most, for n reports and the worst data."""
+        return largest_error(self.randomizer, self.n)
+
+    @property
+    def one_dishonest(self) -> float:
+        """How far one dishonest person can move a count."""
+        return float(reach_of(self.randomizer, self.k).max())
 
     @property
     def reads_text(self) -> bool:
@@ -158,21 +190,27 @@ class HistogramProtocol(Protocol):
         self._assign(randomizer=_suitable(randomizer, self.k))
 
 
-def _best_oracle(k: int, messages: int | str, plan: dict[str, Any]) -> FrequencyOracle:
-    """One message or several, as asked for; "auto": whichever has the smaller error, exactly."""
+def _best_oracle(
+    k: int, messages: int | str, most: int, prefer: str, plan: dict[str, Any]
+) -> FrequencyOracle:
+    """One message or several, as asked for; "auto": whichever is better by ``prefer``, exactly."""
     if messages == 1:
         return best_calibrated(k, **plan)
+    if not isinstance(messages, str):
+        return best_counts(k, **plan, messages=messages, most=most)
+    one = best_calibrated(k, **plan)
     try:
-        several = best_blanket(k, **plan, messages=None if isinstance(messages, str) else messages)
-    except ValueError:
-        if isinstance(messages, str):  # more messages than anybody should send
-            return best_calibrated(k, **plan)
-        raise
-    if messages == "auto":
-        one = best_calibrated(k, **plan)
-        alone = several.variance(np.zeros(k), plan["n"])[0]
-        return one if plan["n"] * mean_variance(one) <= alone else several
-    return several
+        several: FrequencyOracle = best_counts(k, **plan, messages=None, most=most)
+    except ValueError:  # more messages than anybody should send
+        return one
+    n = plan["n"]
+    measures: dict[str, Callable[[FrequencyOracle], float]] = {
+        "error": lambda oracle: mean_error(oracle, n),
+        "worst": lambda oracle: largest_error(oracle, n),
+        "messages": lambda oracle: getattr(oracle, "messages", 1),
+        "robustness": lambda oracle: float(reach_of(oracle, k).max()),
+    }
+    return min(one, several, key=measures[prefer])
 
 
 def _with_other(categories: tuple[Any, ...], other: Any) -> tuple[Any, ...]:
@@ -196,9 +234,7 @@ def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
     p, q = two_probabilities(randomizer) or (1.0, 0.0)
     if not p > q:
         raise ValueError(f"randomizer must depend on its input, got {randomizer!r}")
-    if not isinstance(
-        randomizer, BlanketMessages
-    ):  # what protects nobody alone is not sampled by its epsilon0
+    if not isinstance(randomizer, BlanketMessages | HashedMessages):  # which protect nobody alone
         _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
     # An error of its own where nothing can be estimated.
     randomizer.variance(np.eye(1, k, dtype=np.int64)[0], 1)

@@ -44,11 +44,14 @@ from shuffledp import __version__, _json, _validate
 from shuffledp._digits import rounded_up
 from shuffledp._log import OpenLog, create as create_log, locked
 from shuffledp.accounting._ends.moments import LogMoments
+from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
+from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.collecting._protocol import Protocol, certified_epsilon
 from shuffledp.collecting._several_messages import one_round
 from shuffledp.errors import BudgetExceededError, LogCorruptError, NoCertificateError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
+from shuffledp.randomizers.split_vectors import SplitVectors
 
 _VERSION = 1
 _COHORT = ("analysis", "population", "honest_fraction")
@@ -80,6 +83,10 @@ class Collection:
         randomizer = restore(self.randomizer)
         if self.training is None:
             return one_round(randomizer, self.honest)
+        if isinstance(randomizer, SplitVectors):
+            vectors = one_round(randomizer, self.honest)
+            assert isinstance(vectors, MixedVectors)
+            return Cohort(vectors, int(self.training["population"])) * int(self.training["rounds"])
         cohort = {name: self.training[name] for name in _COHORT}
         return Shuffled(randomizer, n=self.honest, **cohort) * int(self.training["rounds"])
 
@@ -267,14 +274,15 @@ class Ledger:
         return self._reserve(asked, new_population)
 
     def reserve_rounds(
-        self, one: Shuffled, rounds: int, *, population: str, new_population: bool = False, note: str = ""
+        self, one: Any, rounds: int, *, population: str, new_population: bool = False, note: str = ""
     ) -> str:
-        """As ``reserve``, for so many rounds of training (or of anything else) on these people."""
+        """As ``reserve``, for so many rounds of training (or else) on these people: of a ``Shuffled``
+        round, or one of gradients in shares."""
         count = _validate.count("rounds", rounds)
         if one.rate is not None:
             raise ValueError(f"a round must be of a cohort of fixed size, got one with rate={one.rate!r}")
         training = {"rounds": count} | {name: getattr(one, name) for name in _COHORT}
-        randomizer = describe(one.randomizer)
+        randomizer = describe(getattr(one.randomizer, "split", one.randomizer))
         asked = Collection(
             uuid.uuid4().hex,
             _checked_text("population", population, least=1),

@@ -31,8 +31,21 @@ from shuffledp._randomness.words import source
 from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
 from shuffledp.collecting._domain import numbers_in
 from shuffledp.collecting._fixed_point import FixedPointDecoder
-from shuffledp.collecting._protocol import Protocol, checked_most, checked_plan, checked_tally, require_target
-from shuffledp.collecting._several_messages import SharesDecoder, best_shares, checked_messages
+from shuffledp.collecting._protocol import (
+    Protocol,
+    checked_most,
+    checked_plan,
+    checked_tally,
+    exact_people,
+    require_target,
+)
+from shuffledp.collecting._several_messages import (
+    SharesDecoder,
+    best_shares,
+    checked_messages,
+    checked_most_messages,
+    honest_people,
+)
 from shuffledp.collecting.result import NumberResult
 from shuffledp.collecting.statement import state_privacy
 from shuffledp.randomizers._categories import Counts
@@ -43,6 +56,7 @@ from shuffledp.randomizers.split_and_mix import SplitAndMix
 from shuffledp.shuffling._batches import Mask, passing
 
 _OUTSIDE = ("error", "clip")
+_PREFERENCES = ("error", "messages", "robustness")
 
 
 @dataclass(frozen=True, init=False)
@@ -55,7 +69,12 @@ class NumberProtocol(Protocol):
     ``messages``: 1, or several shares per person that reveal hardly more than the noisy sum, whose error is
     nearly that of a trusted curator ("auto": whichever errs less). Then everything rests on the shuffler: one
     person's messages together reveal the number, a lost or added message spoils the whole sum, and one
-    dishonest person can move it anywhere."""
+    dishonest person can move it anywhere (``one_dishonest`` says how far). ``max_messages``: the most that
+    "auto" takes (default: 12). ``prefer``: what it chooses by, the smaller "error", the fewest "messages", or
+    "robustness" to one dishonest person.
+
+    ``n`` counts the honest people that the noise is sized for; with ``honest_fraction`` it is that share of
+    the given n, rounded down: fewer honest people, more noise of each."""
 
     low: float
     high: float
@@ -80,17 +99,21 @@ class NumberProtocol(Protocol):
         outside: str = "error",
         messages: int | str = 1,
         max_epsilon0: float | None = None,
+        max_messages: int | None = None,
+        prefer: str = "error",
+        honest_fraction: float = 1.0,
     ) -> None:
         most = checked_most(max_epsilon0)
         first, last = interval(low, high)
-        plan = checked_plan(epsilon, delta, n, rounds)
+        plan = checked_plan(epsilon, delta, honest_people(n, honest_fraction), rounds)
         _validate.one_of("outside", outside, _OUTSIDE)
-        number = checked_messages(messages)
+        number, several = checked_messages(messages), checked_most_messages(max_messages)
+        preferred = _validate.one_of("prefer", prefer, _PREFERENCES)
         if randomizer is None:
             if number == "auto" and max_epsilon0 is not None:
                 number = 1  # what several messages of one person reveal is not bounded
             limited = plan | {"most": most} if number == 1 else plan
-            randomizer = _best_randomizer(levels, number, limited)
+            randomizer = _best_randomizer(levels, number, several, preferred, limited)
         elif levels is not None or number != 1:
             raise ValueError(f"{levels=} and {messages=} are a matter of the randomizer when that is given")
         self._assign(low=first, high=last, outside=outside, **plan)
@@ -142,6 +165,11 @@ class NumberProtocol(Protocol):
         return error * self.scale(self.n)
 
     @property
+    def one_dishonest(self) -> float:
+        """How far one dishonest person can move the result for n reports."""
+        return self._reach(self.n)
+
+    @property
     def least_standard_error(self) -> float:
         """What no protocol of one message per person can go below at this (epsilon, delta), worst data."""
         least = least_single_message_error(self.n, self.epsilon, self.delta)
@@ -154,12 +182,7 @@ class NumberProtocol(Protocol):
 
     def people(self, sent: int) -> int:
         """How many sent so many messages. ValueError where one is missing: then the sum says nothing."""
-        if sent % self.messages:
-            raise ValueError(
-                f"reports must be {self.messages} messages of every person, got {sent}: one is missing, "
-                "damaged or added"
-            )
-        return sent // self.messages
+        return exact_people(self, sent)
 
     def most_in_tally(self, n: int) -> int:
         return n if self.messages == 1 else n * self.messages << 32
@@ -192,8 +215,21 @@ class NumberProtocol(Protocol):
         ends = (received * scale * self.low, received * scale * self.high)
         reach = self._reach(received)
         return NumberResult(
-            self.name, self.estimate(seen, received), error, received, ends, reach, privacy, confidence
+            self.name,
+            self.estimate(seen, received),
+            error,
+            received,
+            ends,
+            reach,
+            privacy,
+            confidence,
+            self._noise_scale * scale,
         )
+
+    @property
+    def _noise_scale(self) -> float:
+        """Of Laplace noise in a sum of shares; zero where the error is a sum of many."""
+        return self.step * self.randomizer.scale if isinstance(self.randomizer, SplitAndMix) else 0.0
 
     def _reach(self, n: int) -> float:
         """How far one dishonest report can move the estimate of n: in the place of another, or beside it."""
@@ -258,13 +294,15 @@ def least_single_message_error(n: int, epsilon: float, delta: float) -> float:
 
 
 def _best_randomizer(
-    levels: int | None, messages: int | str, plan: dict[str, Any]
+    levels: int | None, messages: int | str, most: int, prefer: str, plan: dict[str, Any]
 ) -> KaryRandomizedResponse | SplitAndMix:
-    """One message or several, as asked for; "auto": whichever has the smaller error, exactly."""
-    if messages == 1:
+    """One message or several, as asked for; "auto": whichever has the smaller error, exactly. The fewest
+    messages, and the least that one person can do, is always one."""
+    if messages == 1 or (messages == "auto" and prefer != "error"):
         return _best_response(levels, plan)
     try:
-        shares = best_shares(**plan, messages=None if isinstance(messages, str) else messages, levels=levels)
+        number = None if isinstance(messages, str) else messages
+        shares = best_shares(**plan, messages=number, levels=levels, most=most)
     except ValueError:
         if isinstance(messages, str):  # a crowd too small to mix
             return _best_response(levels, plan)

@@ -15,7 +15,13 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.collecting._intervals import checked_confidence, count_intervals, quantile
+from shuffledp.collecting._intervals import (
+    checked_confidence,
+    count_intervals,
+    laplace_margin,
+    noisy_intervals,
+    quantile,
+)
 from shuffledp.collecting._tabular import Tabular
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
@@ -95,6 +101,9 @@ class HistogramResult(Tabular):
         known = two_probabilities(self.randomizer)
         if known is not None:
             return Interval(*count_intervals(self.support, self.n, *known, level))
+        added = getattr(self.randomizer, "added_noise", None)
+        if added is not None:
+            return Interval(*noisy_intervals(self.support, self.n, added(self.n), level))
         counts, margin = self.counts, quantile(level) * self.standard_errors
         ends = (np.clip(end, 0.0, float(self.n)) for end in (counts - margin, counts + margin))
         return Interval(*ends)
@@ -109,7 +118,7 @@ class HistogramResult(Tabular):
         With p, q the probabilities of support a report adds between -q / (p - q) and (1 - q) / (p - q) to
         each estimate, so it is m / (p - q). No randomizer, threshold or budget lowers that."""
         liars = _validate.count("m", m, least=0, most=self.n)
-        return np.asarray(liars * _reach(self.randomizer, len(self.support)), dtype=np.float64)
+        return np.asarray(liars * reach_of(self.randomizer, len(self.support)), dtype=np.float64)
 
     def plot(self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None) -> Axes:
         """Counts with their intervals (needs matplotlib); ``truth``: true counts of made-up data."""
@@ -174,7 +183,7 @@ class NumberResult(Tabular):
     """``value`` estimates the sum (or mean) of the n people's own numbers, which lies in ``ends``.
 
     ``standard_error`` is that of the randomization (rounding included): the people are who they are.
-    ``reach``: how far one dishonest report can move the value."""
+    ``reach``: how far one dishonest report can move the value. ``noise_scale``: of Laplace noise in it."""
 
     name: str
     value: float
@@ -184,6 +193,7 @@ class NumberResult(Tabular):
     reach: float
     privacy: PrivacyStatement
     confidence: float = 0.95
+    noise_scale: float = 0.0
 
     def __post_init__(self) -> None:
         checked_confidence(self.confidence)
@@ -197,9 +207,9 @@ class NumberResult(Tabular):
 
         Normal, with a variance that in the mean is not below the true one: its coverage is
         ``confidence`` or more, up to the error of the normal approximation of a sum of n bounded
-        reports."""
+        reports. With Laplace noise in shares (``noise_scale``): for the sum of that and a normal one."""
         level = checked_confidence(self.confidence if confidence is None else confidence)
-        margin = quantile(level) * self.standard_error
+        margin = laplace_margin(level, self.noise_scale, self.standard_error)
         low, high = self.ends
         return Interval(min(max(self.value - margin, low), high), max(min(self.value + margin, high), low))
 
@@ -241,11 +251,14 @@ def lies(n: int) -> str:
     return f"1% lies: how far {one_percent(n)} dishonest reports could move it (result.poisoning)"
 
 
-def _reach(randomizer: FrequencyOracle, size: int) -> Any:
+def reach_of(randomizer: FrequencyOracle, size: int) -> Any:
     """How far one report can move each estimate, given a tally of ``size`` entries."""
     known = two_probabilities(randomizer)
     if known is not None:
         return np.full(randomizer.k, 1.0 / (known[0] - known[1]))
+    noise = getattr(randomizer, "added_noise", None)
+    if noise is not None:  # each message supports a category or not
+        return np.full(randomizer.k, getattr(randomizer, "messages", 1) / (1.0 - noise(1)[0]))
     each = np.array([np.asarray(randomizer.estimate(unit, 1)) for unit in np.eye(size, dtype=np.int64)])
     if getattr(randomizer, "support_size", None) == 1:  # a report is one entry of the tally
         least, most = each.min(axis=0), each.max(axis=0)

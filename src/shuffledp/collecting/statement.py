@@ -19,6 +19,7 @@ from shuffledp import _html, _validate
 from shuffledp._digits import rounded_up, written
 from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.errors import WeakerPrivacyWarning
+from shuffledp.randomizers.split_and_mix import SplitAndMix
 
 if TYPE_CHECKING:
     from shuffledp.collecting._protocol import Protocol
@@ -39,6 +40,7 @@ class PrivacyStatement:
     ``epsilon`` is certified for ``delta``, for ``rounds`` shuffles of ``n_honest`` honest reports each.
     One report alone is (``epsilon0``, ``delta0``)-differentially private. ``total_epsilon`` (with a
     ledger) also counts the population's other collections, at the delta of the ledger's budget.
+    ``n_sized``: the honest people whose noise together is enough, where everybody adds a share of it.
     ``n_set_aside``: reports that no client of this protocol sends, which were not counted.
     ``simulated``: made with ``rng=``, so that the statement is about the protocol, not about the reports."""
 
@@ -60,6 +62,7 @@ class PrivacyStatement:
     neighbours: str = NEIGHBOURS
     delta0: float = 0.0
     n_set_aside: int = 0
+    n_sized: int | None = None
     simulated: bool = False
 
     @property
@@ -99,6 +102,8 @@ class PrivacyStatement:
             f"assumption  {self.assumption}",
             f"one report  {self._alone}",
         ]
+        if self.n_sized is not None:
+            lines.insert(-1, f"noise       sized for {self.n_sized} honest people, each of whom adds a share")
         if self.weakened:
             missed = self.epsilon > self.epsilon_planned
             lines.insert(1, f"{'WEAKER THAN' if missed else 'FEWER REPORTS THAN'} PLANNED  {_weaker(self)}")
@@ -194,6 +199,7 @@ def state_privacy(
         total_delta=None if ledger is None else ledger.delta,
         delta0=alone.delta0,
         n_set_aside=set_aside,
+        n_sized=protocol.randomizer.people if isinstance(protocol.randomizer, SplitAndMix) else None,
         simulated=simulated,
     )
     if statement.weakened:

@@ -118,7 +118,7 @@ class PrefixProtocol(HistogramProtocol):
         cut = np.array([padded(value, size) for value in flat.tolist()], dtype=object).reshape(array.shape)
         return super().encode(cut)
 
-    def _best(self, messages: int | str, plan: dict[str, Any]) -> FrequencyOracle:
+    def _best(self, messages: int | str, plan: dict[str, Any], most: int, prefer: str) -> FrequencyOracle:
         """Behind a shuffler randomized response errs least; nothing else is tried, at every step."""
         return calibrated_response(self.k, **plan)
 

@@ -127,9 +127,9 @@ class TableProtocol(HistogramProtocol):
             raise ValueError(f"the columns {', '.join(self.columns)} must be of equal lengths")
         return found
 
-    def _best(self, messages: int | str, plan: dict[str, Any]) -> FrequencyOracle:
+    def _best(self, messages: int | str, plan: dict[str, Any], most: int, prefer: str) -> FrequencyOracle:
         """Only reports that name one cell: sums of cells are then as exact as cells."""
-        found = None if messages == 1 else super()._best(messages, plan)
+        found = None if messages == 1 else super()._best(messages, plan, most, prefer)
         return found if isinstance(found, _ONE_CELL) else calibrated_response(self.k, **plan)
 
     def analyze(self, *args: Any, **settings: Any) -> TableResult:

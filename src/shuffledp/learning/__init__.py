@@ -18,6 +18,7 @@ from shuffledp.errors import BudgetExceededError
 from shuffledp.learning._budget import Budget, Spending, epsilon0_for, rounds_for, training_round
 from shuffledp.learning._history import History
 from shuffledp.learning._make_private import ShuffledClassifier, make_private
+from shuffledp.learning._messages import GradientShares
 from shuffledp.learning._planner import Setting, search_settings
 from shuffledp.learning._reports import aggregate, parameter_count, randomize_gradient
 from shuffledp.learning._trainer import ShuffledTrainer
@@ -28,6 +29,7 @@ del _torch
 __all__ = [
     "Budget",
     "BudgetExceededError",
+    "GradientShares",
     "History",
     "Setting",
     "ShuffledClassifier",

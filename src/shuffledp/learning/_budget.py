@@ -30,6 +30,9 @@ from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
 from shuffledp.bound import Bound
 from shuffledp.errors import BudgetExceededError
+from shuffledp.learning._messages import GradientShares, MessagesRound
+
+_MOST_ROUNDS = 2**24
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Spending:
     ``rounds_allowed`` is what the budget allows in all (inf without one). It is a calibration, which
     is run once, when the spending begins."""
 
-    round: Shuffled
+    round: Shuffled | MessagesRound
     spent: int = 0
     budget: Budget | None = None
     rounds_allowed: float = field(init=False, default=math.inf)
@@ -104,8 +107,25 @@ class Spending:
         return after
 
 
-def rounds_for(round: Shuffled, *, epsilon: float, delta: float) -> int:
+def _most_rounds(one: MessagesRound, epsilon: float, delta: float) -> int:
+    """By doubling and halving: more rounds never cost less."""
+
+    def allowed(rounds: int) -> bool:
+        return (rounds * one).upper_epsilon(delta=delta) <= epsilon
+
+    low, high = 0, 1
+    while high < _MOST_ROUNDS and allowed(high):
+        low, high = high, 2 * high
+    while high - low > max(1, low // 1000):
+        middle = (low + high) // 2
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low
+
+
+def rounds_for(round: Shuffled | MessagesRound, *, epsilon: float, delta: float) -> int:
     """The most rounds of this mechanism that are (epsilon, delta)-DP together; 0 if not even one is."""
+    if isinstance(round, MessagesRound):
+        return _most_rounds(round, epsilon, delta)
     if round.upper_epsilon(delta=delta) > epsilon:
         return 0
     if round.rate is not None:
@@ -154,8 +174,10 @@ def epsilon0_for(
 
 def training_round(
     randomizer: Any, *, cohort: int, population: int, least_reports: int | None = None
-) -> Shuffled:
+) -> Shuffled | MessagesRound:
     """One round as it is accounted (see module)."""
+    if isinstance(randomizer, GradientShares):
+        return randomizer.training_round(cohort, population, least_reports)
     sizes = _sizes(cohort, population, least_reports)
     one = Shuffled(randomizer, n=sizes.get("n", cohort), honest_fraction=sizes.get("honest_fraction", 1.0))
     return one if "n" in sizes else one.sampled_from(population)

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from shuffledp.learning._clients import flattened, shaped_like, trainable
+from shuffledp.learning._messages import GradientShares
 from shuffledp.learning._privunit_device import report_sum
 from shuffledp.randomizers.privunit import PrivUnit
 from shuffledp.randomizers.vectors import VectorRandomizer
@@ -89,7 +90,9 @@ def refuse_non_finite(rows: Tensor) -> None:
         )
 
 
-def simulated_sum(randomizer: VectorRandomizer, rows: Tensor, generator: torch.Generator | None) -> Tensor:
+def simulated_sum(
+    randomizer: VectorRandomizer | GradientShares, rows: Tensor, generator: torch.Generator | None
+) -> Tensor:
     """The sum of the de-biased reports of gradients (rows), each clipped first.
 
     Without a generator the reports are drawn as a client would, exactly and securely; with one they
@@ -102,7 +105,12 @@ def simulated_sum(randomizer: VectorRandomizer, rows: Tensor, generator: torch.G
     return _sampled(randomizer, rows, np.random.default_rng(int(seed)))
 
 
-def _sampled(randomizer: VectorRandomizer, rows: Tensor, rng: np.random.Generator | None) -> Tensor:
-    clipped = randomizer.clip(rows.to("cpu", torch.float64).numpy())
+def _sampled(
+    randomizer: VectorRandomizer | GradientShares, rows: Tensor, rng: np.random.Generator | None
+) -> Tensor:
+    given = rows.to("cpu", torch.float64).numpy()
+    if isinstance(randomizer, GradientShares):
+        return torch.from_numpy(randomizer.summed(given, rng)).to(rows)
+    clipped = randomizer.clip(given)
     total = randomizer.mean(randomizer.randomize(clipped, rng=rng)) * len(clipped)
     return torch.from_numpy(total).to(rows)

@@ -40,6 +40,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -61,6 +62,7 @@ from shuffledp.learning._clients import (
     trainable,
 )
 from shuffledp.learning._history import History
+from shuffledp.learning._messages import GradientShares
 from shuffledp.learning._reports import parameter_count, refuse_non_finite, simulated_sum
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -85,7 +87,11 @@ class ShuffledTrainer:
       ``local_rate`` each.
     * ``seed`` or ``generator`` make the run repeatable, for simulations only: whoever knows the seed
       can undo the noise. Otherwise the clients' randomness and the cohorts are secure.
-    * ``chunk`` clients' gradients are in memory at a time."""
+    * ``chunk`` clients' gradients are in memory at a time.
+    * ``aggregate="messages"``: several messages a client, whose sum has hardly more noise than a trusted
+      server's (``GradientShares``, given as ``randomizer``; or noise is sized for ``planned_rounds`` within
+      the budget, gradients clipped to ``radius`` in l2). Everything then rests on the shuffler, and
+      ``bytes_per_client`` is larger."""
 
     def __init__(
         self,
@@ -93,9 +99,12 @@ class ShuffledTrainer:
         dataset: Any,
         loss: Loss,
         *,
-        randomizer: VectorRandomizer,
+        randomizer: VectorRandomizer | GradientShares | None = None,
         cohort: int,
         optimizer: torch.optim.Optimizer,
+        aggregate: str = "reports",
+        radius: float = 1.0,
+        planned_rounds: int | None = None,
         scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
         budget: Budget | None = None,
         ledger: Ledger | None = None,
@@ -130,6 +139,23 @@ class ShuffledTrainer:
             raise ValueError(
                 f"cohort must be in [1, {self._data.population}], the population, got {cohort!r}"
             )
+        shared = _validate.one_of("aggregate", aggregate, ("reports", "messages")) == "messages"
+        if randomizer is None:
+            if not shared or budget is None or planned_rounds is None:
+                raise ValueError(
+                    'randomizer must be given, or aggregate="messages" with budget and planned_rounds'
+                )
+            randomizer = GradientShares.planned(
+                parameter_count(model),
+                radius=radius,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                rounds=planned_rounds,
+                cohort=self.cohort,
+                population=self._data.population,
+            )
+        if isinstance(randomizer, GradientShares) != shared:
+            raise ValueError(f'aggregate must be "messages" for GradientShares alone, got {aggregate!r}')
         if randomizer.dimension != parameter_count(model):
             raise ValueError(
                 f"randomizer.dimension must be {parameter_count(model)}, the number of "
@@ -167,9 +193,16 @@ class ShuffledTrainer:
         return _html.text(repr(self)) + self.history._repr_html_()
 
     @property
-    def randomizer(self) -> VectorRandomizer:
-        found: VectorRandomizer = self.spending.round.randomizer
-        return found
+    def randomizer(self) -> Any:
+        return self.spending.round.randomizer
+
+    @property
+    def bytes_per_client(self) -> int:
+        """What one client sends in a round, without whatever carries it."""
+        if isinstance(self.randomizer, GradientShares):
+            return self.randomizer.bytes_per_client
+        report = self.randomizer.randomize(np.zeros(self.randomizer.dimension))
+        return int(np.asarray(report).nbytes)
 
     def epsilon(self, *, delta: float) -> Bound:
         """The certified epsilon of all rounds so far."""
@@ -181,6 +214,8 @@ class ShuffledTrainer:
 
     def epsilon0_for(self, *, epsilon: float, delta: float, rounds: int) -> float:
         """The largest epsilon0 of a randomizer like this one for which so many rounds are."""
+        if isinstance(self.randomizer, GradientShares):
+            raise ValueError("gradients in shares have no epsilon0: see GradientShares.planned")
         others = {
             field.name: getattr(self.randomizer, field.name)
             for field in fields(self.randomizer)

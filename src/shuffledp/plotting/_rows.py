@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from shuffledp.collecting._tabular import Tabular
     from shuffledp.collecting.result import HistogramResult, NumberResult
+    from shuffledp.collecting.vector import VectorResult
 
 Row = tuple[str, float, str]
 Whiskers = tuple[Floats, Floats]
@@ -136,6 +137,27 @@ def estimate(
     if len(named) == 1:
         _title(ax, next(iter(named.values())))
     ax.set_xlabel(f"{' or '.join(kinds)} (in the units of the data)")
+    _legend(ax, 3)
+    return ax
+
+
+def vector(
+    result: VectorResult, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """The entries of a mean vector from left to right, with their intervals; ``truth``: the true ones."""
+    known = None if truth is None else _checked_truth(truth, result.value.size)
+    ax = shown_axes(HEIGHT) if ax is None else ax
+    level = result.confidence if confidence is None else confidence
+    places = np.arange(result.value.size)
+    ax.plot(places, result.value, ".", color=BLUE, markersize=5, label=_ESTIMATE)
+    middle, half = _whiskers(*result.interval(level))
+    ax.errorbar(places, middle, yerr=half, zorder=1.5, **_WHISKER | {"capsize": 0, "elinewidth": 0.8})
+    if known is not None:
+        ax.plot(places, known, **_TRUTH | {"marker": "_", "zorder": 1.2})
+    ax.set_xlabel("entry")
+    ax.set_ylabel("mean (in the units of the data)")
+    _title(ax, result)
+    _label_interval(ax, level)
     _legend(ax, 3)
     return ax
 

@@ -56,12 +56,17 @@ class BlanketMessages:
     @cached_property
     def _weight(self) -> int:
         """Of one category in one slot, out of 2^64."""
-        return min(int(math.ldexp(self.rate, 64)), WORD) // self.k
+        return weight_of(self.rate, self.k)
 
     @property
     def clone(self) -> float:
         """The probability of a given category in one slot, exactly as it is sampled but for rounding."""
         return self._weight / WORD
+
+    @property
+    def collision(self) -> float:
+        """The probability that another category's own message supports a given one: it does not."""
+        return 0.0
 
     def facts(self) -> Facts:
         """Without a shuffler nothing is hidden: the own category is among one person's messages."""
@@ -100,8 +105,18 @@ class BlanketMessages:
         seen = _validate.counts("support", support, self.k, people * self.messages)
         return np.asarray(seen - people * self.slots * self.clone)
 
+    def added_noise(self, n: int) -> tuple[float, int, float]:
+        """(q, trials, chance): a category of c among n people is supported by c + Bin(n - c, q) +
+        Bin(trials, chance) messages, independent."""
+        return self.collision, n * self.slots, self.clone
+
     def variance(self, counts: Any, n: int) -> Floats:
         """The exact variance of each estimate: that of the random messages, whatever the counts."""
         people = _validate.count("n", n)
         held = _validate.counts("counts", counts, self.k, people)
         return np.full(held.shape, people * self.slots * self.clone * (1.0 - self.clone))
+
+
+def weight_of(rate: float, outcomes: int) -> int:
+    """The whole weight, out of 2^64, of each of some equal outcomes that have at most ``rate`` together."""
+    return min(int(math.ldexp(rate, 64)), WORD) // outcomes

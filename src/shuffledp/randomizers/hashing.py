@@ -68,7 +68,7 @@ class OptimisedLocalHashing(FrequencyRandomizer):
         asked = _validate.sampled_epsilon0(epsilon0)
         g = _best_prime(asked) if symbols is None else symbols
         g = _validate.count("symbols", g, least=2, most=_MOST_SYMBOLS)
-        if not _is_prime(g):
+        if not is_prime(g):
             raise ValueError(f"symbols must be a prime number, got {symbols!r}")
         object.__setattr__(self, "k", _validate.count("k", k, least=2, most=2**24))
         response = KaryRandomizedResponse(g, epsilon0=asked)
@@ -200,8 +200,8 @@ class OptimisedLocalHashing(FrequencyRandomizer):
 def _best_prime(epsilon0: float) -> int:
     """The prime next to e^epsilon0 + 1 with the smallest variance for a rare category."""
     target = min(math.exp(epsilon0) + 1.0, float(_MOST_SYMBOLS))
-    below = next(g for g in range(math.floor(target), 1, -1) if _is_prime(g))
-    above = next(g for g in range(math.ceil(target), 2 * math.ceil(target)) if _is_prime(g))
+    below = next(g for g in range(math.floor(target), 1, -1) if is_prime(g))
+    above = next(g for g in range(math.ceil(target), 2 * math.ceil(target)) if is_prime(g))
 
     def spread(g: int) -> float:
         gap = math.expm1(epsilon0) * (g - 1.0) / (math.exp(epsilon0) + g - 1.0)
@@ -210,7 +210,7 @@ def _best_prime(epsilon0: float) -> int:
     return min((g for g in (below, above) if g <= _MOST_SYMBOLS), key=spread)
 
 
-def _is_prime(number: int) -> bool:
+def is_prime(number: int) -> bool:
     """Whether a number below 1,373,653 is prime.
 
     Odd ones up to there that pass the test of Miller and Rabin for the bases 2 and 3 are prime

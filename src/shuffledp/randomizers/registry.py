@@ -207,10 +207,22 @@ _SEVERAL_MESSAGES = [
         fields=("levels", "scale", "people", "messages", "modulus"),
     ),
     Registration(
+        "vector-shares",
+        "split_vectors.SplitVectors",
+        "Random shares of a vector with a share of noise.",
+        fields=("dimension", "norm", "levels", "variance", "shares", "modulus"),
+    ),
+    Registration(
         "blanket-messages",
         "blanket_messages.BlanketMessages",
         "The own category, and random ones beside it.",
         fields=("k", "rate", "slots"),
+    ),
+    Registration(
+        "hashed-messages",
+        "hashed_messages.HashedMessages",
+        "The own category's hash, and random ones beside it.",
+        fields=("k", "rate", "slots", "buckets"),
     ),
 ]
 """What no command accounts for by itself, as it protects nobody alone: only written in plans."""

@@ -111,6 +111,11 @@ def rows_per_batch(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES // max(bytes_per_report(dtype, shape), 1)))
 
 
+def values_per_batch(protocol: Collectable) -> int:
+    """How many people's values to randomize at once: each becomes ``messages`` reports."""
+    return max(1, rows_per_batch(protocol.report_dtype, protocol.report_shape) // protocol.messages)
+
+
 def attempt(
     function: Callable[[npt.NDArray[Any]], Result], batch: npt.NDArray[Any], first_row: int
 ) -> Result | DomainError:

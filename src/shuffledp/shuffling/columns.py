@@ -3,6 +3,7 @@
     a path     .csv, .tsv (also .gz), .parquet, .arrow / .ipc / .feather     read piece by piece
     a frame    pandas, polars, pyarrow, duckdb: whatever exports Arrow streams or arrays
     an array   NumPy (also structured, also masked), lists, tuples, ranges: work without pyarrow
+    vectors    a NumPy array of two dimensions, an .npy file, a column of lists of one length: rows of numbers
 
 Files and frames come by way of Arrow (the extra ``collect``): streamed, never read whole. Without it, files
 of separated values are read by the standard library.
@@ -152,9 +153,19 @@ def _of_path(path: Path, name: str | None, text: bool, rows: int) -> Column:
         return Column(*_of_parquet(path, name, rows))
     if kind in (".arrow", ".ipc", ".feather"):
         return Column(*_of_ipc(path, name, rows))
+    if kind == ".npy":
+        return _of_array(_npy(path), name, rows)
     raise ValueError(
-        f"data must be a file named .csv, .tsv, .parquet, .arrow, .ipc or .feather, got {str(path)!r}"
+        f"data must be a file named .csv, .tsv, .parquet, .arrow, .ipc, .feather or .npy, got {str(path)!r}"
     )
+
+
+def _npy(path: Path) -> Batch:
+    """The array of a file, read as it is used."""
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def _of_separated(file: Separated, name: str | None, text: bool, rows: int) -> Column:
@@ -188,8 +199,8 @@ def _of_array(array: Batch, name: str | None, rows: int) -> Column:
         array = array[chosen(name, list(array.dtype.names))]
     elif name is not None:
         raise ValueError(f"column must be None for data without named columns, got {name!r}")
-    if array.ndim != 1:
-        raise ValueError(f"data must be one-dimensional, got shape {array.shape}")
+    if array.ndim != 1 and (array.ndim != 2 or array.dtype.kind not in "fiu"):
+        raise ValueError(f"data must be one-dimensional, or rows of numbers, got shape {array.shape}")
 
     def batches() -> Iterator[Batch]:
         return (array[start : start + rows] for start in range(0, len(array), rows))
@@ -319,13 +330,22 @@ def to_numpy(array: Any) -> Batch:
     if types.is_dictionary(array.type):
         return _decoded(array)
     if types.is_nested(array.type):
-        raise TypeError(f"the column must hold single values, got {array.type}")
+        return _vectors(array)
     exact = types.is_integer(array.type) or types.is_temporal(array.type)
     if types.is_null(array.type) or (array.null_count and exact):
         column = np.empty(len(array), dtype=object)
         column[:] = array.to_pylist()  # a float could not hold every integer
         return column
     return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _vectors(array: Any) -> Batch:
+    """Lists of one length as rows of numbers."""
+    flat = array.flatten()  # a list of columns where rows are no lists
+    if isinstance(flat, list) or array.null_count or flat.null_count or len(set(map(len, array))) != 1:
+        what = "single values, or lists of numbers of one length"
+        raise TypeError(f"the column must hold {what}, got {array.type}")
+    return to_numpy(flat).reshape(len(array), -1)
 
 
 def _decoded(array: Any) -> Batch:

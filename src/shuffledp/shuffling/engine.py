@@ -35,7 +35,7 @@ from shuffledp.shuffling._batches import (
     available_cores,
     both_rejected,
     parallel_map,
-    rows_per_batch,
+    values_per_batch,
 )
 from shuffledp.shuffling.columns import ROWS, Name, named, open_column
 from shuffledp.shuffling.permutation import check_enough
@@ -183,7 +183,7 @@ class RandomizeAndCount:
 
     def __init__(self, protocol: Collectable, show_values: bool = False) -> None:
         self.protocol, self.show_values = protocol, show_values
-        self.rows = rows_per_batch(protocol.report_dtype, protocol.report_shape)
+        self.rows = values_per_batch(protocol)
 
     def __call__(self, batch: npt.NDArray[Any]) -> Tally:
         starts = range(0, max(1, len(batch)), self.rows)

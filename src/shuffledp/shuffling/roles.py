@@ -50,8 +50,8 @@ from shuffledp.shuffling._batches import (
     available_cores,
     bytes_per_report,
     parallel_map,
-    rows_per_batch,
     tally_of_possible,
+    values_per_batch,
 )
 from shuffledp.shuffling._external import shuffled_batches
 from shuffledp.shuffling._sieve import Sieve
@@ -89,7 +89,7 @@ def randomize_file(
 
     Missing and unknown values are the protocol's error, which counts them all, and with ``show_values`` shows
     some with their rows. ``rng`` makes the reports repeatable, for simulations only."""
-    rows_at_once = rows_per_batch(protocol.report_dtype, protocol.report_shape)
+    rows_at_once = values_per_batch(protocol)
     values = open_column(data, named(protocol, column), text=protocol.reads_text, rows=rows_at_once)
     threads = available_cores() if rng is None else 1  # a generator serves one thread
 

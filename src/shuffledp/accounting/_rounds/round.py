@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shuffledp.accounting._curves.clones import CloneProfile
+from shuffledp.accounting._curves.cohort_pair import CohortPair
 from shuffledp.accounting._curves.groups import GroupsProfile
-from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
+from shuffledp.accounting._curves.near import NearProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._witnesses import Witness
 
@@ -27,7 +28,7 @@ class Round:
     ``alone``: a single user. There is no crowd to sum over and answers are exact."""
 
     profile: PrivacyProfile
-    witnesses: tuple[Witness | CloneProfile | GroupsProfile | NoisySumProfile, ...]
+    witnesses: tuple[Witness | CloneProfile | GroupsProfile | NearProfile | CohortPair, ...]
     pure: float
     attained: float
     alone: bool = False

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp.cli.collecting import (
+    MESSAGES,
     collect_or_plan,
     collecting_options,
     column_option,
     data_argument,
+    messages_options,
     question,
 )
 from shuffledp.cli.options import EXISTING_FILE, command, wrong_usage
@@ -41,6 +43,7 @@ histogram planned: epsilon <= 0.9995 at delta = 1e-6
 @question("--categories-file", EXISTING_FILE, "Instead: one category per line, or a .json list.")
 @question("--numeric", None, "The categories are whole numbers, as the column's type is.")
 @question("--other", "NAME", "The category of what is missing or not in the list; else an error.")
+@messages_options
 @collecting_options
 def histogram(
     categories: str | None, categories_file: str | None, numeric: bool, other: Any, **given: Any
@@ -53,13 +56,15 @@ def histogram(
     if numeric:
         listed, other = [_whole(each) for each in listed], _whole(other)
 
+    settings = {name: given.pop(name) for name in MESSAGES}
+
     def make(**plan: Any) -> HistogramProtocol:
         from shuffledp.collecting._domain import checked_categories
         from shuffledp.collecting.histogram import HistogramProtocol
 
         with wrong_usage():
             known = checked_categories(listed)
-        return HistogramProtocol(known, other=other, **plan)
+        return HistogramProtocol(known, other=other, **settings, **plan)
 
     collect_or_plan(make, given)
 

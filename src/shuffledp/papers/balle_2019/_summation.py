@@ -18,7 +18,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting.baselines import analytic_gaussian_sigma
+from shuffledp.collecting._gaussian import analytic_gaussian_sigma
 from shuffledp.collecting.number import least_single_message_error
 from shuffledp.errors import OutsideRangeError
 from shuffledp.literature.closed_forms import balle_2019_krr_gamma

@@ -11,7 +11,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.collecting.baselines import analytic_gaussian_sigma
+from shuffledp.collecting._gaussian import analytic_gaussian_sigma
 from shuffledp.collecting.result import project_to_simplex
 from shuffledp.papers._result import Curve, Map, Panel, Result, Setting, Table, item
 from shuffledp.papers.biswas_2022._cities import City, Integers, cities
