@@ -293,6 +293,8 @@ class Facts:
             total_variation=gap,
             above=(law,),
             concrete=response_crowds(k, attained),
+            crowds=response_crowds(k, epsilon0) if k == 2 else (),
+            inputs=k,
             response=Response(k, min(1.0, k * p) if gamma is None else gamma, gap),
             blanket=Blanket(f"uniform over {k} symbols", law, min(1.0, k * p)),
         )

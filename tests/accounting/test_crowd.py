@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from oracles.hockey import between, ratios
 from shuffledp.accounting._curves import crowd
 from shuffledp.accounting._curves.blanket import law_blanket
 from shuffledp.accounting._curves.crowd import CrowdProfile
-from shuffledp.facts import response_crowds
+from shuffledp.accounting._curves.crowd_family import Family
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.facts import AmplificationLaw, Matrix, response_crowds
 
 F = Fraction
 SKEWED = ((F(1, 2), F(1, 4), F(1, 4)), (F(1, 8), F(3, 8), F(1, 2)), (F(3, 8), F(1, 2), F(1, 8)))
@@ -82,7 +84,7 @@ def test_the_enlarged_view_covers_every_crowd(matrix: brute.Matrix, n: int) -> N
 # The curve, with pools so small that every dataset can be enumerated
 
 
-def small_pools(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None:
+def other_hints(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None:
     """Pools of a given size and another tilt: any are valid."""
     chosen: Any = vars(crowd)["tilt"]
 
@@ -101,7 +103,7 @@ def small_pools(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None
 def test_the_curve_covers_every_dataset(
     monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, n: int, size: int, tilt: float
 ) -> None:
-    small_pools(monkeypatch, size, tilt)
+    other_hints(monkeypatch, size, tilt)
     randomizer = sdp.FiniteRandomizer([[float(entry) for entry in row] for row in matrix])
     mechanism = sdp.Shuffled(randomizer, n=n, analysis="crowd")
     truth = brute.shuffled_pairs(matrix, n)
@@ -136,7 +138,7 @@ def test_it_is_between_the_exact_binary_curve_and_a_little_more(
 
 @pytest.mark.parametrize(("tau", "users"), [(0.05, 300.0), (0.3, 40.0)])
 def test_the_integral_is_above_its_value_in_ball_arithmetic(tau: float, users: float) -> None:
-    law = crowd._Law.of(response_crowds(3, 1.0)[0], math.expm1(0.1))
+    law = laws_of([response_crowds(3, 1.0)[0]], math.expm1(0.1))[0]
     values = [(arb(float(x)), arb(float(p))) for x, p in zip(law.x, law.p, strict=True)]
 
     def height(w: acb, _: bool) -> acb:
@@ -148,8 +150,167 @@ def test_the_integral_is_above_its_value_in_ball_arithmetic(tau: float, users: f
         return total ** int(users / 2) / (arb(tau) ** 2 + w * w)
 
     exact = 2 * acb.integral(height, acb(0), acb(60)).real / (2 * arb.pi())
-    found = math.exp(float(law.log_integrals(np.array([tau]), users)[0]))
+    found = math.exp(float(law.log_integrals(np.array([tau]), Taking(users, 1.0, 0.0))[0]))
     assert float(exact) <= found <= 1.06 * float(exact)
+
+
+def laws_of(
+    laws: list[AmplificationLaw], growth: float, fraction: float = 1.0, cap: float = math.inf
+) -> Laws:
+    return Family.of_laws(laws).pick(np.arange(len(laws)), growth, fraction, cap)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.parametrize(("tau", "users"), [(0.05, 300.0), (0.3, 40.0), (0.02, 20_000.0)])
+def test_integrals_of_one_and_of_many_laws_are_above_a_fine_sum(
+    tau: float, users: float, rate: float
+) -> None:
+    growth = math.expm1(0.1)
+    many = laws_of([*response_crowds(3, 1.0), *response_crowds(2, 1.5)], growth)
+    taking = Taking(users, rate, growth)
+    rough = np.exp(many.log_integrals(np.array([tau]), taking)[:, 0])
+    for place in range(3):
+        law = many[place]
+        w = np.arange(-40.0, 40.0, 2e-4)
+        phi = np.abs(np.exp(np.outer(tau + 1j * w, law.x)) @ law.p)
+        mixed = rate * phi + (1.0 - rate) * math.exp(-tau * growth)
+        fine = float((mixed**users / (tau**2 + w**2)).sum() * 2e-4 / (2.0 * math.pi))
+        close = math.exp(float(law.log_integrals(np.array([tau]), taking)[0]))
+        assert fine * (1.0 - 1e-9) <= close <= 1.1 * fine
+        assert fine * (1.0 - 1e-9) <= rough[place] <= (1.4 if users > 1000 else 10.0) * fine
+
+
+# Random cohorts: no pool
+
+
+def cohort_theorem(matrix: brute.Matrix, pair: tuple[int, int], others: list[int], cohort: int, a: F) -> F:
+    """The mean over all sets of ``cohort`` others of E[((1/n) sum (g X + (1 - g)(1 - a)))_+]."""
+    share = F(cohort, len(others) + 1)
+    sets = list(combinations(others, cohort))
+    x, y = pair
+    total = F(0)
+    for rest in sets:
+        for reports in product(range(len(matrix[0])), repeat=cohort):
+            mass, value = F(1), F(0)
+            for z, report in zip(rest, reports, strict=True):
+                mass *= matrix[z][report]
+                told = (matrix[x][report] - a * matrix[y][report]) / matrix[z][report]
+                value += share * told + (1 - share) * (1 - a)
+            total += mass * max(value, F(0)) / cohort
+    return total / len(sets)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "population", "cohort"), [(COIN, 4, 2), (COIN, 5, 4), (SKEWED, 3, 1), (SKEWED, 4, 2)]
+)
+def test_the_theorem_of_cohorts_covers_every_crowd(
+    matrix: brute.Matrix, population: int, cohort: int
+) -> None:
+    for others in combinations_with_replacement(range(len(matrix)), population - 1):
+        for pair in permutations(range(len(matrix)), 2):
+            views = [brute.cohort_law(matrix, (x, *others), cohort) for x in pair]
+            for alpha in (F(1, 2), F(1), F(5, 4), F(2)):
+                parts = (mass - alpha * views[1].get(view, F(0)) for view, mass in views[0].items())
+                truth = sum((max(part, F(0)) for part in parts), F(0))
+                assert truth <= cohort_theorem(matrix, pair, list(others), cohort, alpha)
+
+
+NOISE: brute.Matrix = tuple(
+    tuple(F(float(entry)) for entry in row) for row in sdp.DiscreteGaussian(sigma=0.5, levels=2).matrix
+)
+
+
+@pytest.mark.parametrize(("matrix", "population", "cohort"), [(COIN, 9, 7), (SKEWED, 6, 4), (NOISE, 3, 2)])
+@pytest.mark.parametrize("tilt", [1.0, 0.6, 1.5])
+def test_the_curve_of_cohorts_covers_every_population(
+    monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, population: int, cohort: int, tilt: float
+) -> None:
+    other_hints(monkeypatch, 1, tilt)
+    mechanism = sdp.Shuffled(finite(matrix), n=cohort, analysis="crowd").sampled_from(population)
+    assert_covers(mechanism, brute.cohort_pairs(matrix, population, cohort), matrix is not NOISE)
+
+
+@pytest.mark.parametrize(("matrix", "people", "rate"), [(COIN, 7, F(1, 2)), (SKEWED, 4, F(1, 3))])
+def test_the_curve_of_people_who_flip_coins_covers_every_population(
+    matrix: brute.Matrix, people: int, rate: F
+) -> None:
+    mechanism = sdp.Shuffled(finite(matrix), n=people, analysis="crowd")
+    truth = brute.pairs_of(matrix, people, lambda data: brute.polled_law(matrix, data, rate))
+    assert_covers(mechanism.sampled_from(people, rate=float(rate)), truth, True)
+
+
+def finite(matrix: brute.Matrix) -> sdp.FiniteRandomizer:
+    return sdp.FiniteRandomizer([[float(entry) for entry in row] for row in matrix])
+
+
+def assert_covers(mechanism: sdp.Shuffled, truth: brute.Pairs, useful: bool) -> None:
+    middles = [alpha for alpha in between([F(1), *ratios(truth)]) if alpha >= 1]
+    bounds = []
+    for alpha in middles[:: max(1, len(middles) // 12)]:
+        bounds.append(float(mechanism.round.profile.upper(np.array([math.log(alpha)]), 1e-3)[0]))
+        assert bounds[-1] >= brute.worst(truth, alpha) * (1 - F(1, 10**12))
+    assert not useful or min(bounds) < 0.7
+    crowd._at.cache_clear()
+
+
+@pytest.mark.parametrize("n", [300, 10**5])
+@pytest.mark.parametrize("levels", [0, 5, 20])
+def test_no_triple_of_rows_is_above_the_bound(monkeypatch: pytest.MonkeyPatch, levels: int, n: int) -> None:
+    """Random triples one by one, at the same tilt; most of them are settled by second moments alone."""
+    rng = np.random.default_rng(7)
+    rows = rng.dirichlet(np.full(6, 5.0), 6)
+    if levels:
+        rows = sdp.DiscreteLaplace(epsilon0=1.0, levels=levels).matrix
+    local = Matrix(rows).epsilon0
+
+    def curve(laws: tuple[AmplificationLaw, ...], matrix: Matrix | None) -> CrowdProfile:
+        return CrowdProfile(n, laws, local, len(rows), lambda _: whole, matrix, fraction=0.1)
+
+    whole: Any = None
+    chosen: Any = vars(crowd)["tilt"]
+    everything = curve((), Matrix(rows))
+    at = 4.0 * everything.hints.scale
+    kept: list[tuple[float, float]] = []
+    monkeypatch.setattr(crowd, "tilt", lambda *given: kept[0] if kept else chosen(*given))
+    crowd._at.cache_clear()
+    settings: list[Any] = []
+    inner: Any = crowd._Problem._bound
+
+    def watched(self: Any, taking: Any, theta: float, guess: float, *rest: Any) -> Any:
+        settings.append((theta, guess))
+        return inner(self, taking, theta, guess, *rest)
+
+    monkeypatch.setattr(crowd._Problem, "_bound", watched)
+    most = everything.upper(np.array([at]), 1e-3)[0]
+    assert most < 1.0
+    kept.append(settings[0])
+    for _ in range(60):
+        x, y, z = rng.permutation(len(rows))[:3] if rng.random() < 0.8 else (0, len(rows) - 1, 0)
+        law = AmplificationLaw(*(tuple(map(float, rows[place])) for place in (x, y, z)))
+        alone = curve((law,), None).upper(np.array([at]), 1e-3)[0]
+        assert alone <= 1.01 * most  # both are above the integral, by their own few percent
+    crowd._at.cache_clear()
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.2])
+@pytest.mark.parametrize("fraction", [1.0, 0.3])
+def test_second_moments_of_all_triples(growth: float, fraction: float) -> None:
+    rows = np.random.default_rng(5).dirichlet(np.full(4, 3.0), 5)
+    family = Family.of_matrix(Matrix(rows))
+    rows = Matrix(rows).rows
+    for rate in (1.0, 0.5):
+        found, rest = family.seconds.at(Taking(100.0, rate, growth), fraction)
+        assert rest == 0.0
+        for bound, x, y, z in zip(found, *family.places, strict=True):
+            told = [F(float(part)) for part in (growth, fraction, rate)]
+            own, other, clone = ([F(float(entry)) for entry in rows[place]] for place in (x, y, z))
+            values = [
+                told[1] * (u - (1 + told[0]) * v) / c - (1 - told[1]) * told[0]
+                for u, v, c in zip(own, other, clone, strict=True)
+            ]
+            exact = told[2] * sum(c * value**2 for c, value in zip(clone, values, strict=True))
+            exact += (1 - told[2]) * told[0] ** 2
+            assert exact * (1 - F(1, 10**9)) <= bound <= exact * (1 + F(1, 10**6))
 
 
 # Families
@@ -165,11 +326,28 @@ def test_the_integral_is_above_its_value_in_ball_arithmetic(tau: float, users: f
         (sdp.LInfinityRandomizer(dimension=7, epsilon0=1.0), 1.03),
         (sdp.FiniteRandomizer([[float(entry) for entry in row] for row in SKEWED]), 1.05),
         (sdp.OptimisedLocalHashing(k=16, epsilon0=1.0), 1.003),
+        (sdp.DiscreteLaplace(epsilon0=1.0, levels=16), 1.03),
+        (sdp.DiscreteGaussian(sigma=2.0, levels=8), 1.03),
     ],
 )
 def test_families_are_enclosed_closely(randomizer: object, width: float) -> None:
     answer = sdp.Shuffled(randomizer, n=10**4).epsilon(delta=1e-6)
     assert answer.upper <= width * answer.lower
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+@pytest.mark.parametrize(
+    "randomizer",
+    [
+        sdp.BinaryRandomizedResponse(epsilon0=1.0),
+        sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0),
+        sdp.L1Randomizer(dimension=100, epsilon0=2.0),
+        sdp.DiscreteLaplace(epsilon0=2.0, levels=16),
+    ],
+)
+def test_cohorts_are_enclosed_closely(randomizer: object, poisson: bool) -> None:
+    answer = sdp.Shuffled(randomizer, n=1000).sampled_from(10**4, poisson=poisson).epsilon(delta=1e-6)
+    assert answer.upper <= 1.03 * answer.lower
 
 
 @pytest.mark.parametrize(

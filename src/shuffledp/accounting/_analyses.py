@@ -34,9 +34,9 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import in_cohort, polled
 from shuffledp.errors import NoCertificateError
-from shuffledp.facts import AmplificationLaw, Facts
+from shuffledp.facts import Facts
 
-_MOST_TRIPLES = 600  # speed: of a matrix's inputs, times its reports, for the crowd theorem
+_MOST_TRIPLES = 2**29  # speed: of a matrix's inputs, times its reports, for the crowd theorem
 _ROUNDING = 2.0**-40  # speed: a matrix this close to a symmetric one is taken for it
 
 
@@ -113,29 +113,27 @@ def _clones_2021(facts: Facts, n: int) -> PrivacyProfile:
     return clones if facts.delta0 == 0.0 else plain_approximate(clones, facts.delta0, n)
 
 
-def _triples(facts: Facts) -> tuple[AmplificationLaw, ...]:
-    """The laws that are stated, or all triples of inputs of a small matrix of positive entries."""
-    if facts.crowds or facts.matrix is None:
-        return facts.crowds
-    rows = facts.matrix.rows[:, facts.matrix.rows.max(axis=0) > 0.0]
-    count = len(rows)
-    if count * (count - 1) * rows.size > 2 * _MOST_TRIPLES or not rows.min() > 0.0:
-        return ()
-    law = [tuple(map(float, row)) for row in rows]
-    pairs = [(x, y) for x in range(count) for y in range(x)]
-    return tuple(AmplificationLaw(law[x], law[y], clone) for x, y in pairs for clone in law)
-
-
 def _has_crowds(facts: Facts) -> bool:
-    return facts.delta0 == 0.0 and _is_private(facts) and bool(_triples(facts))
+    """Whether laws of crowds are stated, or are those of all triples of a matrix of positive entries."""
+    if facts.delta0 > 0.0 or not _is_private(facts):
+        return False
+    if facts.crowds or facts.matrix is None:
+        return bool(facts.crowds)
+    rows = facts.matrix.rows
+    return len(rows) > 1 and len(rows) ** 2 * rows.size <= _MOST_TRIPLES and bool(rows.min() > 0.0)
 
 
 def _crowd(facts: Facts, n: int) -> PrivacyProfile:
-    inputs = facts.inputs if facts.crowds or facts.matrix is None else len(facts.matrix.rows)
-    local = facts.epsilon0.upper if facts.matrix is None else max(facts.epsilon0.upper, facts.matrix.epsilon0)
-    both = [law for given in _triples(facts) for law in (given, given.reversed())]
+    both = [law for given in facts.crowds for law in (given, given.reversed())]
     different = {tuple(sorted(zip(law.own, law.other, law.clone, strict=True))): law for law in both}
-    return CrowdProfile(n, tuple(different.values()), local, inputs, lambda users: _blanket(facts, users))
+    local, inputs, matrix = facts.epsilon0.upper, facts.inputs, None
+    if not facts.crowds and facts.matrix is not None:
+        matrix, inputs = facts.matrix, len(facts.matrix.rows)
+        local = max(local, matrix.epsilon0)
+    hidden = _blanket if _has_blanket(facts) else _clones
+    return CrowdProfile(
+        n, tuple(different.values()), local, inputs, lambda users: hidden(facts, users), matrix
+    )
 
 
 def _strong(facts: Facts, n: int) -> PrivacyProfile:
@@ -207,12 +205,12 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0, rate:
         # Stated fallback: beyond the limit the blanket stands in for the exact analysis.
         chosen = [name for name in chosen if name != "exact"] or ["blanket"]
     sampled = fraction < 1.0 or rate < 1.0
-    if analysis in BEST and (sampled or (chosen[0] == "exact" and _is_binary(facts))):
-        # Nothing is below the exact curve; and of random cohorts the crowd theorem knows nothing yet.
-        chosen = [name for name in chosen if name != "crowd"]
+    if analysis in BEST and not sampled and chosen[0] == "exact" and _is_binary(facts):
+        chosen = [name for name in chosen if name != "crowd"]  # nothing is below the exact curve
     curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
     alone = next((place for place, curve in enumerate(curves) if _ordered(curve, facts)), len(curves) - 1)
-    rivals = alone + 1
+    # Of a cohort there is no exact curve.
+    rivals = max(alone, chosen.index("crowd") if sampled and "crowd" in chosen else 0) + 1
     if fraction < 1.0:
         curves = tuple(in_cohort(curve, fraction) for curve in curves)
     if rate < 1.0:

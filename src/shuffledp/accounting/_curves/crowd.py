@@ -12,9 +12,10 @@ with delta(.) the profile of a round of r + 1 users E[(l - t)_+] <= delta(log t)
 steps of relative size D, is above b_z between its corners, and its expectation is a sum of delta's. ``rare``:
 of pools with a weight beyond the last corner, for any of the inputs that occur.
 
-N_z is integrated over cells of half width s: on a cell U = n' log |phi| - log(tau^2 + w^2) lies below its
-tangent at the middle raised by s^2/2 times a bound of U'', with |phi'| <= sigma, |phi''| <= sigma^2 for
-centred X under the tilted law of variance sigma^2.
+Random cohorts need no pool, and no weights: H_alpha <= max over z of N_z(theta)/(2 pi n) with X as in T5' for
+a cohort of n, and as in T20 for n people who flip coins (plus the probability that all take part).
+
+Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.py.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from shuffledp._certified.rounding import CALL, Floats, additions, gamma, positive, total, up
+from shuffledp._certified.rounding import CALL, Floats, gamma, up
+from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._hints.crowds import last_weight, pool_size, tilt, weights
+from shuffledp.accounting._hints.crowds import last_weight, leaders, normal_tail, pool_size, tilt, weights
 from shuffledp.accounting._hints.starts import Hints
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Matrix
 
-_REACH = (
-    320.0,
-    80.0,
-)  # speed: how far to integrate, in deviations and in tilts at least; beyond counts in full
-_BEND = (0.004, 0.015)  # speed: what a cell's bend may add to the exponent, near alpha = 1 and in the tail
-_NEAR = 2.5  # speed: in tilts times deviations
-_DEPTH = 45.0  # speed: exponents below that are not looked at
-_SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
-_UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
-_VARIANCE = 1.0 + 2.0**-20  # soundness: more than the error of a variance, of which only bounds are needed
+_UNITS = 64  # soundness: operations of a bound beside the integral
 _POOL_RESOLUTION = 0.01  # speed
 _LARGEST_SHARE = 0.25  # speed: of the users that a pool may take
+_WIDEST = 48  # speed: laws among which the leaders are
+_POOLS = 3  # speed: sizes that are tried
+_WELL = 3.0  # tightness: a bound no larger than so many times the guess is good
+_SECONDS = np.append(np.linspace(0.2, 1.0, 33), 1.001)  # speed: second moments that are tried, of the largest
+_STRIDE = 3  # speed: weights between nodes
+_CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
+_CLOSELY = 6  # speed: laws whose integrals are taken
+_MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
@@ -58,17 +59,27 @@ class CrowdProfile(PrivacyProfile):
     epsilon0: float
     inputs: float
     pool: Callable[[int], PrivacyProfile] = field(compare=False)
+    matrix: Matrix | None = None
+    """All triples of its rows, in place of ``laws``."""
+    fraction: float = 1.0
+    """The share of the population that the n users are, drawn at random."""
+    rate: float = 1.0
+    """The probability that each of the n users takes part, by a coin of their own."""
 
     @property
     def epsilon_max(self) -> float:
-        return self.epsilon0
+        if self.fraction == 1.0:
+            return self.epsilon0
+        return up(math.log1p(self.fraction * math.expm1(self.epsilon0)), operations=4 * CALL, tiny=0.0)
+
+    @cached_property
+    def family(self) -> Family:
+        return Family.of_laws(self.laws) if self.matrix is None else Family.of_matrix(self.matrix)
 
     @cached_property
     def hints(self) -> Hints:
-        chi = [
-            sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True) if c > 0.0) for law in self.laws
-        ]
-        return Hints(math.sqrt(max(chi) / self.n))
+        share = self.fraction**2 * self.rate
+        return Hints(math.sqrt(share * float(self.family.seconds.flat.max()) / self.n))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return np.array([_at(self, float(e))[0] for e in epsilon])
@@ -113,6 +124,13 @@ class _Corners:
         found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
         return np.append(found[:-1], 0.0)
 
+    def until(self, inputs: float, guess: float) -> tuple[_Scales, float]:
+        """The weights up to where pools are rare, and how rare they are beyond, for any of the inputs."""
+        last = max(1, last_weight(inputs * self.rare, guess))
+        logs = self.logs[: last + 1]
+        scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
+        return _Scales(scaled, last, self.excess[: last + 1]), inputs * float(self.rare[last])
+
 
 @lru_cache(maxsize=4096)
 def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
@@ -121,155 +139,184 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
         return 0.0, 0.0
     if curve.epsilon0 > _LARGEST_LOCAL:
         return 1.0, 1.0
-    growth = math.expm1(min(epsilon, curve.epsilon0))
-    laws = [_Law.of(law, growth) for law in curve.laws]
-    values = [law.x for law in laws], [law.p for law in laws]
-    guess = tilt(*values, curve.n, growth)[1]
-    size = pool_size(curve.n, curve.variance, guess, min(curve.inputs, curve.n))
-    users = float(curve.n - 1 - size)
-    if size > _LARGEST_SHARE * curve.n:
-        return 1.0, 1.0
-    theta, guess = tilt(*values, int(users), growth)
-    corners = curve._corners(size)
-    last = max(1, last_weight(min(curve.inputs, users) * corners.rare, guess))
-    logs, excess = corners.logs[: last + 1], corners.excess[: last + 1]
-    scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
-    laws.sort(key=lambda law: -law.height(theta))
-    kappa, most = None, 0.0
-    for law in laws:
-        if kappa is not None:
-            crude = law.log_crude(scaled * theta, users) + np.log(scaled / users) - kappa * (scaled - 1.0)
-            if _expectation(scaled, crude, last, excess) <= most:
-                continue
-        with np.errstate(over="ignore"):  # where rounding hides everything
-            height = np.log(scaled / users) + law.log_integrals(scaled * theta, users)
+    growth = math.expm1(min(epsilon, curve.epsilon_max))
+    taking = Taking(float(curve.n), curve.rate, growth)
+    seconds, rest = curve.family.seconds.at(taking, curve.fraction)
+    most = up(math.expm1(curve.epsilon0), operations=CALL)
+    about = normal_tail(float(seconds.max()), curve.n, growth)
+    cap = curve.family.cap(about, most)[0]
+    widest = np.argsort(-seconds)[:_WIDEST]
+    first = widest[leaders(curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap), curve.n)]
+    problem = _Problem(curve, taking, seconds, rest, most, first.astype(np.intp))
+    if curve.fraction < 1.0 or curve.rate < 1.0:
+        return problem.in_cohort(cap)
+    return problem.with_pool(cap)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """One alpha: second moments of all laws (and of the ``rest``), values up to ``most``, some large laws."""
+
+    curve: CrowdProfile
+    taking: Taking
+    seconds: Floats
+    rest: float
+    most: float
+    first: Places
+
+    def _leaders(self, cap: float) -> Laws:
+        share = self.curve.fraction
+        return self.curve.family.pick(self.first, self.taking.growth, share, share * cap)
+
+    def in_cohort(self, cap: float) -> tuple[float, float]:
+        curve, laws = self.curve, self._leaders(cap)
+        theta, guess = tilt(laws.x, laws.p, curve.n, self.taking.growth, curve.rate)
+        all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
+        return self._bound(self.taking, theta, guess, _Scales(np.ones(1), 0, np.zeros(1)), all_take_part)
+
+    def with_pool(self, cap: float) -> tuple[float, float]:
+        """Larger pools, where a small one has heavy tails."""
+        curve, laws, growth = self.curve, self._leaders(cap), self.taking.growth
+        guess = tilt(laws.x, laws.p, curve.n, growth)[1]
+        size = pool_size(curve.n, curve.variance, guess, min(curve.inputs, curve.n))
+        best = 1.0, 1.0
+        for _ in range(_POOLS):
+            if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
+                break
+            taking = self.taking._replace(users=float(curve.n - 1 - size))
+            theta, guess = tilt(laws.x, laws.p, int(taking.users), growth)
+            scales, lost = curve._corners(size).until(min(curve.inputs, taking.users), guess)
+            best = min(best, self._bound(taking, theta, guess, scales, lost))
+            if best[0] <= _WELL * guess:
+                break
+            size *= 2
+        return best
+
+    def _bound(
+        self, taking: Taking, theta: float, guess: float, scales: _Scales, lost: float
+    ) -> tuple[float, float]:
+        curve = self.curve
+        cap, cut = curve.family.cap(guess, self.most)
+        search = _Search(curve, taking, theta, scales, self.seconds, curve.fraction * cap)
+        largest = search.largest(self.first, self.rest)
+        bound = up(largest + curve.fraction * cut + lost, operations=_UNITS)
+        if not bound < 1.0:
+            return 1.0, taking.users * theta
+        return bound, bound * taking.users * theta * self._leaders(cap)[0].other(theta)
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """Weights, that of ``middle`` being one, and the pool's profile from there on outwards."""
+
+    weight: Floats
+    middle: int
+    excess: Floats
+
+    def level(self, height: Floats) -> float:
+        """kappa such that height - kappa (weight - 1) is level around the weight one."""
+        if height.size == 1:
+            return 0.0
+        before, after = self.middle - 1, self.middle + 1
+        return float((height[after] - height[before]) / (self.weight[after] - self.weight[before]))
+
+    @cached_property
+    def nodes(self) -> Places:
+        """Some of the weights, with 1 and both ends."""
+        inner = np.arange(self.middle % _STRIDE, self.weight.size, _STRIDE)
+        return np.unique(np.concatenate([[0], inner, [self.weight.size - 1]])).astype(np.intp)
+
+    def interpolated(self, values: Floats) -> Floats:
+        """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
+        found = np.stack([np.interp(self.weight, self.weight[self.nodes], row) for row in values])
+        return np.asarray(found + gamma(_UNITS) * np.abs(values).max(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The largest E[b_z] over all laws of a family, for one theta and one set of weights."""
+
+    curve: CrowdProfile
+    taking: Taking
+    theta: float
+    scales: _Scales
+    seconds: Floats
+    cap: float
+
+    def largest(self, first: Places, rest: float) -> float:
+        """``first`` are laws to begin with; ``rest``: of laws that are not in the family, E[X^2] at most."""
+        done = set(first[:1].tolist())
+        height = self._exact(int(first[0]))
         if not np.isfinite(height).all():
-            return 1.0, 1.0
-        if kappa is None:
-            kappa = float((height[last + 1] - height[last - 1]) / (scaled[last + 1] - scaled[last - 1]))
-        most = max(most, _expectation(scaled, height - kappa * (scaled - 1.0), last, excess))
-    bound = up(most + min(curve.inputs, users) * float(corners.rare[last]), operations=8)
-    if not bound < 1.0:
-        return 1.0, users * theta
-    return bound, bound * users * theta * laws[0].other(theta)
+            return math.inf
+        kappa = self.scales.level(height)
+        most = self._expectation(height[None, :], kappa)[0]
+        few = max(float(self.seconds.max()), rest) * _SECONDS
+        crude = log_bennett(few, self.scales.weight * self.theta, self.taking, self.ends)
+        settled = few[self._expectation(crude + self._place, kappa) <= most]
+        least = float(settled.max(initial=0.0))
+        if rest > least:
+            return math.inf
+        left = np.array([place for place in np.flatnonzero(self.seconds > least) if place not in done])
+        if left.size * self.curve.family.types > _MOST_LEFT:
+            return math.inf
+        if left.size == 0:
+            return float(most)
+        return self._of_many(left.astype(np.intp), float(most), kappa)
+
+    def _of_many(self, left: Places, most: float, kappa: float) -> float:
+        """All of ``left`` by their moments, and the largest of them closely."""
+        growth, fraction = self.taking.growth, self.curve.fraction
+        laws = self.curve.family.pick(left, growth, fraction, self.cap)
+        rough = laws.log_integrals(self.scales.weight[self.scales.nodes] * self.theta, self.taking)
+        found = self._expectation(self.scales.interpolated(rough) + self._place, kappa)
+        order = np.argsort(-found)
+        for place in order[:_CLOSELY].tolist():
+            if found[place] <= _CLOSE * most:
+                break
+            exact = self._expectation(self._exact(int(left[place]))[None, :], kappa)[0]
+            found[place] = min(found[place], exact)
+            most = max(most, float(found[place]))
+        return max(most, float(found.max()))
+
+    @property
+    def ends(self) -> list[tuple[float, float]]:
+        share = self.curve.fraction
+        return [(share * end, share**2 * more) for end, more in self.curve.family.ends(self.cap / share)]
+
+    @cached_property
+    def _place(self) -> Floats:
+        return np.log(self.scales.weight / self.taking.users)
+
+    def _exact(self, place: int) -> Floats:
+        """log of l N(l theta) / (2 pi n') at all weights."""
+        picked = self.curve.family.pick(np.array([place]), self.taking.growth, self.curve.fraction, self.cap)
+        with np.errstate(over="ignore"):  # where rounding hides everything
+            return self._place + picked[0].log_integrals(self.scales.weight * self.theta, self.taking)
+
+    def _expectation(self, heights: Floats, kappa: float) -> Floats:
+        weight = self.scales.weight
+        return _expectation(weight, heights - kappa * (weight - 1.0), self.scales.middle, self.scales.excess)
 
 
-def _expectation(scaled: Floats, height: Floats, middle: int, excess: Floats) -> float:
-    """Of the polygon through e^height, made convex from ``middle`` on, raised between its corners.
+def _expectation(scaled: Floats, heights: Floats, middle: int, excess: Floats) -> Floats:
+    """Of the polygons through e^heights (rows), made convex from ``middle`` on, raised between their corners.
 
     Slopes are differences of rounded numbers: each is off by a share of what is subtracted."""
-    step = float((np.diff(scaled) / scaled[:-1]).max())
     with np.errstate(over="ignore", invalid="ignore"):
-        b = np.exp(height + step * step / 8.0)
+        heights = heights + gamma(_UNITS) * (1.0 + np.abs(heights))
+        if scaled.size == 1:
+            return up(np.exp(heights[:, 0]), operations=4 * CALL)
         run = np.diff(scaled)
-        slope, doubt = np.diff(b) / run, gamma(2 * CALL + 8) * (b[1:] + b[:-1]) / run
+        step = float((run / scaled[:-1]).max())
+        b = np.exp(heights + step * step / 8.0)
+        slope, doubt = np.diff(b) / run, gamma(2 * CALL + 8) * (b[:, 1:] + b[:, :-1]) / run
         # Outward slopes, rounded up; kinks are how much steeper a piece is than all before it.
-        right, left = (slope + doubt)[middle:], (doubt - slope)[:middle][::-1]
-        kinks = [np.diff(np.maximum.accumulate(np.append(0.0, side[1:] - side[0]))) for side in (right, left)]
-        meeting = max(0.0, float(right[0] + left[0]))
-        # Beyond the last corner a polygon that still falls is held level.
-        ends = [
-            max(0.0, -float(side[0] + kink.sum())) for side, kink in zip((right, left), kinks, strict=True)
-        ]
-        low = scaled[:middle][::-1]
-        result = float(b[middle]) + meeting * float(excess[0])
-        result += float(kinks[0] @ excess[1:-1]) + ends[0] * float(excess[-1])
-        result += float(kinks[1] @ (low[:-1] * excess[1:-1])) + ends[1] * float(low[-1] * excess[-1])
-    return up(result, operations=2 * scaled.size + 4 * CALL) if math.isfinite(result) else math.inf
-
-
-@dataclass(frozen=True)
-class _Law:
-    """Values ``x`` of X and their masses ``p``; ``size`` >= |x|, relative to which x is rounded."""
-
-    x: Floats
-    p: Floats
-    size: Floats
-    ratio: Floats
-
-    @classmethod
-    def of(cls, law: AmplificationLaw, growth: float) -> _Law:
-        gap, other, clone = (np.array(part) for part in (law.gap, law.other, law.clone))
-        seen = clone > 0.0
-        gap, other, clone = gap[seen], other[seen], clone[seen]
-        return cls(
-            (gap - growth * other) / clone, clone, (np.abs(gap) + growth * other) / clone, other / clone
-        )
-
-    def _tilted(self, tau: Floats) -> tuple[Floats, Floats]:
-        """log E e^(tau X), and the tilted masses, rows of tau."""
-        exponent = np.log(self.p) + np.outer(tau, self.x)
-        top = exponent.max(axis=1)
-        mass = np.exp(exponent - top[:, None])
-        sums = mass.sum(axis=1)
-        return top + np.log(sums), mass / sums[:, None]
-
-    def height(self, theta: float) -> float:
-        return float(self._tilted(np.array([theta]))[0][0])
-
-    def other(self, theta: float) -> float:
-        """About the tilted mean of other / clone: minus the slope of X in alpha."""
-        return float((self._tilted(np.array([theta]))[1] @ self.ratio)[0])
-
-    def log_crude(self, tau: Floats, users: float) -> Floats:
-        """More than log N(tau) / (2 pi): |phi| is at most its value at w = 0."""
-        log_phi, mass = self._tilted(tau)
-        error = gamma(_UNITS + 4 * self.x.size) * (1.0 + tau * (mass @ self.size))
-        return np.asarray(users * (log_phi + 16.0 * error) - np.log(2.0 * tau) + gamma(_UNITS))
-
-    def log_integrals(self, tau: Floats, users: float) -> Floats:
-        """log N(tau) / (2 pi), rounded up, for every tau (see module)."""
-        log_phi, mass = self._tilted(tau)
-        mean, reach = mass @ self.x, mass @ self.size
-        variance = _VARIANCE * (mass * (self.x - mean[:, None]) ** 2).sum(axis=1) + (2.0**-20 * reach) ** 2
-        sigma = np.sqrt(variance)
-        middle, widest = float(np.median(tau)), math.sqrt(users * float(variance.max()))
-        half = math.sqrt(_BEND[0] if middle * widest < _NEAR else _BEND[1]) / widest
-        count = math.ceil(max(_REACH[0] / widest, _REACH[1] * middle) / (2.0 * half))
-        w = half * (2.0 * np.arange(count) + 1.0)
-        end = 2.0 * half * count
-        angle = np.outer(w, self.x)
-        waves = np.cos(angle) + 1j * np.sin(angle)
-        phi = waves @ mass.T
-        # All roundings and the law's own: of phi, relative to E e^(tau X).
-        unit = gamma(_UNITS + 4 * self.x.size)
-        error = unit * (1.0 + (tau + end) * reach)
-        top = np.abs(phi) + half * sigma + error
-        live = (top >= math.exp(-_DEPTH / users)).any(axis=1)
-        cells = _Cells(w[live], half, users, tau, sigma, phi[live], top[live])
-        inside = cells.integral((waves[live] * self.x) @ mass.T)
-        rest = math.exp(-_DEPTH) * math.pi / tau + 2.0 / end
-        rounded = up((inside + rest) / (2.0 * math.pi), operations=additions(count) + 8 * CALL + _UNITS)
-        # Of the derivative likewise; slopes are its quotients by |phi|^2 >= 1/16.
-        steep = 64.0 * (unit * (reach + (tau + end) * (mass @ self.size**2)) + reach * error)
-        slack = users * (16.0 * error + half * steep)
-        return np.asarray(users * log_phi + np.log(rounded) + slack)
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Middles ``w`` > 0 of cells of one ``half`` width; columns of tau. |phi| <= ``top`` on the cell."""
-
-    w: Floats
-    half: float
-    users: float
-    tau: Floats
-    sigma: Floats
-    phi: npt.NDArray[np.complex128]
-    top: Floats
-
-    def integral(self, derivative: npt.NDArray[np.complex128]) -> Floats:
-        """Over the cells around w and -w, each below its raised tangent. ``derivative``: tilted E X e^iwX."""
-        half, w, size = self.half, self.w[:, None], np.abs(self.phi)
-        least = size - half * self.sigma
-        tangent = least >= _SIZE
-        low = np.maximum(least, _SIZE)
-        bend = self.sigma**2 * (1.0 / low + 1.0 / low**2)
-        place = self.tau**2 + w**2
-        slope = -(derivative * self.phi.conj()).imag / positive(size) ** 2
-        log_size = np.where(tangent, np.log(low + half * self.sigma) + 0.5 * bend * half**2, np.log(self.top))
-        exponent = self.users * log_size - np.log(place) + half**2 / (self.tau**2 + (w - half) ** 2)
-        steep = np.abs(np.where(tangent, self.users * slope, 0.0) - 2.0 * w / place) * half
-        # The mean of e^(steep t) over [-1, 1], from above: 1 + steep^2 where that is small, else e^steep.
-        mean = np.where(steep < 1.0, 1.0 + steep**2 / 5.0, 1.0)
-        return np.asarray(4.0 * half * total((np.exp(exponent + np.where(steep < 1.0, 0.0, steep)) * mean).T))
+        right, left = (slope + doubt)[:, middle:], (doubt - slope)[:, :middle][:, ::-1]
+        result = b[:, middle] + np.maximum(right[:, 0] + left[:, 0], 0.0) * excess[0]
+        for side, scale in ((right, np.ones(excess.size - 1)), (left, scaled[:middle][::-1])):
+            rising = np.maximum.accumulate(np.maximum(side - side[:, :1], 0.0), axis=1)
+            result = result + np.diff(rising) @ (scale[:-1] * excess[1:-1])
+            # Beyond the last corner a polygon that still falls is held level.
+            result = result + np.maximum(-(side[:, 0] + rising[:, -1]), 0.0) * (scale[-1] * excess[-1])
+    return np.where(np.isfinite(result), up(result, operations=2 * scaled.size + 4 * CALL), math.inf)

@@ -32,6 +32,7 @@ from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.clones import CloneProfile, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
+from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -49,7 +50,7 @@ def in_cohort(profile: PrivacyProfile, fraction: float) -> PrivacyProfile:
             return profile.subsampled(fraction)
         case CloneProfile(weight=1.0) if 0.0 < profile.epsilon0 < math.inf:
             return _clones_in_cohort(profile, fraction)
-        case FiniteBlanketProfile():
+        case FiniteBlanketProfile() | CrowdProfile():
             return replace(profile, fraction=fraction)
         case LargestProfile():
             return LargestProfile(tuple(in_cohort(part, fraction) for part in profile.profiles))
@@ -73,7 +74,7 @@ def polled(profile: PrivacyProfile, rate: float) -> PrivacyProfile:
             lie = math.exp(-profile.epsilon0) / (1.0 + math.exp(-profile.epsilon0))
             own, gap = (1.0 - lie, lie), (profile.kappa, -profile.kappa)
             return AmplificationProfile(profile.n, own, own[::-1], gap, (half, half)).polled(rate)
-        case FiniteBlanketProfile():
+        case FiniteBlanketProfile() | CrowdProfile():
             return replace(profile, rate=rate)
         case LargestProfile():
             return LargestProfile(tuple(polled(part, rate) for part in profile.profiles))

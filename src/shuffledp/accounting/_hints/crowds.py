@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.rounding import Floats, capped, positive
 
+Integers = npt.NDArray[np.integer[Any]]
+
 _POOLED_VARIANCES = 4.0  # speed: of X, for each power of e by which rare pools are rare
-_TILTS = np.exp(np.linspace(-1.2, 1.2, 49))  # around that of normal sums
-_STEPS = np.concatenate([np.arange(0.0, 3.0, 0.4), np.arange(3.0, 6.0, 0.6), np.arange(6.0, 12.0, 1.0)])
+_TILTS = np.exp(np.linspace(-2.4, 1.2, 49))  # around that of normal sums
+_FAR = 5.0  # deviations
+_LEADERS = 8  # laws that the tilt is chosen for
+_PIECES = (0.0, 3.0, 0.4), (3.0, 6.0, 0.6), (6.0, 12.0, 1.0), (12.0, 24.0, 2.0)
+_STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 
@@ -28,13 +34,39 @@ def weights(scale: float, most: float) -> Floats:
     return np.append(steps[steps < most], most)
 
 
-def tilt(values: Sequence[Floats], masses: Sequence[Floats], n: int, growth: float) -> tuple[float, float]:
-    """About the best theta for sums of n of the largest of these laws, and about what the bound comes to."""
-    variance = max(float(p @ (x * x)) for x, p in zip(values, masses, strict=True))
+def normal_tail(second: float, n: int, growth: float) -> float:
+    """About the bound, if sums were normal."""
+    away = growth * math.sqrt(n / second)
+    return math.sqrt(second / n) * math.exp(-0.5 * away * away) / (2.5 * (1.0 + away * away))
+
+
+class Values(Protocol):
+    """Laws of X, one a row: values and masses."""
+
+    @property
+    def x(self) -> Floats: ...
+    @property
+    def p(self) -> Floats: ...
+
+
+def leaders(laws: Values, n: int) -> Integers:
+    """Places of those with the largest exponential moments, at about the tilt of normal sums."""
+    second = (laws.p * laws.x**2).sum(axis=1)
+    exponent = capped(laws.x * (_FAR / math.sqrt(n * float(second.max()))))
+    return np.argsort(-(laws.p * np.exp(exponent)).sum(axis=1))[:_LEADERS]
+
+
+def tilt(values: Floats, masses: Floats, n: int, growth: float, rate: float = 1.0) -> tuple[float, float]:
+    """About the best theta for sums of n of the largest of these laws, and about what the bound comes to.
+
+    With ``rate`` each of the n counts with that probability, and is -growth else."""
+    variance = rate * max(float(p @ (x * x)) for x, p in zip(values, masses, strict=True))
     away = growth * math.sqrt(n / variance)
     thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * _TILTS
+    absent = (1.0 - rate) * np.exp(-thetas * growth)
     heights = [
-        n * np.log(np.exp(capped(np.outer(thetas, x))) @ p) for x, p in zip(values, masses, strict=True)
+        n * np.log(absent + rate * (np.exp(capped(np.outer(thetas, x))) @ p))
+        for x, p in zip(values, masses, strict=True)
     ]
     height = np.max(heights, axis=0) - 2.0 * np.log(thetas)
     best = int(height.argmin())

@@ -1,0 +1,225 @@
+"""All crowds of one value: which laws of X there are, and which of them can be the worst (T16).
+
+A ``Family`` holds laws that are stated one by one, or all triples (x, x', z) of the rows of a matrix. Of the
+latter there are many, most of which are far from the worst: a law whose second moment E[X^2] is at most V and
+whose values are at most b has (Bennett)
+
+    log E e^(tau X) <= -tau (alpha - 1) + V (e^(tau b) - 1 - tau b) / b^2,
+
+which rises with V. So all laws below some V are done at once; only second moments are kept of every triple,
+and of those far below the largest one number for all. Where b is large, X is cut at a cap: that costs at most
+the local hockey stick H_cap(R_x, R_z), the largest of all pairs; and values above some b' < b, where X^2 is
+at most (R_x/R_z)^2, are counted apart: V with b', and the mean of that square with what b has more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, gamma, up
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.facts import AmplificationLaw, Matrix
+
+Places = npt.NDArray[np.intp]
+
+_KEPT = 0.6  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
+_FEW = 5000  # speed: so many triples are all kept
+_UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
+_LARGEST_TABLE = 2**22  # speed: pairs of inputs times reports
+_CAPS = 4  # speed: caps that are tried, in every power of e
+_ENDS = tuple(math.exp(0.7 * power) for power in range(1, 16))  # tightness
+_ENOUGH = 0.01  # tightness: of the bound, what a cap may cost
+
+
+class Seconds(NamedTuple):
+    """E[X^2] = flat + 2 growth tilt + growth^2 bend, each rounded up; ``rest``: of what is left out."""
+
+    flat: Floats
+    tilt: Floats
+    bend: Floats
+    rest: tuple[float, float, float] | None
+
+    def at(self, taking: Taking, fraction: float) -> tuple[Floats, float]:
+        """Of every law, and of what is left out; in a cohort, or among people who flip a coin."""
+        found = self._at(self.flat, self.tilt, self.bend, taking, fraction)
+        if self.rest is None:
+            return found, 0.0
+        flat, tilt, bend = map(np.asarray, self.rest)
+        return found, float(self._at(flat, tilt, bend, taking, fraction))
+
+    @staticmethod
+    def _at(flat: Floats, tilt: Floats, bend: Floats, taking: Taking, fraction: float) -> Floats:
+        growth, share = taking.growth, fraction * fraction
+        told = share * (flat + growth * (2.0 * tilt + growth * (bend - 1.0)))
+        doubt = gamma(_UNITS) * (flat + growth * (2.0 * np.abs(tilt) + growth * bend))
+        return up(taking.rate * (np.maximum(told, 0.0) + share * doubt) + growth * growth, operations=_UNITS)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Laws ``stated`` by their gap, other and clone, or ``places`` x, y, z in a ``matrix``."""
+
+    seconds: Seconds
+    stated: tuple[Floats, ...] = ()
+    places: tuple[Places, ...] = ()
+    matrix: Matrix | None = None
+
+    @classmethod
+    def of_laws(cls, laws: Sequence[AmplificationLaw]) -> Family:
+        """These, one by one, filled up to the same number of types."""
+        size = max(len(law.own) for law in laws)
+
+        def filled(name: str) -> Floats:
+            parts = [getattr(law, name) for law in laws]
+            return np.array([(*part, *(0.0,) * (size - len(part))) for part in parts])
+
+        gap, other, clone = filled("gap"), filled("other"), filled("clone")
+        least = np.where(clone > 0.0, clone, 1.0)
+        off = gamma(4 * size + _UNITS)
+        flat = up((gap**2 / least).sum(axis=1), operations=size + 8)
+        tilt = -(gap * other / least).sum(axis=1) + off * (np.abs(gap) * other / least).sum(axis=1)
+        bend = up((other**2 / least).sum(axis=1), operations=size + 8)
+        return cls(Seconds(flat, tilt, bend, None), (gap, other, clone))
+
+    @classmethod
+    def of_matrix(cls, matrix: Matrix) -> Family:
+        """All triples of its rows, all of whose entries are positive; of mirror images one."""
+        places, seconds = _triples(matrix)
+        return cls(seconds, (), places, matrix)
+
+    @property
+    def types(self) -> int:
+        return int((self.stated[0] if self.matrix is None else self.matrix.rows).shape[1])
+
+    def pick(self, some: Places, growth: float, fraction: float, cap: float) -> Laws:
+        """The laws of these numbers."""
+        if self.matrix is None:
+            gap, other, clone = (part[some] for part in self.stated)
+        else:
+            own, other, clone = (self.matrix.rows[place[some]] for place in self.places)
+            gap = own - other
+        return Laws.of(gap, other, clone, growth, fraction, cap)
+
+    def cap(self, guess: float, most: float) -> tuple[float, float]:
+        """Where to cut X, at ``most`` at the latest (no law has more), and what that costs."""
+        if not self._has_pairs:
+            return most, 0.0
+        assert self.matrix is not None
+        found = _cap(self.matrix, math.floor(math.log10(max(guess, 1e-280))), math.log1p(most))
+        return found if found[0] < most else (most, 0.0)
+
+    def ends(self, cap: float) -> list[tuple[float, float]]:
+        """Numbers b up to the cap, and at most E[X^2; X > b] of any law."""
+        inner = _beyond(self.matrix) if self._has_pairs and self.matrix is not None else ()
+        return [*((end, beyond) for end, beyond in inner if end < cap), (cap, 0.0)]
+
+    @property
+    def _has_pairs(self) -> bool:
+        return self.matrix is not None and self.matrix.rows.size * len(self.matrix.rows) <= _LARGEST_TABLE
+
+
+def log_bennett(second: Floats, tau: Floats, taking: Taking, ends: Sequence[tuple[float, float]]) -> Floats:
+    """More than log N(tau) / (2 pi) of every law with these second moments (rows).
+
+    ``ends``: numbers b, and what E[X^2; X > b] is at most (rows of the smallest bound are taken); the last is
+    never exceeded. phi is at most its value at w = 0, and then N at most pi / tau times its power."""
+    last = _bend(tau, ends[-1][0])
+    bends = []
+    for end, beyond in ends:
+        bend = _bend(tau, end)
+        bends.append(np.outer(second, bend) + taking.rate * beyond * np.maximum(last - bend, 0.0))
+    bend = np.min(bends, axis=0)
+    drift = tau * taking.growth
+    slack = gamma(_UNITS + 2 * CALL) * (drift + bend) * taking.users + gamma(_UNITS)
+    return np.asarray(taking.users * (bend - drift) - np.log(2.0 * tau) + slack)
+
+
+def _bend(tau: Floats, end: float) -> Floats:
+    """(e^(tau b) - 1 - tau b) / b^2, rounded up."""
+    reach = np.minimum(tau * end, LARGEST_EXPONENT)
+    return up(np.where(reach < 1.0, _short(np.minimum(reach, 1.0)), np.expm1(reach) - reach) / end**2, _UNITS)
+
+
+def _short(y: Floats) -> Floats:
+    """e^y - 1 - y from above, for 0 <= y <= 1, without a difference: its series, the last term doubled."""
+    term, total = 0.5 * y * y, 0.5 * y * y
+    for power in range(3, 16):
+        term = term * y / power
+        total = total + term
+    return np.asarray(up(total + term, operations=64))
+
+
+@lru_cache(maxsize=16)
+def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
+    """Places x, y, z of the triples with large second moments, and these."""
+    rows = matrix.rows
+    count, off = len(rows), gamma(4.0 * rows.shape[1] + _UNITS)
+    away = rows - rows[0]
+    mirrored = np.array_equal(rows, rows[::-1, ::-1])
+    x, y = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
+    pairs = x != y
+    if mirrored:
+        pairs &= (x + y < count - 1) | ((x + y == count - 1) & (x < y))
+    x, y = x[pairs], y[pairs]
+    some = [(away[x] - away[y]) ** 2 @ (1.0 / rows[z]) for z in (0, count // 2, count - 1)]
+    largest = max(float(part.max(initial=0.0)) for part in some)
+    least = 0.0 if x.size * count <= _FEW else _KEPT * largest
+    kept: list[Floats] = []
+    left = [0.0, 0.0, 0.0]
+    for z in range(count):
+        t = (away / rows[z]) @ away.T
+        own, other, hidden = t[x, x], t[y, y], t[z, z]
+        # Products are at most the mean of the squares; each is a sum that is off by a share of them.
+        doubt = 4.0 * off * (own + other + hidden)
+        flat = np.maximum(own - 2.0 * t[x, y] + other, 0.0) + doubt
+        tilt = other - t[x, y] + t[x, z] - t[y, z] + doubt
+        bend = 1.0 + np.maximum(other - 2.0 * t[y, z] + hidden, 0.0) + doubt
+        far = flat < least
+        parts = zip(left, (flat, tilt, bend), strict=True)
+        left = [max(known, float(part[far].max(initial=0.0))) for known, part in parts]
+        near = ~far
+        kept.append(np.stack([x[near], y[near], np.full(near.sum(), z), flat[near], tilt[near], bend[near]]))
+    table = np.concatenate(kept, axis=1)
+    rest = (left[0], left[1], left[2]) if left[0] > 0.0 else None
+    return tuple(part.astype(np.intp) for part in table[:3]), Seconds(table[3], table[4], table[5], rest)
+
+
+@lru_cache(maxsize=64)
+def _cap(matrix: Matrix, power: int, most: float) -> tuple[float, float]:
+    """The smallest of some caps that costs a share of 10^power, and what it costs; inf if none does."""
+    rows = matrix.rows
+    low, high = 0, math.ceil(_CAPS * most)
+    cost = _cut(rows, math.exp(high / _CAPS))
+    if cost > _ENOUGH * 10.0**power:
+        return math.inf, 0.0
+    while low < high:
+        middle = (low + high) // 2
+        found = _cut(rows, math.exp(middle / _CAPS))
+        if found <= _ENOUGH * 10.0**power:
+            high, cost = middle, found
+        else:
+            low = middle + 1
+    return math.exp(high / _CAPS), cost
+
+
+def _cut(rows: Floats, cap: float) -> float:
+    """The largest sum of (R_x - cap R_z)_+ over all pairs of rows, rounded up."""
+    parts = [np.maximum(rows - cap * row, 0.0).sum(axis=1).max() for row in rows]
+    return up(float(max(parts)), operations=rows.shape[1] + 8)
+
+
+@lru_cache(maxsize=16)
+def _beyond(matrix: Matrix) -> tuple[tuple[float, float], ...]:
+    """Numbers b, and the largest E[(R_x/R_z)^2; R_x > b R_z] under R_z over all pairs of rows, rounded up."""
+    rows, found = matrix.rows, []
+    for end in _ENDS:
+        parts = [(np.where(rows > end * row, rows**2, 0.0) / row).sum(axis=1).max() for row in rows]
+        found.append((end, up(float(max(parts)), operations=rows.shape[1] + 8)))
+    return tuple(found)

@@ -1,0 +1,262 @@
+"""Laws of X in crowds of one value, and the integrals of the crowd theorem (T16, docs/proofs/crowd.md).
+
+    N(tau) = int phi(w)^n' / (tau^2 + w^2) dw,    phi(w) = |E e^((tau + i w) X)|,
+
+of one law (``Law``), closely, and of many at once (``Laws``), from their moments. Where each of n' people
+takes part by a coin of their own, phi(w) = rate |E e^((tau + i w) X)| + (1 - rate) e^(tau (1 - alpha)).
+
+**One law.** Over cells of half width s: on a cell U = n' log phi - log(tau^2 + w^2) lies below its tangent at
+the middle raised by s^2/2 times a bound of U'', with |phi'| <= sigma, |phi''| <= sigma^2 for centred X under
+the tilted law of variance sigma^2. A coin makes it a log-sum-exp of that line, which is convex: a chord.
+
+**Many.** With the tilted variance v and fourth central moment m, k = (m + 3 v^2)/(12 v): phi(w)^2 is at most
+phi(0)^2 (1 - w^2 v (1 - k w^2)). Up to w1 = (1/20 k)^(1/2) that is a normal law's, up to w2 = (1/2 k)^(1/2)
+it is below e^(-w1^2 v / 2), and beyond nothing is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shuffledp._certified.rounding import CALL, Floats, additions, gamma, positive, total, up
+
+Complexes = npt.NDArray[np.complex128]
+
+_REACH = (
+    320.0,
+    80.0,
+)  # speed: how far to integrate, in deviations and in tilts at least; beyond counts in full
+_BEND = (0.004, 0.015)  # speed: what a cell's bend may add to the exponent, near alpha = 1 and in the tail
+_NEAR = 2.5  # speed: in tilts times deviations
+_CORE = 10.0  # speed: up to where cells are narrow, in deviations
+_MOST_CELLS = 4000  # speed: laws of such tails have no use here
+_FEW_USERS = 400.0  # tightness: all cells are narrow, as phi does not die out where X is on a lattice
+_WIDE = 0.2  # speed: width of cells beyond, of their place, or of a deviation of X
+_SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
+_UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
+_NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
+_NEARLY = 2.0**-20  # soundness: more than the relative error of a moment, of which only bounds are needed
+_NORMAL = 0.05  # tightness: up to where a law is compared with a normal one, 1/20 of k (see module)
+_AT_ONCE = 2**19  # speed: numbers in a table
+
+
+class Taking(NamedTuple):
+    """How people take part: ``users`` factors of phi, each by a coin of ``rate`` (1.0: no coin); X is
+    -``growth`` for who does not."""
+
+    users: float
+    rate: float
+    growth: float
+
+    def mixed(self, log_phi: Floats, tau: Floats) -> tuple[Floats, Floats]:
+        """log phi(0) with the coin, and the share of it that those who take part have."""
+        if self.rate == 1.0:
+            return log_phi, np.ones_like(log_phi)
+        taking = math.log(self.rate) + log_phi
+        both = np.logaddexp(taking, math.log1p(-self.rate) - tau * self.growth)
+        return both, np.exp(taking - both)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Values ``x`` of X and their masses ``p``; ``size`` >= |x|, relative to which x is rounded."""
+
+    x: Floats
+    p: Floats
+    size: Floats
+    ratio: Floats
+
+    def _tilted(self, tau: Floats) -> tuple[Floats, Floats]:
+        """log E e^(tau X), and the tilted masses, rows of tau."""
+        exponent = np.log(self.p) + np.outer(tau, self.x)
+        top = exponent.max(axis=1)
+        mass = np.exp(exponent - top[:, None])
+        mass[mass < _NOTHING] = 0.0
+        sums = mass.sum(axis=1)
+        return top + np.log(sums), mass / sums[:, None]
+
+    def other(self, theta: float) -> float:
+        """About the tilted mean of other / clone: minus the slope of X in alpha."""
+        return float((self._tilted(np.array([theta]))[1] @ self.ratio)[0])
+
+    def log_integrals(self, tau: Floats, taking: Taking) -> Floats:
+        """log N(tau) / (2 pi), rounded up, for every tau (see module)."""
+        log_phi, mass = self._tilted(tau)
+        log_all, share = taking.mixed(log_phi, tau)
+        users = taking.users
+        mean, reach = mass @ self.x, mass @ self.size
+        spread = (mass * (self.x - mean[:, None]) ** 2).sum(axis=1)
+        variance = (1.0 + _NEARLY) * spread + (_NEARLY * reach) ** 2
+        grid = _Grid.of(float(np.median(tau)), users, share * variance, float(variance.max()))
+        if grid.near.size + grid.far.size > _MOST_CELLS:
+            return np.full(tau.size, math.inf)
+        # All roundings and the law's own: of phi, relative to E e^(tau X).
+        unit = gamma(_UNITS + 4 * self.x.size)
+        error = unit * (1.0 + (tau + grid.end) * reach)
+        waves = self._waves(grid.near, mass)
+        cells = _Cells(grid.near, grid.half, users, tau, np.sqrt(variance), *waves, error, share)
+        beyond = np.minimum(np.abs(self._waves(grid.far, mass)[0]) + grid.rise(variance) + error, 1.0)
+        power = np.exp(users * np.log1p(share * (beyond - 1.0))) * grid.area
+        inside = cells.integral() + total(power.T) + 2.0 / grid.end
+        count = additions(grid.near.size) + additions(grid.far.size)
+        rounded = up(inside / (2.0 * math.pi), operations=count + 8 * CALL + _UNITS)
+        # Of the derivative likewise; slopes are its quotients by |phi|^2 >= 1/16.
+        steep = 64.0 * (unit * (reach + (tau + grid.end) * (mass @ self.size**2)) + reach * error)
+        slack = users * (16.0 * error + grid.half * steep)
+        return np.asarray(users * log_all + np.log(rounded) + slack)
+
+    def _waves(self, w: Floats, mass: Floats) -> tuple[Complexes, Complexes]:
+        """Tilted E e^iwX and E X e^iwX, columns of tau."""
+        seen = mass.any(axis=0)
+        x, weight = self.x[seen], mass.T[seen]
+        angle = np.outer(w, x)
+        waves = np.cos(angle) + 1j * np.sin(angle)
+        return waves @ weight, (waves * x) @ weight
+
+
+class _Grid(NamedTuple):
+    """Middles of narrow cells, of one half width; of wide ones, each with its own; where they end."""
+
+    near: Floats
+    half: float
+    far: Floats
+    halves: Floats
+    end: float
+
+    @classmethod
+    def of(cls, tilt: float, users: float, shared: Floats, variance: float) -> _Grid:
+        most, least = math.sqrt(users * float(shared.max())), math.sqrt(users * float(shared.min()))
+        half = math.sqrt(_BEND[0] if tilt * most < _NEAR else _BEND[1]) / most
+        end = max(_REACH[0] / most, _REACH[1] * tilt)
+        reach = end if users < _FEW_USERS else min(_CORE / least, end)
+        count = math.ceil(reach / (2.0 * half))
+        near = half * (2.0 * np.arange(float(count)) + 1.0)
+        first, turn = 2.0 * half * count, 1.0 / math.sqrt(variance)
+        growing = math.ceil(math.log(max(turn / first, 1.0)) / math.log1p(_WIDE))
+        edges = first * (1.0 + _WIDE) ** np.arange(growing + 1.0)
+        step = _WIDE * turn
+        even = math.ceil(max(0.0, end - edges[-1]) / step)
+        edges = np.concatenate([edges, edges[-1] + step * np.arange(1.0, even + 1.0)])
+        edges = edges[: int(np.searchsorted(edges, end)) + 1]
+        return cls(near, half, 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges), float(edges[-1]))
+
+    def rise(self, variance: Floats) -> Floats:
+        """What |phi| may rise by on a wide cell: of centred X, |phi'| is at most sigma, and sigma^2 |w|."""
+        reach = (self.far + self.halves)[:, None]
+        return np.asarray(self.halves[:, None] * np.minimum(np.sqrt(variance), variance * reach))
+
+    @property
+    def area(self) -> Floats:
+        """Of wide cells, on both sides, over the square of their nearest point."""
+        return np.asarray(4.0 * self.halves / (self.far - self.halves) ** 2)[:, None]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Middles ``w`` > 0 of cells of one ``half`` width; columns of tau. ``derivative``: tilted E X e^iwX, of
+    those who take part (a ``share`` of all)."""
+
+    w: Floats
+    half: float
+    users: float
+    tau: Floats
+    sigma: Floats
+    phi: Complexes
+    derivative: Complexes
+    error: Floats
+    share: Floats
+
+    def integral(self) -> Floats:
+        """Over the cells around w and -w, each below its raised tangent."""
+        half, w, size = self.half, self.w[:, None], np.abs(self.phi)
+        least, top = size - half * self.sigma, size + half * self.sigma + self.error
+        tangent = least >= _SIZE
+        low = np.maximum(least, _SIZE)
+        bend = self.sigma**2 * (1.0 / low + 1.0 / low**2)
+        place = self.tau**2 + w**2
+        slope = -(self.derivative * self.phi.conj()).imag / positive(size) ** 2
+        log_size = np.where(tangent, np.log(low + half * self.sigma) + 0.5 * bend * half**2, np.log(top))
+        log_size, rise = self._with_coin(log_size, half * np.where(tangent, slope, 0.0))
+        exponent = self.users * log_size - np.log(place) + half**2 / (self.tau**2 + (w - half) ** 2)
+        steep = np.abs(self.users * rise - half * 2.0 * w / place)
+        # The mean of e^(steep t) over [-1, 1], from above: 1 + steep^2 where that is small, else e^steep.
+        mean = np.where(steep < 1.0, 1.0 + steep**2 / 5.0, 1.0)
+        return np.asarray(4.0 * half * total((np.exp(exponent + np.where(steep < 1.0, 0.0, steep)) * mean).T))
+
+    def _with_coin(self, log_size: Floats, rise: Floats) -> tuple[Floats, Floats]:
+        """The chord of log(share e^line + 1 - share): its middle, and how much it rises from there."""
+        if (self.share == 1.0).all():
+            return log_size, rise
+        lines = log_size - rise, log_size + rise
+        first, last = (np.log(self.share * np.exp(line) + (1.0 - self.share)) for line in lines)
+        return 0.5 * (first + last), 0.5 * (last - first)
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Laws of as many values each, one a row; values of no mass are there to fill up."""
+
+    x: Floats
+    p: Floats
+    size: Floats
+    ratio: Floats
+
+    @classmethod
+    def of(
+        cls, gap: Floats, other: Floats, clone: Floats, growth: float, fraction: float, cap: float
+    ) -> Laws:
+        """X = (gap - growth other) / clone, cut at ``cap``, in a cohort that is a ``fraction`` of all."""
+        seen = clone > 0.0
+        least = np.where(seen, clone, 1.0)
+        told, ratio = fraction * gap / least, fraction * other / least + (1.0 - fraction)
+        x, size = told - growth * ratio, np.abs(told) + growth * ratio
+        return cls(np.where(seen, np.minimum(x, cap), 0.0), clone, np.where(seen, size, 0.0), ratio)
+
+    def __getitem__(self, place: int) -> Law:
+        seen = self.p[place] > 0.0
+        return Law(*(part[place][seen] for part in (self.x, self.p, self.size, self.ratio)))
+
+    def log_integrals(self, tau: Floats, taking: Taking) -> Floats:
+        """More than log N(tau) / (2 pi), of every law (rows) at every tau, from moments (see module)."""
+        step = max(1, _AT_ONCE // (self.x.shape[1] * tau.size))
+        parts = [
+            self._log_integrals(slice(first, first + step), tau, taking)
+            for first in range(0, len(self.x), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, tau.size))
+
+    def _log_integrals(self, part: slice, tau: Floats, taking: Taking) -> Floats:
+        x, p, size = self.x[part], self.p[part], self.size[part]
+        exponent = x[:, None, :] * tau[:, None]
+        top = np.where(p > 0.0, x, -math.inf).max(axis=1)[:, None] * tau
+        mass = np.exp(np.minimum(exponent - top[:, :, None], 0.0)) * p[:, None, :]
+        mass[mass < _NOTHING] = 0.0
+        sums = mass.sum(axis=2)
+        log_phi = top + np.log(positive(sums))
+        mass /= positive(sums)[:, :, None]
+        moment = [np.einsum("ltv,lv->lt", mass, size**power) for power in (1, 2, 4)]
+        mean = np.einsum("ltv,lv->lt", mass, x)
+        square = (x[:, None, :] - mean[:, :, None]) ** 2
+        variance, fourth = (mass * square).sum(axis=2), (mass * square**2).sum(axis=2)
+        unit = gamma(_UNITS + 4 * x.shape[1])
+        # Deviations are norms: each is off by the norm of what x is off by.
+        deviation, off = np.sqrt(variance), unit * np.sqrt(moment[1])
+        low = np.maximum((1.0 - _NEARLY) * deviation - off, 0.0) ** 2
+        high = ((1.0 + _NEARLY) * deviation + off) ** 2
+        most = ((1.0 + _NEARLY) * fourth**0.25 + unit * moment[2] ** 0.25) ** 4
+        k = positive(most / (12.0 * positive(low)) + 0.25 * high)
+        log_all, share = taking.mixed(log_phi, tau)
+        users, shared = taking.users, share * low
+        away = tau * np.sqrt(0.5 * users * shared * (1.0 - _NORMAL))
+        w1, w2 = np.sqrt(_NORMAL / k), np.sqrt(0.5 / k)
+        # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw, with e^(y^2) int e^(-t^2) < 1/(y + (y^2 + 4/pi)^(1/2)).
+        normal = 2.0 * math.sqrt(math.pi) / (tau * (away + np.sqrt(away**2 + 4.0 / math.pi)))
+        rest = 2.0 / w1 * np.exp(-0.25 * users * shared * w1**2) + 2.0 / w2
+        inside = np.minimum(normal + rest, math.pi / tau) / (2.0 * math.pi)
+        error = users * 16.0 * unit * (1.0 + tau * moment[0])
+        return np.asarray(users * log_all + np.log(up(inside, operations=_UNITS)) + error)
