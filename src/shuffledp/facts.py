@@ -247,8 +247,8 @@ class Facts:
 
     crowds: tuple[AmplificationLaw, ...] = ()
     """Laws of X where all others hold one input: ``clone`` is its whole law. Of every two inputs and every
-    third, in one direction, X has one of these laws or a mixture of some, whatever alpha
-    (docs/proofs/crowd.md). They give an upper end."""
+    third, in one direction, X is one of these laws or a mixture of some, or below one in the convex order,
+    whatever alpha (docs/proofs/crowd.md). They give an upper end."""
 
     inputs: float = math.inf
     """How many different inputs there are at most; only the crowd theorem asks."""

@@ -420,3 +420,33 @@ def test_certificates_are_made_of_what_can_be_verified(rounds: int) -> None:
 def test_rounds_compose() -> None:
     answer = (20 * sdp.Shuffled(sdp.OptimisedUnaryEncoding(k=16, epsilon0=1.0), n=10**5)).epsilon(delta=1e-6)
     assert answer.upper <= 1.04 * answer.lower
+
+
+@pytest.mark.parametrize("E", [F(3, 2), F(2), F(20)])
+def test_the_extreme_laws_on_the_hexagon_are_the_five_that_are_stated(E: F) -> None:
+    """Of the ratios (R_x/R_z, R_x'/R_z), of mean (1, 1): supports are sets of corners around that point."""
+    corners = [(1 / E, 1 / E), (F(1), 1 / E), (E, F(1)), (E, E), (F(1), E), (1 / E, F(1))]
+    extreme = set()
+    for a, b, c in combinations(corners, 3):
+        area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+        second = ((1 - a[0]) * (c[1] - a[1]) - (1 - a[1]) * (c[0] - a[0])) / area
+        third = ((b[0] - a[0]) * (1 - a[1]) - (b[1] - a[1]) * (1 - a[0])) / area
+        masses = (1 - second - third, second, third)
+        if min(masses) >= 0:
+            rows = [(*corner, mass) for corner, mass in zip((a, b, c), masses, strict=True) if mass]
+            extreme.add(tuple(sorted(tuple(round(float(part), 6) for part in row) for row in rows)))
+    laws = stated(sdp.LocalRandomizer(math.log(E)))
+    known = {law_of_x(zip(law.own, law.other, law.clone, strict=True)) for law in laws}
+    assert known == extreme
+    assert len(extreme) == 5
+
+
+@pytest.mark.parametrize("population", [None, 5])
+def test_the_five_laws_cover_random_private_randomizers(population: int | None) -> None:
+    for matrix in brute.random_matrices(6, seed=4):
+        finite_matrix = finite(matrix)
+        mechanism = sdp.Shuffled(sdp.LocalRandomizer(finite_matrix.epsilon0), n=4, analysis="crowd")
+        truth = brute.shuffled_pairs(matrix, 4)
+        if population is not None:
+            mechanism, truth = mechanism.sampled_from(population), brute.cohort_pairs(matrix, population, 4)
+        assert_covers(mechanism, truth, False)

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -78,3 +79,42 @@ def test_renyi_of_a_crowd_bounds_its_epsilon() -> None:
         crowd.renyi(1.0)
     with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
         crowd.trade_off(1.5)
+
+
+def normal_epsilon(mu: float, delta: float) -> float:
+    """Of N(0, 1) and N(mu, 1), by bisection."""
+    phi = NormalDist().cdf
+    low, high = 0.0, 60.0 * mu
+    for _ in range(100):
+        e = 0.5 * (low + high)
+        less = phi(-e / mu + 0.5 * mu) - math.exp(e) * phi(-e / mu - 0.5 * mu) <= delta
+        low, high = (low, e) if less else (e, high)
+    return high
+
+
+@pytest.mark.parametrize(
+    "randomizer",
+    [
+        sdp.KaryRandomizedResponse(k=16, epsilon0=2.0),
+        sdp.BinaryRandomizedResponse(epsilon0=1.0),
+        sdp.LocalRandomizer(epsilon0=1.0),
+    ],
+)
+def test_large_crowds_are_near_their_gaussian_limit(randomizer: object) -> None:
+    one = sdp.Shuffled(randomizer, n=10**6)
+    for mechanism in (one, 30 * one, one.sampled_from(10**7)):
+        limit, found = mechanism.gaussian_limit(), mechanism.epsilon(delta=1e-6)
+        assert found.lower == pytest.approx(normal_epsilon(limit.lower, 1e-6), rel=0.02)
+        assert found.upper == pytest.approx(normal_epsilon(limit.upper, 1e-6), rel=0.04)
+
+
+def test_a_list_of_renyi_orders_is_what_an_accountant_of_renyi_dp_takes() -> None:
+    rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
+    month = 30 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=16, epsilon0=2.0), n=10**5)
+    orders = [2.0, 16.0, 64.0, 256.0]
+    found = month.renyi(orders)
+    assert found.upper.shape == (4,)
+    assert found.upper[1] == month.renyi(16.0).upper
+    theirs, _ = rdp.compute_epsilon(orders, found.upper, 1e-8)
+    ours = month.epsilon(delta=1e-8)
+    assert ours.lower <= theirs <= 1.4 * ours.upper

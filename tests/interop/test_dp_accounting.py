@@ -49,6 +49,16 @@ def test_the_distribution_lies_above_the_mechanism_and_close_to_it(name: str) ->
 
 
 @pytest.mark.quick
+def test_the_grid_follows_the_losses() -> None:
+    huge = sdp.Shuffled(sdp.KaryRandomizedResponse(k=16, epsilon0=2.0), n=10**8)
+    exact = huge.epsilon(delta=1e-8)
+    assert exact.lower <= huge.to_dp_accounting().get_epsilon_for_delta(1e-8) <= 1.002 * exact.upper
+    with pytest.warns(sdp.CoarserBoundWarning, match="discretization=0.0001 is coarse"):
+        coarse = huge.to_dp_accounting(discretization=1e-4)
+    assert coarse.get_epsilon_for_delta(1e-8) >= exact.lower
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize(("k", "n"), [(2, 4), (3, 3)])
 def test_the_distribution_covers_every_dataset_of_a_few_users(k: int, n: int) -> None:
     mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(3)), n=n)

@@ -39,21 +39,22 @@ KARY = sdp.KaryRandomizedResponse(k=16, epsilon0=4.0)
 WIDE = sdp.Facts(epsilon0=1.0, delta0=1e-14)
 MATRIX = sdp.FiniteRandomizer([[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.25, 0.25, 0.5]])
 MECHANISMS = {
-    "clones": sdp.Shuffled(sdp.LocalRandomizer(2.0), n=10_000),
-    "clones, 1e7 users": sdp.Shuffled(sdp.LocalRandomizer(4.0), n=10**7),
+    "clones": sdp.Shuffled(sdp.LocalRandomizer(2.0), n=10_000, analysis="best-leaked"),
+    "clones, 1e7 users": sdp.Shuffled(sdp.LocalRandomizer(4.0), n=10**7, analysis="clones"),
     "clones of 2021": sdp.Shuffled(KARY, n=10_000, analysis="clones-2021"),
     "blanket": sdp.Shuffled(KARY, n=10**7),
     "strong": sdp.Shuffled(KARY, n=10_000, analysis="strong"),
     "exact": sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.0), n=1000),
     "total variation": sdp.Shuffled(sdp.Facts(epsilon0=2.0, total_variation=0.3), n=10_000),
     "matrix": sdp.Shuffled(MATRIX, n=1000, analysis="best-leaked"),
-    "Laplace": sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=2.0), n=10_000),
+    "Laplace": sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=2.0), n=10_000, analysis="best-leaked"),
     "approximate": sdp.Shuffled(WIDE, n=10_000),
     "cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6),
     "honest people": sdp.Shuffled(KARY, n=10_000, population=10**6, honest_fraction=0.8),
     "Poisson cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6, poisson=True),
     "thirty rounds": 30 * sdp.Shuffled(KARY, n=10**6),
-    "different rounds": 3 * sdp.Shuffled(KARY, n=10**6) + 2 * sdp.Shuffled(sdp.LocalRandomizer(1.0), n=10**5),
+    "different rounds": 3 * sdp.Shuffled(KARY, n=10**6)
+    + 2 * sdp.Shuffled(sdp.LocalRandomizer(1.0), n=10**5, analysis="clones"),
     "cohorts, 100 rounds": 100 * sdp.Shuffled(KARY, n=10_000).sampled_from(10**6),
 }
 
@@ -90,7 +91,8 @@ def test_a_delta_is_verified_and_a_smaller_one_is_not(name: str) -> None:
 def test_a_hundred_thousand_rounds_are_verified() -> None:
     bound = (10**5 * sdp.Shuffled(KARY, n=10**6)).epsilon(delta=1e-8)
     assert bound.verify()
-    assert (10**4 * sdp.Shuffled(sdp.LocalRandomizer(2.0), n=10**5)).epsilon(delta=1e-10).verify()
+    clones = sdp.Shuffled(sdp.LocalRandomizer(2.0), n=10**5, analysis="clones")
+    assert (10**4 * clones).epsilon(delta=1e-10).verify()
 
 
 def test_random_certificates_are_verified_and_falsified_ones_are_not() -> None:
@@ -101,7 +103,9 @@ def test_random_certificates_are_verified_and_falsified_ones_are_not() -> None:
         k = source.choice([2, 3, 10, 100])
         kary = sdp.KaryRandomizedResponse(k, epsilon0=epsilon0)
         randomizer = sdp.LocalRandomizer(epsilon0) if k == 2 else kary
-        bound = sdp.Shuffled(randomizer, n=n).epsilon(delta=delta, tolerance=TOLERANCE)
+        bound = sdp.Shuffled(randomizer, n=n, analysis="best-leaked").epsilon(
+            delta=delta, tolerance=TOLERANCE
+        )
         certificate = bound.certificate()
         assert certificate.verify(bits=128), (randomizer, n, delta)
         if bound.upper < epsilon0:
@@ -341,7 +345,7 @@ def test_rounds_are_above_every_adaptive_choice() -> None:
     matrix = brute.k_ary(3, 4)
     pairs = brute.shuffled_pairs(matrix, 3)
     local = math.log(4.0) * (1.0 + 1e-15)
-    mechanism = 2 * sdp.Shuffled(sdp.LocalRandomizer(local), n=3)
+    mechanism = 2 * sdp.Shuffled(sdp.LocalRandomizer(local), n=3, analysis="clones")
     for epsilon in (0.3, 1.0):
         bound = mechanism.delta(epsilon=epsilon)
         found = bound.verify()

@@ -169,11 +169,29 @@ class Mechanism(ABC):
         found = trade_off(self, points.ravel(), _validate.tolerance(tolerance))
         return Bound.of(np.asarray(found.lower), np.asarray(found.upper), alpha)
 
-    def renyi(self, order: float, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
-        """The Renyi divergence of an ``order`` above 1 between neighbouring datasets, enclosed.
+    def gaussian_limit(self) -> Bound:
+        """mu of the normal laws N(0, 1) and N(mu, 1) that are as far apart as neighbouring datasets of many
+        people: of datasets that were tried (lower) and of the analysis (upper).
 
-        Rounds add up. The upper end is infinite where outcomes of infinite loss are possible; with none, a
-        list of ``upper`` ends is what accountants of Renyi-DP (Opacus, TensorFlow Privacy) take."""
+        A number to compare with, of a limit; no certificate. 1 / (mu n^(1/2)) of one round is the *shuffle
+        index* of its randomizer."""
+        squares = [0.0, 0.0]
+        for part, count in self._rounds():
+            shown = max((float(pair.hints.scale) for pair in part.witnesses), default=0.0)
+            most = float(part.profile.hints.scale)
+            squares = [squares[0] + count * min(shown, most) ** 2, squares[1] + count * most**2]
+        return Bound(math.sqrt(squares[0]), math.sqrt(squares[1]))
+
+    def renyi(self, order: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+        """The Renyi divergence of an ``order`` above 1 (or an array) between neighbouring datasets, enclosed.
+
+        Rounds add up. The upper end is infinite where outcomes of infinite loss are possible; with none, the
+        ``upper`` ends of a list of orders are what accountants of Renyi-DP (Opacus, TensorFlow Privacy) take
+        as rdp, beside other mechanisms for the same neighbours."""
+        if np.ndim(order):
+            each = [self.renyi(float(one), tolerance) for one in np.ravel(order)]
+            ends = (np.array([one.lower for one in each]), np.array([one.upper for one in each]))
+            return Bound.of(*ends, order)
         low = high = 0.0
         for part, count in self._rounds():
             pairs = [(w.directions[0], w.directions[-1]) for w in part.witnesses]
@@ -196,8 +214,10 @@ class Mechanism(ABC):
 
         return stated(self, delta, tolerance)
 
-    def to_dp_accounting(self, *, discretization: float = 1e-4) -> Any:
-        """A ``dp_accounting`` privacy loss distribution that dominates this mechanism's."""
+    def to_dp_accounting(self, *, discretization: float | None = None) -> Any:
+        """A ``dp_accounting`` privacy loss distribution that dominates this mechanism's.
+
+        ``discretization``: by default 1e-4, or a smaller power of ten where losses are small."""
         from shuffledp.interop.dp_accounting import to_dp_accounting
 
         return to_dp_accounting(self, discretization=discretization)

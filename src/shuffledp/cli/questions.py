@@ -131,7 +131,9 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
     verified = verification(bound, given)
     if given["as_json"]:
         ends = {"lower": bound.lower, "upper": bound.upper, **as_fields(verified)}
-        print_json(quantity=quantity, **ends, analysis=analysis, warnings=list(found))
+        limit = mechanism.gaussian_limit()
+        mu = {"lower": limit.lower, "upper": limit.upper}
+        print_json(quantity=quantity, **ends, analysis=analysis, gaussian_limit_mu=mu, warnings=list(found))
     else:
         warn(found)
         headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"

@@ -18,6 +18,7 @@ True
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
 from shuffledp.accounting._ends.upper import discretise
 from shuffledp.accounting._rounds.loss import LossDistribution, Samples, dominating
 from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
+from shuffledp.errors import CoarserBoundWarning
 
 try:
     import attr
@@ -40,13 +42,29 @@ _POINTS = 160  # speed and tightness: of the curve
 _RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of a discretised composition; points it skips
 _FLOOR = 1e-20  # tightness: losses of a smaller delta become infinite; that library resolves about 1e-12
 _MOST_LOSSES = 1 << 24  # speed: lattice points
+_USUAL = 1e-4  # that library's default
+_FINE = 50.0  # tightness: grid points in a deviation of the loss
+_COARSE = 8.0  # below that many the distribution is visibly looser
 
 
-def to_dp_accounting(mechanism: Mechanism, *, discretization: float = 1e-4) -> Any:
+def to_dp_accounting(mechanism: Mechanism, *, discretization: float | None = None) -> Any:
     """A ``PrivacyLossDistribution`` on multiples of ``discretization`` that dominates ``mechanism``.
 
-    It covers both directions of substitution neighbours."""
-    spacing = _validate.positive("discretization", discretization)
+    By default that is 1e-4, or a smaller power of ten that resolves the mechanism's losses; what is composed
+    there must have one discretization. It covers both directions of substitution neighbours."""
+    deviation = mechanism.gaussian_limit().upper
+    if discretization is None:
+        finest = math.floor(math.log10(deviation / _FINE)) if deviation > 0.0 else 0
+        spacing = min(_USUAL, 10.0**finest)
+    else:
+        spacing = _validate.positive("discretization", discretization)
+        if spacing * _COARSE > deviation > 0.0:
+            warnings.warn(
+                f"discretization={spacing:g} is coarse for losses of about {deviation:.2g}: the distribution "
+                f"is looser than the mechanism; take at most {deviation / _FINE:.1g}",
+                CoarserBoundWarning,
+                stacklevel=3,
+            )
     law = _dominating(mechanism, spacing)
     index = law.index.astype(np.int64)
     size = int(index[-1] - index[0]) + 1

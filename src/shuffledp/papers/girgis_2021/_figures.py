@@ -63,7 +63,7 @@ MNIST_EPSILON0, MNIST_COHORT, MNIST_USERS, MNIST_DELTA = 2.0, 2000, 60_000, 1e-5
 
 @lru_cache(maxsize=4)
 def _round(epsilon0: float, cohort: int, population: int) -> Shuffled:
-    return Shuffled(LocalRandomizer(epsilon0), n=cohort).sampled_from(population)
+    return Shuffled(LocalRandomizer(epsilon0), n=cohort, analysis="clones").sampled_from(population)
 
 
 def _subsampled(epsilon0: float, share: float) -> float:
@@ -251,7 +251,7 @@ def figure_6(setting: Setting) -> Result:
     ]
     names = ("rounds", "accuracy, authors' network and hemispheres", "ours", *epsilons)
     epochs = rounds[-1] * MNIST_COHORT // MNIST_USERS
-    crowd = Shuffled(LocalRandomizer(MNIST_EPSILON0), n=MNIST_COHORT)
+    crowd = Shuffled(LocalRandomizer(MNIST_EPSILON0), n=MNIST_COHORT, analysis="clones")
     first, second = list(epsilons.values())[:2]
     ahead = [T for T, theorem, clones in zip(rounds, first, second, strict=True) if clones < theorem]
     numbers = {

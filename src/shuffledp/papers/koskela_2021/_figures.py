@@ -115,7 +115,8 @@ def _any_randomizer(setting: Setting, *sizes: int) -> tuple[list[Panel], Table]:
     panels = [_any_randomizer_panel(n, setting.choose(40, 9)) for n in sizes]
     rows = []
     for n in sizes:
-        rounds = Shuffled(LOCAL, n=n), Shuffled(LOCAL, n=n, analysis="clones-2021"), transcribed_2021(4.0, n)
+        new, old = (Shuffled(LOCAL, n=n, analysis=name) for name in ("clones", "clones-2021"))
+        rounds = new, old, transcribed_2021(4.0, n)
         rows.append((f"{n:,}", *(f"{part.upper_epsilon(delta=1e-6):.4f}" for part in rounds)))
     columns = ("n", "2022 clones", "2021 clones", "(5.1)-(5.2) as printed")
     return panels, Table("epsilon at delta = 1e-6, one message", columns, rows)
@@ -125,7 +126,9 @@ def _any_randomizer_panel(n: int, points: int) -> Panel:
     """Colour is the number of messages, dashes the pair."""
     epsilon = np.linspace(0.02, 1.2, points) * math.sqrt(10**4 / n)
     old, pair = Shuffled(LOCAL, n=n, analysis="clones-2021"), transcribed_2021(4.0, n)
-    curves = [Curve.delta("2022 clones, 1 message", Shuffled(LOCAL, n=n), epsilon, "certified")]
+    curves = [
+        Curve.delta("2022 clones, 1 message", Shuffled(LOCAL, n=n, analysis="clones"), epsilon, "certified")
+    ]
     for count in MESSAGES:
         for name, way, line in (("2021 clones", old, "--"), ("(5.1)-(5.2)", pair, "-.")):
             found = Curve.upper(f"{name}, {_messages(count)}", count * way, epsilon, "sound", str(count))
