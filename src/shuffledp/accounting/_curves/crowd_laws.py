@@ -35,7 +35,7 @@ _BEND = (0.004, 0.015)  # speed: what a cell's bend may add to the exponent, nea
 _NEAR = 2.5  # speed: in tilts times deviations
 _CORE = 10.0  # speed: up to where cells are narrow, in deviations
 _MOST_CELLS = 4000  # speed: laws of such tails have no use here
-_FEW_USERS = 400.0  # tightness: all cells are narrow, as phi does not die out where X is on a lattice
+_FEW_USERS = 2.0**15  # tightness: times types; then all cells are narrow: phi of a lattice does not die out
 _WIDE = 0.2  # speed: width of cells beyond, of their place, or of a deviation of X
 _SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
 _UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
@@ -92,7 +92,8 @@ class Law:
         mean, reach = mass @ self.x, mass @ self.size
         spread = (mass * (self.x - mean[:, None]) ** 2).sum(axis=1)
         variance = (1.0 + _NEARLY) * spread + (_NEARLY * reach) ** 2
-        grid = _Grid.of(float(np.median(tau)), users, share * variance, float(variance.max()))
+        narrow = users * self.x.size < _FEW_USERS
+        grid = _Grid.of(float(np.median(tau)), users, share * variance, float(variance.max()), narrow)
         if grid.near.size + grid.far.size > _MOST_CELLS:
             return np.full(tau.size, math.inf)
         # All roundings and the law's own: of phi, relative to E e^(tau X).
@@ -129,11 +130,11 @@ class _Grid(NamedTuple):
     end: float
 
     @classmethod
-    def of(cls, tilt: float, users: float, shared: Floats, variance: float) -> _Grid:
+    def of(cls, tilt: float, users: float, shared: Floats, variance: float, narrow: bool) -> _Grid:
         most, least = math.sqrt(users * float(shared.max())), math.sqrt(users * float(shared.min()))
         half = math.sqrt(_BEND[0] if tilt * most < _NEAR else _BEND[1]) / most
         end = max(_REACH[0] / most, _REACH[1] * tilt)
-        reach = end if users < _FEW_USERS else min(_CORE / least, end)
+        reach = end if narrow else min(_CORE / least, end)
         count = math.ceil(reach / (2.0 * half))
         near = half * (2.0 * np.arange(float(count)) + 1.0)
         first, turn = 2.0 * half * count, 1.0 / math.sqrt(variance)
