@@ -78,7 +78,8 @@ def test_the_learning_paper_s_numbers_are_among_them() -> None:
     found = sdp.compare(1515 * COHORT, delta=1e-5)
     assert found["Girgis et al. 2021"].value == pytest.approx(2.99977, abs=1e-4)
     assert found["cohorts as published"].value == pytest.approx(0.315, abs=1e-3)
-    assert found.best.value == pytest.approx(0.3057, abs=5e-4)
+    assert found["clones"].value == pytest.approx(0.3057, abs=5e-4)
+    assert found.lower <= found.best.value < 0.97 * found["clones"].value
 
 
 def test_a_mix_of_rounds_is_compared_by_the_certified_analyses_alone() -> None:
