@@ -50,7 +50,7 @@ def test_marginals_add_up_and_have_the_exact_law(people: sdp.TableProtocol) -> N
 
 
 def test_intervals_of_marginals_hold(people: sdp.TableProtocol) -> None:
-    rng, runs = np.random.default_rng(6), 150
+    rng, runs = np.random.default_rng(6), 100
     missed = 0
     for _ in range(runs):
         low, high = people.analyze(people.randomize(ROWS, rng=rng)).marginal("pet").interval()
@@ -97,6 +97,15 @@ def test_three_roles_with_files(people: sdp.TableProtocol, tmp_path: Path) -> No
     assert sdp.collect(people, tmp_path / "people.csv").n == 1000
     with pytest.raises(ValueError, match="this protocol reads age, pet, home"):
         sdp.collect(people, tmp_path / "people.csv", column="pet")
+
+
+def test_clients_in_other_languages_are_told_no_sampler_of_an_encoding_they_lack(
+    people: sdp.TableProtocol,
+) -> None:
+    documents = pytest.importorskip("shuffledp.service.documents")
+    assert documents.sampler_of(people) is None
+    plain = sdp.HistogramProtocol(range(12), **TARGET, n=1000, randomizer=people.randomizer)
+    assert documents.sampler_of(plain)["kind"] == "response"
 
 
 def test_a_result_says_it_in_every_form(people: sdp.TableProtocol, tmp_path: Path) -> None:

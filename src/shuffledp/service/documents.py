@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 FORMAT, KEYS_FORMAT = "shuffledp task", "shuffledp shuffler key"
 VERSION = 1
 _PURPOSE = b"shuffledp task 1\0"  # a signature of something else is none of a task
+_ELSEWHERE = ("histogram", "sum", "mean")  # what clients in other languages can encode
 _FIELDS = {"format", "version", "name", "plan", "sampler", "report_bytes", "analyst", "shuffler", "nonce"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _MOST_BYTES = 1 << 16  # of what a person submits: one bit for each of half a million categories
@@ -191,6 +192,8 @@ def checked_name(name: Any) -> str:
 
 def sampler_of(protocol: Protocol) -> dict[str, Any] | None:
     """The exact weights that a client draws with, as texts; None where only Python has the sampler."""
+    if protocol.name not in _ELSEWHERE:
+        return None
     randomizer: Any = protocol.randomizer
     if isinstance(randomizer, KaryRandomizedResponse):
         kind = {"kind": "response", "k": randomizer.k}
