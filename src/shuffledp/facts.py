@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import CALL, capped, up
+from shuffledp._certified.rounding import CALL, capped, down, up
 from shuffledp.bound import Bound
 
 _SLACK = 1e-6
@@ -192,10 +192,10 @@ class Blanket:
 
 
 def enclosed(rounded_up: float, most: float | None = None) -> Bound:
-    """[attained, never exceeded] of a local epsilon known as a logarithm rounded up by less than 2^-48.
+    """[attained, never exceeded] of a local epsilon known as a logarithm of count CALL + 2, rounded up.
 
     ``most``: what is never exceeded, if that was asked for and is larger."""
-    return Bound(rounded_up * (1.0 - 2.0**-48), rounded_up if most is None else most)
+    return Bound(down(rounded_up, operations=2 * (CALL + 6), tiny=0.0), rounded_up if most is None else most)
 
 
 def response_probabilities(k: int, epsilon0: float) -> tuple[float, float, float]:

@@ -14,7 +14,7 @@ SOURCE = Path(shuffledp.__file__).parent
 ROUNDING = Path("_certified/rounding.py")
 INDEPENDENT = "verifying"  # in balls, and without any of the kernel's numerics
 GUARDS = {1e-300, 1e-290, 700.0, -700.0}
-SMALL = 1e-8  # what is added to or taken from one, below this, is a rounding
+SMALL = 1e-6  # what is added to or taken from one, below this, is a rounding
 
 
 def small_names(tree: ast.Module) -> set[str]:
@@ -34,6 +34,14 @@ def is_small(node: ast.expr, names: set[str]) -> bool:
             return name in names
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
             return is_small(left, names) or is_small(right, names)
+        case ast.BinOp(
+            op=ast.Pow(),
+            left=ast.Constant(value=base),
+            right=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=power)),
+        ):
+            assert isinstance(base, float | int)
+            assert isinstance(power, float | int)
+            return float(base) ** -power <= SMALL
     return False
 
 

@@ -403,7 +403,7 @@ def test_bad_vectors_are_refused_by_row(vectors: object, message: str) -> None:
             ValueError,
             "cannot resolve a cap of 3e-06",
         ),
-        ({"sampler": "fast"}, ValueError, "sampler must be one of 'rejection', 'direct'"),
+        ({"sampler": "fast"}, ValueError, "sampler must be one of 'rejection', 'seeds', 'direct'"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, down, gamma
+from shuffledp._certified.rounding import CALL, down, gamma, up
 
 _TERMS_AT_ONCE = 4096  # speed
 _NEGLIGIBLE = 2.0**-60  # speed: what is left of a series is in its error
@@ -93,7 +93,7 @@ def overlap(dimension: int, threshold: float, tangent: float = 1.0) -> tuple[flo
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     wide, high = 0.5 * (_RHO + 1.0 / _RHO), 0.5 * (_RHO - 1.0 / _RHO)
     remainder = 64.0 / 15.0 * _RHO ** (2 - 2 * _NODES) / (1.0 - _RHO**-2)
-    start, total, error = tangent, 0.0, 0.0
+    start, total, error, most = tangent, 0.0, 0.0, 0.0
     for _ in range(_MOST_PIECES):
         left = max(end - start, 0.0) + gamma(16) * end
         # What is left: the falling numerator times the integral of 1 / (1 + w^2) <= 1 / start.
@@ -109,20 +109,24 @@ def overlap(dimension: int, threshold: float, tangent: float = 1.0) -> tuple[flo
         units = m * (CALL * log + (_NODE_UNITS + 8) * y / (1.0 - y)) + _WEIGHT_UNITS + CALL + 3 * _NODES
         total += half * float(terms.sum())
         error += half * float((terms * gamma(units)).sum())
+        most = max(most, float(units.max()))
         x, rise = middle - wide * half, high * half
         size = math.hypot(1.0 - t2 * (1.0 + x * x - rise * rise), 2.0 * t2 * (middle + wide * half) * rise)
         error += half * remainder * _power(size, m) / (1.0 + x * x - rise * rise)
         start += 2.0 * half
     # The pieces' ends are rounded: what lies between two of them is covered by the units of the nodes.
-    return total / math.pi, (error * (1.0 + 2.0**-20) + tail + total * gamma(_MOST_PIECES)) / math.pi
+    # Errors have the units of their terms, and go through two additions per piece.
+    count = most + 2 * _MOST_PIECES + 4 * _NODES + 4 * CALL
+    return total / math.pi, up((error + tail + total * gamma(_MOST_PIECES)) / math.pi, count)
 
 
 def _power(base: float, m: float) -> float:
-    """base^m for a bound: rounded up by far more than the logarithm's error."""
+    """base^m, rounded up, for a base that is off by up to 2 CALL units."""
     if base <= 0.0:
         return 0.0 if m > 0.0 else 1.0
     exponent = m * math.log(base)
-    return math.exp(exponent + gamma(2 * CALL) * (abs(exponent) + m)) * (1.0 + 2.0**-20)
+    # A logarithm, a product and two sums: fewer than 2 CALL units of the exponent.
+    return up(math.exp(exponent + gamma(2 * CALL) * (abs(exponent) + m)), operations=CALL + 2)
 
 
 def cap_at(dimension: int, threshold: float) -> SphericalCap:

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shuffledp._certified.rounding import LARGEST_EXPONENT
+from shuffledp._certified.rounding import capped, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import plain_approximate, strong_approximate
 from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
@@ -227,7 +227,8 @@ def _ordered(first: PrivacyProfile, facts: Facts) -> bool:
     if isinstance(first, ExactBinaryProfile):
         return _is_binary(facts)
     if isinstance(first, AmplificationProfile):
-        most = math.exp(min(facts.epsilon0.upper, LARGEST_EXPONENT)) * (1.0 + 2.0**-40)
+        # Speed: any number will do, the first analysis is a bound in any case.
+        most = up(math.exp(capped(facts.epsilon0.upper)), operations=2**13)
         rows = zip(first.own, first.other, first.clone, strict=True)
         return len(first.clone) > 2 and all(max(u, v) <= most * c for u, v, c in rows)
     if isinstance(first, LargestProfile):

@@ -24,12 +24,11 @@ from shuffledp._certified.rounding import CALL, up
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD, words_below
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw, Facts
+from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
 _LEAST_WEIGHT = 2**10
-_ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, init=False)
@@ -104,9 +103,9 @@ class KaryRandomizedResponse(FrequencyRandomizer):
 
         Where nothing can be sampled it is the description itself."""
         local = self.realised_epsilon0
-        if local >= self.epsilon0 * (1.0 - _ROUNDING) or not self.sampleable:
+        if local >= enclosed(self.epsilon0).lower or not self.sampleable:
             return self
-        return KaryRandomizedResponse(self.k, epsilon0=local * (1.0 - _ROUNDING))
+        return KaryRandomizedResponse(self.k, epsilon0=enclosed(local).lower)
 
     @property
     def sampleable(self) -> bool:

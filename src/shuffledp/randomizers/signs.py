@@ -43,7 +43,7 @@ from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.exponential import log_odds, truth_weight
 from shuffledp._randomness.uniform import WORD, happens, rounded_up, uniform
 from shuffledp._randomness.words import Uint64s, Words
-from shuffledp.facts import AmplificationLaw, Facts
+from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers.hadamard import walsh_hadamard
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -88,7 +88,7 @@ class SignRandomizer(VectorRandomizer):
         """Of one row it is binary randomized response, and nothing else."""
         if self.size > 1:
             return replace(super().facts(), crowds=self._crowds())
-        return Facts.of_response(2, self.epsilon0, realised=self.realised_epsilon0 * (1.0 - 2.0**-48))
+        return Facts.of_response(2, self.epsilon0, realised=enclosed(self.realised_epsilon0).lower)
 
     def _crowds(self) -> tuple[AmplificationLaw, ...]:
         """Of three corners of the cube X has, row by row, one of four laws: z with x, with x', x = x' and not

@@ -43,8 +43,13 @@ _FEW_LINES = 3  # speed: so many
 _ROUGHLY = 0.03  # speed: resolution of a first look at a law
 _PARTS_OF_AN_ENVELOPE = 6  # speed
 _ENVELOPE_CELLS = 1024  # speed
-_ENVELOPE_UNITS = gamma(90_000)  # soundness
-"""Relative error of the envelope's masses: second differences of sums of up to 1024 terms."""
+_ENVELOPE_UNITS = gamma(4 * _ENVELOPE_CELLS + 16 * CALL)  # soundness
+"""By how much masses and values of the envelope may be too small, relatively, to lie above every law (T8).
+
+Each sum of a double sum goes through one addition per cell. Let w be a mass and T the tail from it on: its
+second difference is off by u (w + 2 T), and the sum of (z - t) T over z > t is at most half the number of
+cells times the stop-loss curve at t: one more per cell. The mean is one more sum. Values, shares and the
+few cells beyond 1024 cost some calls more."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,7 @@ def _envelope(
     lattice = (first + np.arange(size)).astype(np.float64)
     above, below = np.zeros(size), np.zeros(size)
     for value, weight in zip(values, weights, strict=True):
-        mass = _spread(value / h - first, weight, size, -first)
+        mass = _spread(value / h, weight, size, first)
         # Stop-loss curves from either end: sums of positive terms only.
         above = np.maximum(above, _double_sum(mass[::-1])[::-1])
         below = np.maximum(below, _double_sum(mass))
@@ -244,7 +249,7 @@ def _envelope(
         return _envelope(laws, n, epsilon, 0.0, hints)  # the cuts moved the means too far apart
     masses[split] = max(0.0, 1.0 - masses.sum())
     z, w = lattice[None, :], masses[None, :]
-    # The envelope's mean must not be below any law's; sums of 1024 terms are good to 1e-12.
+    # The envelope's mean must not be below any law's, but for what _ENVELOPE_UNITS covers.
     lacking = max(means) - float(masses @ lattice)
     seen += h * max(0.0, lacking)
     theta = usable_tilt(hints.tilt(z, w, n), z)
@@ -264,13 +269,16 @@ def _clipped(
     return [np.clip(v, -bottom, top) for v in values], beyond
 
 
-def _spread(cell: Floats, weight: Floats, size: int, zero: int) -> Floats:
-    """The law on the lattice: every value split onto its two neighbours, the rest at zero."""
+def _spread(cell: Floats, weight: Floats, size: int, first: int) -> Floats:
+    """The law on the lattice from ``first`` on: every value split onto its two neighbours, the rest at zero.
+
+    Both shares are differences of numbers next to each other, so that each has a small relative error."""
     floor = np.floor(cell)
-    right = cell - floor
-    at = floor.astype(np.int64)
-    mass = np.bincount(at, weight * (1.0 - right), size) + np.bincount(at + 1, weight * right, size)
-    mass[zero] += max(0.0, 1.0 - float(weight.sum()))
+    at = floor.astype(np.int64) - first
+    mass = np.bincount(at, weight * ((floor + 1.0) - cell), size) + np.bincount(
+        at + 1, weight * (cell - floor), size
+    )
+    mass[-first] += max(0.0, 1.0 - float(weight.sum()))
     return np.asarray(mass)
 
 

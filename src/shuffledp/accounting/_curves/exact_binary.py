@@ -39,8 +39,9 @@ _STEEPEST = 100.0  # speed: the bar of a likelihood ratio, in logarithms
 _STEEPEST_TILT, _FLATTEST_TILT = 200.0, 1e-9  # soundness: nothing overflows in between
 _NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
-_BAR_UNITS = 10 * CALL  # soundness
-"""Of an objective: tanh(epsilon0/2), a factor of c1 and c2, ``lie`` and ``keep``, the scale's exponential."""
+_BAR_UNITS = 4 * CALL  # soundness
+"""Of an objective: tanh(epsilon0/2), a common factor of c1 and c2 (the rest of their error is in the nudge);
+of an event: ``lie``, two calls and three operations. Then the scale's exponential, a product and a sum."""
 
 EXACT_LIMIT = 10**8
 """Up to this n the best threshold can be told from its neighbours in double precision."""

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp._certified.multinomial import enumerate_multinomial, outcomes
+from shuffledp._certified.multinomial import enumerate_multinomial, enumeration_units, outcomes
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, UNIT, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete, unhidden
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
@@ -32,8 +32,6 @@ NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _MOST_ENUMERATED_USERS = 400
 _MOST_OUTCOMES = 60_000
-_ENUMERATION_UNITS = 100_000  # soundness
-"""Of the probabilities (their logarithms stay below 4,000) and of a sum over ``_MOST_OUTCOMES``."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,9 @@ class AmplificationProfile(PrivacyProfile):
         doubt = outward * 4.0 * UNIT * kinds
         rest = max(0.0, 1.0 - math.fsum(clone) + doubt)
         counts, p = enumerate_multinomial(self.n, np.append(clone, rest))
-        return _Enumeration(counts[:, :-1] / clone / self.n, p)
+        # A share and its products cost a few more, the sum over all outcomes one each.
+        units = enumeration_units(self.n, kinds) + p.size + kinds + 8
+        return _Enumeration(counts[:, :-1] / clone / self.n, p, units)
 
     def _upper(self, epsilon: Floats, resolution: float) -> tuple[Floats, bool]:
         refused = False
@@ -160,7 +160,7 @@ class AmplificationProfile(PrivacyProfile):
         live = _live(weight[:, hidden], gap[hidden], self.n)
         if live.any() and (small := self._enumeration(1.0)):
             seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
-            value = seen + up(small.value(weight[:, hidden], 1.0), _ENUMERATION_UNITS)
+            value = seen + up(small.value(weight[:, hidden], 1.0), small.units)
             result = np.where(live, np.minimum(result, value), result)
         elif live.any():
             seen = np.maximum(weight[live][:, ~hidden], 0.0).sum(axis=1)
@@ -182,9 +182,9 @@ class AmplificationProfile(PrivacyProfile):
         result = np.stack([seen, event, event])
         live = _live(weight[:, hidden], gap[hidden], self.n)
         if live.any() and (small := self._enumeration(-1.0)):
-            value = down(small.value(weight[:, hidden], -1.0), _ENUMERATION_UNITS)
+            value = down(small.value(weight[:, hidden], -1.0), small.units)
             slope = small.event(weight[:, hidden], other[hidden])
-            ends = down(slope, _ENUMERATION_UNITS), up(slope, _ENUMERATION_UNITS)
+            ends = down(slope, small.units), up(slope, small.units)
             result += live * np.stack([value, *ends])
         elif live.any():
             weight = weight[live][:, hidden]
@@ -218,10 +218,13 @@ class AmplificationProfile(PrivacyProfile):
 
 @dataclass(frozen=True)
 class _Enumeration:
-    """Every outcome of n users' types: ``share`` (outcomes, types) = count / (n clone), probability p."""
+    """Every outcome of n users' types: ``share`` (outcomes, types) = count / (n clone), probability p.
+
+    ``units``: of a sum over all of them."""
 
     share: Floats
     p: Floats
+    units: float
 
     def value(self, weight: Floats, outward: float) -> Floats:
         """(1/n) E[(sum)_+] for rows of weights: a sum of positive terms, each rounded outward."""

@@ -17,7 +17,7 @@ import numpy as np
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 
-_NEARLY = 1.0 - 2.0**-20  # soundness
+_FLAT_UNITS = 2**33  # tightness: of where ``_turn`` is; the curve is bounded wherever that is
 
 
 class NearProfile(PrivacyProfile):
@@ -59,8 +59,7 @@ class NearProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         if self.off <= 0.0:
             return 0.0
-        # The curve is convex: next to where it is smallest, twice over what rounding may have moved that.
-        return float(self.support(np.array([self._flat]), 0.0).value[0]) * _NEARLY
+        return down(float(self.support(np.array([self._flat]), 0.0).value[0]), _FLAT_UNITS)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         at = np.minimum(epsilon, self._flat)  # the true curve falls: what bounds it bounds it further on

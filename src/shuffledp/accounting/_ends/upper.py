@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import CALL, TINY, Floats, down, positive, up
+from shuffledp._certified.rounding import CALL, Floats, down, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing, tangent
@@ -35,7 +35,7 @@ _FIRST_RESOLUTION_IN_TOLERANCES = 1.2  # speed
 """The coarsest that is likely to be certified."""
 _COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
-_AGREEMENT = 1e-8  # soundness: relative; further apart, the two ends contradict each other
+_AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
 
@@ -56,7 +56,7 @@ def epsilon_of(
 
 def _agreed(lower: float, upper: float) -> float:
     """The lower end, after checking that rounding alone can have put it above the upper one."""
-    if lower > upper * (1.0 + _AGREEMENT) + TINY:
+    if lower > up(upper, _AGREEMENT_UNITS):
         raise ArithmeticError(
             f"contradiction: the certified lower end {lower!r} exceeds the upper end {upper!r}; "
             "please report this"

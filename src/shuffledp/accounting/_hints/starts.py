@@ -30,7 +30,7 @@ _LOOKS = 3  # speed
 _POINTS_PER_LOOK = 17  # speed
 _LARGEST_EPSILON = 690.0  # speed
 _MOST_SECANTS = 60  # speed
-_BELOW_ONE = 1.0 - 2.0**-30  # speed
+_BELOW_ONE = 0.999999999  # speed
 _CLOSE_ENOUGH = 1e-7  # speed: relative in y, absolute in log delta
 
 
