@@ -1,9 +1,10 @@
 import { explain, fetchPlan, submit } from "shuffledp-client";
-import { maxEpsilon0, signer, task } from "./config.js";
+import { maxEpsilon0, question, signer, task } from "./config.js";
 
 const at = (id) => document.getElementById(id);
 const answers = at("answers"), send = at("send"), state = at("state");
 const asked = `answered ${task}`;
+at("question").textContent = question;
 
 function ask({ protocol, categories, low, high }) {
   if (protocol !== "histogram") {

@@ -66,7 +66,7 @@ class Plan:
                 "which must mix and not tell which belong together. Mixed"
             )
         return (
-            f"{sent} with {protocol.n:,} others it meets ({written(protocol.epsilon)}, "
+            f"{sent} among the reports of {protocol.n:,} people it meets ({written(protocol.epsilon)}, "
             f"{written(protocol.delta)}). Plan {short_fingerprint(protocol)}."
         )
 

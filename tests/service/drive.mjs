@@ -32,6 +32,8 @@ const jobs = {
       return error.name;
     }
   }),
+  plans: async ({ address, checks }) =>
+    Promise.all(checks.map((one) => client.fetchPlan(address, one).then(() => "", (error) => `${error.constructor.name}: ${error.message}`))),
   submit: async ({ address, checks, values }) => {
     try {
       const plan = await client.fetchPlan(address, checks);

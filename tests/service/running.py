@@ -158,7 +158,7 @@ def sealed_report(
 def request(body: bytes, name: str = "pets", length: object = None) -> bytes:
     """The bytes of one submission."""
     told = len(body) if length is None else length
-    head = f"POST /tasks/{name}/reports HTTP/1.1\r\nHost: test\r\nContent-Length: {told}\r\n\r\n"
+    head = f"POST /tasks/{name}/reports HTTP/1.1\r\nHost: survey.example\r\nContent-Length: {told}\r\n\r\n"
     return head.encode() + body
 
 

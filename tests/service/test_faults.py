@@ -27,7 +27,6 @@ from service.test_promises import released_rows, wait_for
 from shuffledp.service.sealing import body_size
 
 DEPLOY = Path(__file__).resolve().parent.parent.parent / "examples" / "deploy"
-NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 
 
 def test_overload_is_told_memory_is_bounded_and_nothing_acknowledged_is_lost(each: Setting) -> None:
@@ -159,30 +158,42 @@ def certificate(folder: Path) -> None:
     (folder / "survey.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, pem, plain))
 
 
-@pytest.fixture
-def proxy(embedded: Setting) -> Iterator[tuple[Setting, Running, int]]:
-    """The example configuration of nginx, with other ports and files."""
-    if NGINX is None:
-        pytest.skip("no nginx on this machine")
+@pytest.fixture(params=["nginx", "caddy"])
+def proxy(request: pytest.FixtureRequest, embedded: Setting) -> Iterator[tuple[Setting, Running, int]]:
+    """The example configurations, with other ports and files, and less patience."""
+    program = shutil.which(request.param) or shutil.which(f"/usr/sbin/{request.param}")
+    if program is None:
+        pytest.skip(f"no {request.param} on this machine")
     folder = embedded.folder
     certificate(folder)
     running = embedded.start()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    text = (DEPLOY / "nginx.conf").read_text()
-    for old, new in (
-        ("127.0.0.1:8440", f"127.0.0.1:{running.port}"),
-        ("listen 443", f"listen 127.0.0.1:{port}"),
-        ("/etc/ssl", str(folder)),
-        ("/run/nginx.pid", str(folder / "nginx.pid")),
-        ("5s;", "2s;"),
-        ("worker_processes auto", "worker_processes 1"),
-    ):
+    if request.param == "nginx":
+        name, run = "nginx.conf", ["-p", str(folder), "-g", "daemon off;", "-c"]
+        changes = {
+            "listen 443": f"listen 127.0.0.1:{port}",
+            "/etc/ssl": str(folder),
+            "/run/nginx.pid": str(folder / "nginx.pid"),
+            "worker_processes auto": "worker_processes 1",
+            "5s;": "2s;",
+        }
+    else:
+        name, run = "Caddyfile", ["run", "--adapter", "caddyfile", "--config"]
+        own = f"bind 127.0.0.1\n\ttls {folder}/survey.pem {folder}/survey.key"
+        changes = {
+            "survey.example {": f"survey.example:{port} {{\n\t{own}",
+            "{\n\tservers": "{\n\tadmin off\n\tauto_https disable_redirects\n\tservers",
+            " 5s": " 2s",
+        }
+    text = (DEPLOY / name).read_text()
+    for old, new in (changes | {"127.0.0.1:8440": f"127.0.0.1:{running.port}"}).items():
         assert old in text
         text = text.replace(old, new)
-    (folder / "nginx.conf").write_text(text)
-    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    (folder / name).write_text(text)
+    home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    command = [program, *run, str(folder / name)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | home) as process:
         try:
             yield embedded, running, port
         finally:
@@ -193,13 +204,13 @@ def through(port: int) -> ssl.SSLSocket:
     """A TLS connection to the proxy."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    for _ in range(100):
+    for _ in range(400):
         try:
             plain = socket.create_connection(("127.0.0.1", port), timeout=30)
             return context.wrap_socket(plain, server_hostname="survey.example")
         except ConnectionRefusedError:
             time.sleep(0.05)
-    raise AssertionError("nginx did not start")
+    raise AssertionError("the proxy did not start")
 
 
 def test_slow_clients_stay_in_the_proxy(proxy: tuple[Setting, Running, int]) -> None:
@@ -216,7 +227,7 @@ def test_slow_clients_stay_in_the_proxy(proxy: tuple[Setting, Running, int]) -> 
         good = stack.enter_context(through(port))
         good.sendall(request(second))
         assert b" 202 " in good.recv(4096)
-        good.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        good.sendall(b"GET /metrics HTTP/1.1\r\nHost: survey.example\r\n\r\n")
         assert b" 404 " in good.recv(4096)
         assert b'outcome="too slow"' not in running.get("/metrics")
         for one in slow:

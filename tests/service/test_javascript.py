@@ -151,7 +151,11 @@ def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path,
     task = embedded.create()
     running = embedded.start("--no-release")
     address, signer = f"{running.address}/tasks/pets", embedded.key.signer.hex()
-    checks = {"signer": signer, "maxEpsilon0": 3.0, "fingerprint": sdp.short_fingerprint(survey())}
+    checks: dict[str, Any] = {
+        "signer": signer,
+        "maxEpsilon0": 3.0,
+        "fingerprint": sdp.short_fingerprint(survey()),
+    }
     done = node(page, "submit", address=address, checks=checks, values=["yes", "no", "perhaps"] * 4)
     assert done["told"] == [1] * 12
     assert "differentially private" in " ".join(done["words"])
@@ -164,15 +168,17 @@ def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path,
     opened = [open_inner(seal.tobytes(), task.id, embedded.key.opens) for seal in seals]
     assert {len(report) for report in opened} == {1}
     assert {report[0] for report in opened} <= {0, 1, 2}
-    for wrong, message in (
-        ({"signer": "ab" * 32}, "not signed by"),
-        ({"signer": "short"}, "64 hexadecimal"),
-        ({"maxEpsilon0": 1.0}, "maxEpsilon0"),
-        ({"fingerprint": survey(301).fingerprint}, "fingerprint"),
-    ):
-        refused = node(page, "submit", address=address, checks=checks | wrong, values=["yes"])
-        assert "PlanError" in refused["error"]
-        assert message in refused["error"]
+    wrong: dict[str, dict[str, Any]] = {
+        "not signed by": {"signer": "ab" * 32},
+        "64 hexadecimal": {"signer": "short"},
+        "maxEpsilon0": {"maxEpsilon0": 1.0},
+        "fingerprint": {"fingerprint": survey(301).fingerprint},
+    }
+    refused = node(page, "plans", address=address, checks=[checks, *(checks | one for one in wrong.values())])
+    assert refused[0] == ""
+    for message, error in zip(wrong, refused[1:], strict=True):
+        assert error.startswith("PlanError: ")
+        assert message in error
 
 
 def test_a_person_answers_in_a_browser_and_the_batch_is_right(
@@ -185,15 +191,20 @@ def test_a_person_answers_in_a_browser_and_the_batch_is_right(
     folder = tmp_path / "page"
     shutil.copytree(page, folder)
     task = embedded.create()
-    config = f'export const task = "/tasks/pets", signer = "{embedded.key.signer.hex()}", maxEpsilon0 = 3;\n'
+    config = (folder / "config.js").read_text().replace("0" * 64, embedded.key.signer.hex())
     (folder / "config.js").write_text(config)
     running = embedded.start("--page", str(folder))
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        tab = browser.new_page()
-        tab.goto(f"{running.address}/survey/")
+        phone = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+        tab = phone.new_page()
+        for address in (running.address, f"{running.address}/survey/"):
+            tab.goto(address)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is cut on a phone"
         tab.get_by_label("perhaps").check(timeout=60_000)
+        assert tab.inner_text("legend") == "Do you have a pet?"
         assert "your true answer is sent" in tab.inner_text("#means")
+        assert "at most 2.72 times as likely with your answer as with any other" in tab.inner_text("#means")
         assert tab.inner_text("#fingerprint") == sdp.short_fingerprint(survey())
         tab.click("#send")
         tab.wait_for_function(

@@ -71,11 +71,12 @@ export function explain(plan) {
   return [
     `${drawn} So no report is proof of what you answered.`,
     "The report is sealed on this device: the server that collects it cannot read it, and those who read it are not told whose it is. This holds unless the two work together.",
-    `Alone, a report is ${ceil(plan.epsilon0)}-differentially private. Mixed with ${asked.n} others it meets (${asked.epsilon}, ${asked.delta}).`,
+    `Mixed among the reports of ${asked.n} people, whatever they show is at most ${times(asked.epsilon)} times as likely with your answer as with any other, but for a probability of ${asked.delta} (epsilon ${asked.epsilon}). Alone, a report is ${ceil(plan.epsilon0)}-differentially private.`,
   ];
 }
 
 const share = (weight) => `${((100 * Number(weight)) / 2 ** 64).toFixed(1)}%`;
+const times = (epsilon) => (Math.ceil(Math.exp(epsilon) * 100) / 100).toString();
 const ceil = (number) => (Math.ceil(number * 1e4) / 1e4).toString();
 
 function cost(task) {

@@ -30,8 +30,9 @@ _PROMISES = (
 )
 
 _STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color:#222}"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}dt{color:#666}dd{margin:0 0 .6rem}"
+    ":root{color-scheme:light dark}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}"
+    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}dt{opacity:.75}dd{margin:0 0 .6rem}"
     "progress{width:100%;height:1rem}code{word-break:break-all}"
 )
 
@@ -53,6 +54,7 @@ def page(tasks: Iterable[dict[str, Any]]) -> str:
     promises = "".join(f"<li>{escape(promise)}</li>" for promise in _PROMISES)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>shuffler</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head><body><h1>A shuffler of private reports</h1>{listed}"
         f"<h2>What is promised</h2><ol>{promises}</ol></body></html>"
     )
@@ -60,13 +62,14 @@ def page(tasks: Iterable[dict[str, Any]]) -> str:
 
 def _section(task: dict[str, Any]) -> str:
     share = coarse(task["pending"], task["minimum"])
+    amount = f"at least {share}%" if share else f"less than {100 // _STEPS}%"
     epsilon, alone = rounded_up(task["epsilon"]), f"one report alone: {rounded_up(task['epsilon0'])}"
     if task["messages"] > 1:
         alone = f"of {task['messages']} messages a person, which together reveal the answer"
     facts = {
-        "collected": f'<progress max="100" value="{share}"></progress> at least {share}% of the '
-        f"{task['minimum']:,} reports that a batch needs",
-        "released": f"{len(task['batches'])} batches",
+        "collected": f'<progress max="100" value="{share}" aria-label="collected"></progress> {amount} '
+        f"of the {task['minimum']:,} reports that a batch needs",
+        "released": f"{len(task['batches'])} batch{'es' * (len(task['batches']) != 1)}",
         "privacy": f"epsilon &le; {epsilon} at delta = {written(task['delta'])}, certified for {task['n']:,} "
         f"honest reports; {alone}",
         "plan": f"{escape(task['protocol'])}, fingerprint <code>{task['fingerprint']}</code>",
