@@ -194,6 +194,21 @@ def test_text_in_csv_files_stays_text(session: Any, tmp_path: Path) -> None:
     assert done.tally.tolist() == [1, 2]
 
 
+@needs_java
+def test_a_table_reads_its_own_columns(session: Any) -> None:
+    sure = sdp.KaryRandomizedResponse(k=4, epsilon0=30.0)
+    lists = {"pet": ["cat", "dog"], "age": [1, 2]}
+    table = sdp.TableProtocol(lists, epsilon=30.0, delta=1e-6, n=3, randomizer=sure)
+    frame = session.createDataFrame(
+        [(2, "x", "cat"), (2, "y", "cat"), (1, "z", "dog")], "age int, id string, pet string"
+    )
+    done = tallied(table, frame, engine=SparkEngine(session))
+    assert done.tally is not None
+    assert done.tally.tolist() == [0, 2, 1, 0]
+    mixed = SparkEngine(session).reports(table, frame, minimum=3)
+    assert SparkEngine(session).tally(table, mixed).n == 3
+
+
 class Settings:
     """A session with these settings only."""
 
