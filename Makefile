@@ -84,7 +84,7 @@ docs: .venv/installed-docs ## build the site in build/docs/html (warnings are er
 	@echo "open build/docs/html/index.html"
 
 ENGINE ?=
-site: .venv/installed-dev ## the public calculator in build/site (needs npm; ENGINE=folder: an unpacked release of Pyodide)
+site: .venv/installed-dev ## the public calculator in build/site (needs npm; ENGINE=folder: the official wheels)
 	@$(BIN)/python tools/site.py build/site $(if $(ENGINE),--engine $(ENGINE))
 
 MNIST ?= mnist

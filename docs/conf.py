@@ -1,7 +1,9 @@
 """The documentation site: Sphinx with MyST (Markdown). ``make docs`` builds it; warnings are errors."""
 
+import inspect
 import re
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +22,7 @@ author = "the shuffledp authors"
 project_copyright = author
 version = release = shuffledp.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 copybutton_prompt_text = r"\$ |>>> "  # what is copied can be pasted
 copybutton_prompt_is_regexp = True
 exclude_patterns = ["_build"]
@@ -33,7 +35,19 @@ html_copy_source = False
 html_favicon = "../src/shuffledp/web/page/icon.svg"
 html_static_path = ["_static"]
 html_show_sphinx = False
-html_css_files = ["math.css"]
+html_css_files = ["site.css"]
+html_js_files = [("versions.js", {"type": "module"})]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_math_renderer = "mathml"
 
 myst_heading_anchors = 3
@@ -54,8 +68,12 @@ def command_help():
 myst_substitutions = {"randomizers": reference_table(), "commands": command_help()}
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_typehints = "both"  # in signatures, with links, and in the lists of parameters
+autodoc_typehints_description_target = "documented_params"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 88
 autodoc_class_signature = "mixed"
 autodoc_default_options = {"members": True}
 # The reference of what needs a missing extra is built without it.
@@ -64,11 +82,27 @@ autodoc_mock_imports = [
 ]
 
 
+PARAMETERS = tomllib.loads(
+    (Path(__file__).parent / "reference" / "parameters.toml").read_text(encoding="utf-8")
+)
 ATTRIBUTE = re.compile(r"    (\w[\w, ]*): (.*)")
 
 
-def as_restructured_text(_app, _what, _name, _obj, _options, lines):
-    """Docstrings as Sphinx wants them: their ``Attributes:`` as a list, their bars as plain bars."""
+def parameters(what, name, obj):
+    """What the parameters mean, by their names, for the list below a docstring."""
+    if what not in ("class", "function", "method") or ".errors" in name or "Error" in name:
+        return []
+    try:
+        names = inspect.signature(obj).parameters
+    except (TypeError, ValueError):
+        return []
+    return [f":param {one}: {PARAMETERS[one]}" for one in names if one in PARAMETERS]
+
+
+def as_restructured_text(_app, what, name, obj, _options, lines):
+    """Docstrings as Sphinx wants them: their ``Attributes:`` as a list, their bars as plain bars; parameters
+    that mean the same everywhere are listed below."""
+    listed = [] if "Attributes:" in lines else parameters(what, name, obj)
     shown = []
     inside = False  # a list of attributes
     for line in lines:
@@ -83,7 +117,14 @@ def as_restructured_text(_app, _what, _name, _obj, _options, lines):
             shown.append(f"    {line}")
         else:
             shown.append(line if "``" in line else line.replace("|", r"\|"))
-    lines[:] = shown
+    lines[:] = [*shown, *([""] if shown and shown[-1] and listed else []), *listed, ""]
+
+
+def dress_pictures(_app, document):
+    """Pictures of the papers are transparent and keep their size; others are white, but for dark pages."""
+    for image in document.findall(nodes.image):
+        transparent = "papers" in document["source"]
+        image["classes"].append("plot" if transparent else "white")
 
 
 def mathml(translator, node, display="inline"):
@@ -102,4 +143,5 @@ def mathml_block(translator, node):
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", as_restructured_text)
+    app.connect("doctree-read", dress_pictures)
     app.add_html_math_renderer("mathml", (mathml, None), (mathml_block, None))

@@ -1,8 +1,13 @@
 """The documentation: the site builds without a warning, the reference is whole, no link is dead."""
 
+import functools
+import http.server
+import json
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 from pathlib import Path
 
@@ -21,6 +26,13 @@ from shuffledp.literature.as_published import (
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+PUBLISH = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from publish_docs import publish
+publish(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+"""
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts),
@@ -44,14 +56,100 @@ def words_under(folder: str) -> set[str]:
     return set(re.findall(r"\w+", text))
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    for needed in ("furo", "myst_parser", "sphinx"):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; any warning is an error."""
+    for needed in ("furo", "myst_parser", "sphinx", "sphinx_copybutton"):
         pytest.importorskip(needed)
-    options = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(tmp_path / "trees")]
-    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), str(tmp_path / "html")]
+    folder = tmp_path_factory.mktemp("docs")
+    options = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(folder / "trees")]
+    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), str(folder / "html")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "html" / "index.html").exists()
+    return folder / "html"
+
+
+def test_the_site_has_types_parameters_sources_copy_buttons_and_every_command(site: Path) -> None:
+    page = (site / "reference" / "accounting.html").read_text(encoding="utf-8")
+    words = re.sub(r"<[^>]+>", "", page)
+    assert "honest_fraction: float = 1.0" in words
+    assert re.search(r"honest_fraction \(float\) – at least this share", words)
+    assert 'href="../_modules/shuffledp/accounting/mechanism.html#Shuffled"' in page
+    assert "copybutton.js" in page
+    commands = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    for name in cli.list_commands(Context(cli)):
+        assert f"Usage: shuffledp {name} [OPTIONS]" in commands
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "privacy amplification by shuffling",
+        "privacy blanket",
+        "stronger clones",
+        "RDP",
+        "Renyi",
+        "PLD",
+        "RAPPOR",
+        "GRR",
+        "local differential privacy",
+        "advanced composition",
+        "subsample",
+        "sampling rate",
+        "Poisson sampling",
+        "dishonest",
+        "federated learning",
+        "DP-SGD",
+        "multi-message",
+        "hockey-stick",
+    ],
+)
+def test_the_search_finds_the_words_of_the_literature(site: Path, asked: str) -> None:
+    """A page of the manual that has all the words, as the site's own index and stemmer have them."""
+    from sphinx.search.en import SearchEnglish
+
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    language = SearchEnglish({})
+    words = [language.stem(word) for word in language.split(asked.lower()) if language.word_filter(word)]
+    assert words
+    pages = set(range(len(index["docnames"])))
+    for word in words:
+        here = [index[part].get(word, []) for part in ("terms", "titleterms")]
+        pages &= {one for found in here for one in (found if isinstance(found, list) else [found])}
+    rooms = {index["docnames"][page].partition("/")[0] for page in pages}
+    assert rooms & {"how-to", "tutorials", "explanation", "reference"}, rooms
+    assert rooms & {"how-to", "tutorials", "explanation", "glossary"}, rooms
+
+
+def test_the_version_switch_leads_to_the_same_page_of_another_version(site: Path, tmp_path: Path) -> None:
+    pytest.importorskip("playwright")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import expect, sync_playwright
+
+    for version in ("0.9.0", "0.10.0", "0.10.0.dev0"):
+        command = [sys.executable, "-c", PUBLISH, str(ROOT / "tools"), str(tmp_path), str(site), version]
+        subprocess.run(command, check=True)
+    assert json.loads((tmp_path / "versions.json").read_text()) == ["0.10.0", "0.10.0.dev0", "0.9.0"]
+    (tmp_path / "0.9.0" / "glossary.html").unlink()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    first = f"http://127.0.0.1:{server.server_port}/"
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]).new_page()
+        page.goto(first)
+        expect(page).to_have_url(first + "0.10.0/")
+        page.goto(first + "0.10.0/how-to/compare.html")
+        page.get_by_label("Version").select_option("0.9.0")
+        expect(page).to_have_url(first + "0.9.0/how-to/compare.html")
+        page.goto(first + "0.10.0/glossary.html")
+        page.get_by_label("Version").select_option("0.9.0")
+        expect(page).to_have_url(first + "0.9.0/")
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.mark.parametrize("name", sdp.__all__)

@@ -11,8 +11,12 @@ nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples" / "notebooks").glob("*.ipynb"))
-NEEDED = {"survey": ("pandas", "polars", "matplotlib"), "train": ("torch",), "compare": ("matplotlib",)}
-QUICKER = ("own-randomizer", "sign-off")
+NEEDED = {
+    "survey": ("pandas", "polars", "matplotlib"),
+    "train": ("torch",),
+    "compare": ("matplotlib",),
+    "service": ("fcntl", "starlette", "uvicorn", "httptools", "cryptography", "pyarrow"),
+}
 
 
 def kinds(book: Any) -> list[set[str]]:
@@ -23,13 +27,7 @@ def kinds(book: Any) -> list[set[str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=() if path.stem in QUICKER else pytest.mark.slow, id=path.stem)
-        for path in NOTEBOOKS
-    ],
-)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_it_showed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NEEDED.get(path.stem, ()):
         pytest.importorskip(name)

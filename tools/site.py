@@ -1,13 +1,13 @@
 """The public calculator: a folder of static files that runs shuffledp in the browser (``make site``).
 
     python tools/site.py build/site                      with the engine that can be had by npm, for tests
-    python tools/site.py build/site --engine FOLDER      with an unpacked release of Pyodide, for publishing
+    python tools/site.py build/site --engine FOLDER      with the official NumPy and click, for publishing
 
-Every file of the engine is checked against a hash: those of npm against the ones below, those of a release
-against its own ``pyodide-lock.json``. The npm pair needs one symbol that Pyodide does not have, which is
-patched in: good for tests, and not what should be published. Before a site is published, the golden numbers
-are replayed on it (``make test-slow`` runs tests/web/test_site.py; ``SITE=build/site`` names one that was
-built).
+Every file of the engine is checked against a hash: packages of npm against the ones below, the official
+wheels in FOLDER (of an unpacked release) against the lock file that comes with that Pyodide. The npm pair
+needs one symbol that Pyodide does not have, which is patched in: good for tests, and not what should be
+published. Before a site is published, the golden numbers are replayed on it (``make test-slow`` runs
+tests/web/test_site.py; ``SITE=build/site`` names one that was built).
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from shuffledp.web._answer import DEFAULT, answer
 from shuffledp.web._server import POLICY, page
 
 ROOT = Path(__file__).resolve().parent.parent
+PYODIDE, NUMPY = "pyodide@0.27.7", "@emscripten-forge/numpy@2.0.1-py312h4e66579-0"
 NPM = {
-    "pyodide@0.27.7": (
-        "pyodide-0.27.7.tgz",
-        "89d5d952675eb08e11286e52c7238f1248ce71726e896db9703e73bef23dc343",
-    ),
-    "@emscripten-forge/numpy@2.0.1-py312h4e66579-0": (
+    PYODIDE: ("pyodide-0.27.7.tgz", "89d5d952675eb08e11286e52c7238f1248ce71726e896db9703e73bef23dc343"),
+    NUMPY: (
         "emscripten-forge-numpy-2.0.1-py312h4e66579-0.tgz",
         "7c6dab4b681b15286f10ab9972147f599d91df4ea881f61fb58ad39349423d84",
     ),
@@ -69,10 +67,8 @@ def build(target: Path, engine: Path | None = None) -> None:
 
 def _from_npm(target: Path) -> list[str]:
     """The pair that can be tested without the network of Pyodide's makers."""
-    core, numpy = (_packed(name) for name in NPM)
-    with tarfile.open(core) as archive:
-        for name in CORE:
-            (target / name).write_bytes(_member(archive, f"package/{name}"))
+    _core(target)
+    numpy = _packed(NUMPY)
     script = (target / "pyodide.asm.js").read_text(encoding="utf-8")
     assert script.count(SYMBOL) == 1
     patched = SYMBOL.removesuffix("if(") + 'if(symName==="backtrace"){sym=()=>0}else if('
@@ -124,14 +120,22 @@ def _zip_numpy(package: tarfile.TarFile, target: Path) -> None:
                 out.writestr(inside, _member(package, member.name))
 
 
+def _core(target: Path) -> None:
+    """Pyodide itself."""
+    with tarfile.open(_packed(PYODIDE)) as archive:
+        for name in CORE:
+            (target / name).write_bytes(_member(archive, f"package/{name}"))
+
+
 def _from_release(target: Path, source: Path) -> list[str]:
-    """An unpacked release: its packages are checked against its lock file, and nothing is changed."""
-    for name in CORE:
-        shutil.copy(source / name, target / name)
-    packages = json.loads((source / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+    """The wheels that the pinned Pyodide names in its lock file, unchanged."""
+    _core(target)
+    packages = json.loads((target / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
     names = []
     for name in ("numpy", "click"):
         file, digest = packages[name]["file_name"], packages[name]["sha256"]
+        if not (source / file).exists():
+            raise SystemExit(f"{source} has no {file}: it must be the release of {PYODIDE}")
         _check(source / file, digest)
         shutil.copy(source / file, target / file)
         names.append(file)
@@ -153,7 +157,7 @@ def _own_package(target: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the public calculator.")
     parser.add_argument("target", type=Path)
-    parser.add_argument("--engine", type=Path, help="an unpacked release of Pyodide")
+    parser.add_argument("--engine", type=Path, help="the folder of the official wheels of NumPy and click")
     arguments = parser.parse_args()
     build(arguments.target, arguments.engine)
     size = sum(file.stat().st_size for file in arguments.target.rglob("*") if file.is_file())

@@ -1,9 +1,9 @@
 """A pytest plugin: record the questions that tests ask the accountant, or answer them from a file.
 
 ``SHUFFLEDP_REPLAY=record:FILE`` writes (key, question) of every call of ``delta``, ``epsilon`` and
-``profile``; ``replay:FILE`` takes the answers from there. A question is what the accountant sees: facts, n,
-analysis, population and count of every round. A mechanism of which that is not all (a foreign loss) is
-answered here.
+``profile``; ``replay:FILE`` takes the answers from there. A question is what the accountant sees: facts, the
+other fields (n, analysis, population, honest_fraction, rate) and count of every round. A mechanism of which
+that is not all (a foreign loss) is answered here.
 """
 
 import hashlib
@@ -23,27 +23,27 @@ MODE, _, FILE = os.environ.get("SHUFFLEDP_REPLAY", ":").partition(":")
 METHODS = ("delta", "epsilon", "profile")
 questions: dict[str, bytes] = {}
 answers: dict[str, tuple[Any, Any] | str] = {}
-Described = tuple[dict[str, Any], int, str, int | None, int]
+Described = tuple[dict[str, Any], dict[str, Any], int]
 counted = {"replayed": 0, "here": 0}
 
 
 def described(mechanism: Mechanism) -> list[Described] | None:
     """The rounds in plain values."""
-    found = []
-    for part, count in mechanism.parts:
-        if not isinstance(part, sdp.Shuffled):
-            return None
-        facts = {field.name: getattr(part.facts, field.name) for field in fields(part.facts)}
-        found.append((facts, part.n, part.analysis, part.population, count))
-    return found
+    known = [(part, count) for part, count in mechanism.parts if isinstance(part, sdp.Shuffled)]
+    if len(known) < len(mechanism.parts):
+        return None
+    return [(_values(part.facts), _values(part), count) for part, count in known]
+
+
+def _values(value: Any) -> dict[str, Any]:
+    """What a dataclass was made with, but for the randomizer, of which facts are told."""
+    names = [field.name for field in fields(value) if field.init and field.name != "randomizer"]
+    return {name: getattr(value, name) for name in names}
 
 
 def mechanism_of(rounds: list[Described]) -> Mechanism:
     """The mechanism that was described."""
-    made = [
-        count * sdp.Shuffled(sdp.Facts(**facts), n=n, analysis=analysis, population=population)
-        for facts, n, analysis, population, count in rounds
-    ]
+    made = [count * sdp.Shuffled(sdp.Facts(**facts), **values) for facts, values, count in rounds]
     return sum(made[1:], made[0])
 
 

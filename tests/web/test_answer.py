@@ -17,14 +17,14 @@ from shuffledp.web._answer import DEFAULT, catalogue
 pytestmark = pytest.mark.quick
 SMALL: dict[str, Any] = {"n": "300", "delta": "1e-4"}
 VALUES = {"k": "4", "epsilon0": "1.5", "dimension": "8", "sigma": "2"}
-SHORT = {"laplace": {"levels": "4"}, "gaussian": {"levels": "2"}}
+SHORT = {"laplace": {"levels": "4"}, "gaussian": {"levels": "2", "n": "40"}}
 
 
 def question_of(entry: dict[str, Any]) -> dict[str, Any]:
     """A small question about a randomizer of the catalogue."""
     needed = {one["name"]: VALUES[one["name"]] for one in entry["parameters"] if not one["optional"]}
     own = needed.pop(entry["takes"]) if entry["takes"] else "1"
-    return {entry["option"]: own, **needed, **SHORT.get(entry["option"], {}), **SMALL}
+    return {entry["option"]: own, **needed, **SMALL, **SHORT.get(entry["option"], {})}
 
 
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry["option"])

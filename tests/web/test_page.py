@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -12,7 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from click.testing import CliRunner
 
+from shuffledp._digits import rounded_down, rounded_up
+from shuffledp.cli.main import cli
 from shuffledp.web import answer
 from shuffledp.web._answer import DEFAULT, catalogue
 from shuffledp.web._server import Server
@@ -80,30 +84,41 @@ def test_the_default_number_is_there_before_any_engine_and_is_the_engines(server
     for route in waiting:
         route.continue_()
     page.unroute("**/answer")
-    settled(page, shown)
+    expect(page.locator("#meaning")).not_to_be_empty()
     page.locator("#rounds").fill("13")
+    expect(page.locator("#epsilon")).not_to_have_text(shown)
     page.locator("#rounds").fill("12")
-    settled(page, shown)
+    expect(page.locator("#epsilon")).to_have_text(shown)  # now by the engine
 
 
-@pytest.mark.slow
-def test_every_randomizer_can_be_chosen_and_shows_the_librarys_number(server: Server, page: Page) -> None:
-    page.goto(server.url + link(SMALL | {"n": "1200", "delta": "1e-3"}))
-    settled(page, answer(SMALL | {"n": "1200", "delta": "1e-3"})["epsilon"]["shown"])
+def test_every_randomizer_can_be_chosen_and_shows_the_number_of_the_command_line(
+    server: Server, page: Page
+) -> None:
+    def only_the_number(route: Route) -> None:
+        """The other parts are asked in other tests."""
+        if json.loads(route.request.post_data or "")["ask"] == "epsilon":
+            route.continue_()
+        else:
+            route.fulfill(json={"refusal": "Not asked here.", "knob": ""})
+
+    page.route("**/answer", only_the_number)
+    page.goto(server.url + link({"krr": "2", "epsilon0": "1", "n": "40", "delta": "1e-4"}))
     page.evaluate("document.getElementById('more').open = true")
+    small = {"k": "4", "epsilon0": "1", "dimension": "8", "sigma": "2", "levels": "1"}
     for entry in catalogue():
         option = entry["option"]
         page.locator("#randomizer").select_option(option)
-        small = {"k": "4", "epsilon0": "1", "dimension": "8", "sigma": "2"}
-        needed = {one["name"]: small[one["name"]] for one in entry["parameters"] if not one["optional"]}
-        if option in ("laplace", "gaussian"):
-            needed["levels"] = "2"
-        for name, value in needed.items():
-            page.locator(f"#{name}").fill(value)
-        own = needed.pop(entry["takes"]) if entry["takes"] else "1"
-        found = answer({option: own, **needed, "n": "1200", "delta": "1e-3"})
-        expect(page.locator("#epsilon")).to_have_text(found["epsilon"]["shown"])
-        expect(page.locator("#codes-panel-1")).to_have_text(found["shell"])
+        for name in (one["name"] for one in entry["parameters"]):
+            if not page.locator(f"#{name}").input_value() or name in ("k", "dimension", "sigma"):
+                page.locator(f"#{name}").fill(small.get(name, ""))
+        expect(page.locator("#codes-panel-1")).to_contain_text(f"--{option}")
+        shell = shlex.split(page.locator("#codes-panel-1").text_content() or "")
+        told = json.loads(CliRunner().invoke(cli, [*shell[1:], "--json"], prog_name=shell[0]).stdout)
+        expect(page.locator("#epsilon")).to_have_text(rounded_up(told["upper"]))
+        expect(page.locator("#gauge")).to_contain_text(
+            f"between {rounded_down(told['lower'])} and {rounded_up(told['upper'])}"
+        )
+        assert told["inputs"]["n"] == 40
 
 
 def test_a_link_brings_the_question_back_and_the_back_button_the_one_before(
@@ -227,7 +242,7 @@ def test_a_server_that_is_gone_is_a_sentence(server: Server, browser: Browser) -
 
 def test_a_target_is_found_and_used_by_keyboard_alone(server: Server, page: Page) -> None:
     page.goto(server.url + link(SMALL))
-    settled(page, answer(SMALL)["epsilon"]["shown"])
+    expect(page.locator("#meaning")).not_to_be_empty()  # other parts are still computed
     page.locator("#wanted").focus()
     page.keyboard.press("Control+a")
     page.keyboard.type("0.2")

@@ -18,10 +18,11 @@ let running = Promise.resolve();
 let solution = null;
 let made = null; // what a link says that it was made with
 
-async function reply(question) {
-  const mine = engine(question).catch(() => ({ refusal: "The calculator does not answer. Is it still running?", knob: "" }));
-  running = mine;
-  return mine;
+// One at a time, in order: a target waits for the part that is computed, and the next part for the target.
+function reply(question, mine) {
+  const asked = () => (mine === newest ? engine(question) : { refusal: "", knob: "" });
+  running = running.then(asked).catch(() => ({ refusal: "The calculator does not answer. Is it still running?", knob: "" }));
+  return running;
 }
 
 async function ask(early = {}) {
@@ -33,10 +34,12 @@ async function ask(early = {}) {
     await wait(PAUSE);
     if (mine !== newest) return;
     await Promise.race([running, wait(PATIENCE)]);
+    if (mine !== newest) return;
+    running = Promise.resolve(); // what still runs is of no use: the engine is told so by the next question
   }
   for (const part of PARTS) {
     if (mine !== newest) return;
-    const found = early[part] ?? (await reply({ ...question, ask: part }));
+    const found = early[part] ?? (await reply({ ...question, ask: part }, mine));
     if (mine !== newest) return;
     show(part, found);
     if (part === "epsilon") {
@@ -75,7 +78,7 @@ async function find(target) {
   forget();
   byId("found").classList.remove("no");
   byId("found").textContent = "Looking for it …";
-  const found = await reply({ ...board.question(), ask: "target", target });
+  const found = await reply({ ...board.question(), ask: "target", target }, mine);
   if (mine !== newest) return;
   byId("found").textContent = found.refusal ?? found.sentence;
   byId("found").classList.toggle("no", Boolean(found.refusal));
