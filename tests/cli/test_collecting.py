@@ -141,7 +141,8 @@ def test_fewer_reports_than_planned_are_warned_about_on_one_line(shuffledp: Run)
     result = shuffledp(COUNT + " --n 1e4")
     assert result.exit_code == 0
     assert "WEAKER THAN PLANNED" in result.stdout
-    (line,) = result.stderr.splitlines()
+    line, note = result.stderr.splitlines()
+    assert note.startswith("shuffledp: note: this was a release")
     assert line.startswith("shuffledp: warning: 3000 honest reports instead of 10000")
 
 

@@ -42,6 +42,57 @@ def test_a_header_in_a_matrix_is_said_to_be_one(shuffledp: Run, tmp_path: Path) 
     assert "no header" in shuffledp(f"epsilon --matrix {tmp_path / 'm.csv'} --n 100 --delta 1e-3").stderr
 
 
+def test_a_zero_in_a_matrix_is_explained(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("1,0\n0.3,0.7\n")
+    result = shuffledp(f"epsilon --matrix {tmp_path / 'm.csv'} --n 100 --delta 1e-6")
+    assert result.stdout.startswith("epsilon <= inf")
+    assert "No finite epsilon holds at delta = 1e-6: some report is possible for one value" in result.stderr
+
+
+def test_reports_are_not_called_what_they_are_not(shuffledp: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    shuffledp(f"histogram --categories a,b --epsilon 1 --delta 1e-3 --n 100 --plan {plan}")
+    result = shuffledp(f"randomize --value a --protocol {plan} -o {tmp_path / 'one.csv'}")
+    assert result.exit_code == 2
+    assert "call it" in result.stderr
+    assert "one.parquet" in result.stderr
+    assert not (tmp_path / "one.csv").exists()
+
+
+def test_what_cannot_be_written_is_noticed_before_anything_is_spent(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("pet\n" + "cat\ndog\n" * 50)
+    line = f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3"
+    result = shuffledp(f"{line} --csv /proc/estimates.csv")
+    assert result.exit_code == 1
+    assert "/proc/estimates.csv cannot be written" in result.stderr
+    assert result.stdout == ""
+    assert "partial" not in result.stderr
+    result = shuffledp(line)
+    assert result.exit_code == 0
+    assert "Another one about the same people adds to its epsilon" in result.stderr
+    assert "adds to its epsilon" not in shuffledp(f"{line} --simulation").stderr
+
+
+def test_a_torn_line_of_a_ledger_is_told_once(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("pet\n" + "cat\ndog\n" * 50)
+    ledger = tmp_path / "l.jsonl"
+    shuffledp(f"ledger init {ledger} --epsilon 3 --delta 1e-2 --population users")
+    with ledger.open("a") as file:
+        file.write('{"torn')
+    line = f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3"
+    result = shuffledp(f"{line} --ledger {ledger} --population users")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.count("was cut by a crash") == 1
+    assert "adds to its epsilon" not in result.stderr
+
+
+def test_another_encoding_is_asked_for_by_name(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_bytes("größe;pet\n1;cat\n2;cat\n".encode("latin-1"))
+    line = f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3"
+    assert "p.csv' is not written in utf-8: name its encoding" in shuffledp(line).stderr
+    assert shuffledp(line + " --encoding latin-1 --delimiter ; --column pet").exit_code == 0
+
+
 def test_errors_name_places_and_no_private_values(shuffledp: Run, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("pet\ncat\nfrog\n")
     result = shuffledp(f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 
 import shuffledp as sdp
@@ -71,3 +72,18 @@ def test_notebooks_show_tables_and_texts_and_no_markup_of_the_data() -> None:
     for each in (result.privacy, mechanism, found, bound, mechanism.delta(epsilon=[0.1, 0.2])):
         assert each._repr_html_().startswith("<")
     assert "2 ×" in mechanism._repr_html_()
+
+
+def test_a_lazy_frame_is_told_from_a_column() -> None:
+    polars = pytest.importorskip("polars")
+    survey = sdp.HistogramProtocol(PETS, epsilon=1.0, delta=1e-3, n=100)
+    with pytest.raises(TypeError, match=r"got a LazyFrame: take \.collect\(\)\[name\]"):
+        survey.randomize(polars.LazyFrame({"pet": PETS}))
+
+
+def test_an_estimate_beyond_what_is_possible_is_explained() -> None:
+    survey = sdp.HistogramProtocol(["cat", "dog"], epsilon=1.0, delta=1e-3, n=100)
+    beyond = survey.analyze(tally=np.array([100, 0]), n=100)
+    assert beyond["cat"].count > 100 >= beyond["cat"].upper
+    assert "may lie beyond what is possible; intervals do not" in str(beyond)
+    assert "may lie beyond" not in str(survey.analyze(tally=np.array([50, 50]), n=100))

@@ -316,7 +316,7 @@ def test_a_clean_end_charges_nothing_more(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_another_mechanism_is_refused(tmp_path: Path) -> None:
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
-    with pytest.raises(ValueError, match="the checkpoint is of"):
+    with pytest.raises(ValueError, match="is of another plan: it has"):
         trainer(epsilon0=2.5).load(tmp_path / "checkpoint")
 
 
@@ -326,7 +326,7 @@ def test_a_checkpoint_of_other_settings_is_refused_and_changes_nothing(tmp_path:
     trainer().run(1, checkpoint=tmp_path / "checkpoint")
     run = trainer(**other)
     before = weights(run)
-    with pytest.raises(ValueError, match="the checkpoint is of"):
+    with pytest.raises(ValueError, match="is of another plan: it has"):
         run.load(tmp_path / "checkpoint")
     assert torch.equal(weights(run), before)
     assert torch.equal(weights(run.run(1)), weights(trainer(**other).run(1)))

@@ -285,6 +285,11 @@ def cautions(mechanism: Mechanism, bound: Bound, delta: float, *, steep: bool = 
             f"The ends are far apart: the smallest epsilon lies between {rounded_down(bound.lower)} and "
             f"{rounded_up(bound.upper)}, and it is not known where."
         )
+    if math.isinf(bound.lower):
+        found.append(
+            f"No finite epsilon holds at delta = {written(delta)}: some report is possible for one value and "
+            "impossible for another (a zero among the probabilities), and more likely than delta."
+        )
     if (
         (apart or steep)
         and shuffled

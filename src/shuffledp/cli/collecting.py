@@ -297,12 +297,20 @@ def _known_costs(protocol: Any) -> dict[str, Any]:
     return {name: getattr(protocol, name) for name in COSTS if hasattr(protocol, name)}
 
 
+_COUNTED = (
+    "shuffledp: note: this was a release. Another one about the same people adds to its epsilon, also of the "
+    "same file: --ledger keeps count."
+)
+
+
 def _collect(make: Make, given: Given) -> None:
     protocol = _planned(make, given, given["n"] or _honest_rows(given))
     truth = None
     if given["simulation"]:
         truth = _true_answer(protocol, given["data"], given["column"])
     present(_analyzed(protocol, given), given, truth)
+    if truth is None and given["ledger_file"] is None:
+        click.echo(_COUNTED, err=True)
 
 
 def _honest_rows(given: Given) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,9 +32,18 @@ def _writable(context: click.Context, parameter: click.Parameter, path: str | No
     if path in (None, "-") or (Path(path).exists() and not Path(path).is_file()):
         return path
     folder = Path(path).absolute().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise click.ClickException(f"{path} cannot be written: no folder {folder} to write to.")
-    return path
+    try:  # before anything is computed or spent
+        with TemporaryFile(dir=folder):
+            return path
+    except OSError:
+        raise click.ClickException(f"{path} cannot be written: no folder {folder} to write to.") from None
+
+
+def _reports(context: click.Context, parameter: click.Parameter, path: str) -> str | None:
+    """The name of a Parquet file, or one that does not say otherwise."""
+    if Path(path).suffix.lower() in (".csv", ".tsv", ".txt", ".json", ".arrow", ".feather"):
+        raise click.BadParameter(f"reports are Parquet files: call it {Path(path).with_suffix('.parquet')}.")
+    return _writable(context, parameter, path)
 
 
 def _drawable(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
@@ -60,6 +69,11 @@ def output_option(
 
 def _keep_title(context: click.Context, parameter: click.Parameter, text: str | None) -> None:
     context.meta["title"] = text
+
+
+def reports_option(text: str) -> Callable[..., Any]:
+    """The file of reports that is written."""
+    return output_option("--output -o", text, required=True, callback=_reports)
 
 
 plot_option = stacked(

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -75,7 +75,7 @@ class CommandDirectory(click.Group):
         """Run the command; a warning of the library is one line of standard error."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _shown_once()
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt as error:
@@ -115,8 +115,17 @@ def _one_line(error: Exception) -> str:
     return f"{path}: error: {' '.join(message.split())}"
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    click.echo(f"shuffledp: warning: {' '.join(str(message).split())}", err=True)
+def _shown_once() -> Callable[..., None]:
+    """Each warning is a line, which is not repeated."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = f"shuffledp: warning: {' '.join(str(message).split())}"
+        if line not in seen:
+            seen.add(line)
+            click.echo(line, err=True)
+
+    return show
 
 
 def _color() -> bool | None:

@@ -169,7 +169,7 @@ def _draw(result: Any, truth: Any, path: str) -> None:
 
 def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
     """The certified guarantee, the estimates, and what the guarantee rests on."""
-    from shuffledp.collecting.result import lies
+    from shuffledp.collecting.result import footnotes
 
     privacy = result.privacy
     simulated = "SIMULATED " * privacy.simulated
@@ -182,7 +182,8 @@ def _print(result: Result, header: list[str], rows: list[list[Any]]) -> None:
         click.echo("SIMULATION: the truth is shown, so this output is not private at all")
     click.echo()
     _print_estimates(header, rows, f"{100 * result.confidence:g}% from")
-    click.echo(f"  {lies(result.n)}\n")
+    for line in (*footnotes(result), ""):
+        click.echo(f"  {line}".rstrip())
     for line in privacy.text.splitlines():
         click.echo(f"  {line}")
 

@@ -144,6 +144,8 @@ def as_column(column: Any) -> npt.NDArray[Any]:
         array[np.ma.getmaskarray(column)] = None
     elif isinstance(column, (list, tuple)):
         array = _as_typed(column)
+    elif hasattr(column, "collect_schema"):  # of polars
+        raise TypeError(f"column is not computed yet, got a {type(column).__name__}: take .collect()[name]")
     else:
         array = np.asarray(column)
     if array.ndim > 1:

@@ -175,7 +175,7 @@ class HistogramResult(Tabular):
             lines.append(f"{category!s:<{width}}  {numbers}")
         if len(self.categories) > _SHOWN:
             lines.append(f"... {len(self.categories) - _SHOWN} more categories")
-        return "\n".join([*lines, lies(self.n), "", self.privacy.text])
+        return "\n".join([*lines, *footnotes(self), "", self.privacy.text])
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class NumberResult(Tabular):
         places = max(0, 1 - math.floor(math.log10(self.standard_error))) if self.standard_error > 0.0 else 6
         shown, a, b = (f"{number:.{min(places, 12)}f}" for number in (self.value, low, high))
         head = f"{self.name}  {shown}  ({errors}, {share} {a} .. {b})"
-        return "\n".join([head, lies(self.n), "", self.privacy.text])
+        return "\n".join([head, *footnotes(self), "", self.privacy.text])
 
 
 def one_percent(n: int) -> int:
@@ -246,9 +246,14 @@ def one_percent(n: int) -> int:
     return -(-n // 100)
 
 
-def lies(n: int) -> str:
-    """What the column beside the errors means."""
-    return f"1% lies: how far {one_percent(n)} dishonest reports could move it (result.poisoning)"
+def footnotes(result: HistogramResult | NumberResult) -> list[str]:
+    """What the column beside the errors means, and why an estimate may lie beyond its interval."""
+    lines = [f"1% lies: how far {one_percent(result.n)} dishonest reports could move it (result.poisoning)"]
+    estimates: Any = result.counts if isinstance(result, HistogramResult) else result.value
+    low, high = result.interval()
+    if np.any((estimates < low) | (estimates > high)):
+        lines.append("Estimates are unbiased, and may lie beyond what is possible; intervals do not.")
+    return lines
 
 
 def reach_of(randomizer: FrequencyOracle, size: int) -> Any:

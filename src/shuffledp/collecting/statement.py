@@ -76,7 +76,7 @@ class PrivacyStatement:
         each = "" if self.rounds == 1 else f" in each of the {self.rounds} rounds"
         return (
             f"at least {self.n_honest} of the {self.n_received} received reports{each} come from "
-            "clients who randomized as prescribed and keep their randomness to themselves"
+            "different people, whose clients randomized as prescribed and keep their randomness to themselves"
         )
 
     @property

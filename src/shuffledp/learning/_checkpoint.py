@@ -58,6 +58,18 @@ def refuse_other_randomness(state: dict[str, Any], generator: torch.Generator | 
         )
 
 
+def refuse_other_settings(path: str | Path, stored: str, own: str) -> None:
+    """A checkpoint of another plan; what differs is said, and nothing else."""
+    there, here = stored.split(", "), own.split(", ")
+    if there != here:
+        only = ", ".join(each for each in there if each not in here) or stored
+        ours = ", ".join(each for each in here if each not in there) or own
+        raise ValueError(
+            f"the checkpoint {str(path)!r} is of another plan: it has {only}, the trainer has {ours}. Name "
+            "another file, or build the trainer as it was"
+        )
+
+
 def restore_random_state(state: dict[str, Any], generator: torch.Generator | None) -> None:
     """The inverse of ``random_state`` (a secure run has nothing to restore)."""
     if generator is not None:

@@ -373,8 +373,7 @@ class ShuffledTrainer:
         ``_checkpoint``)."""
         state = checkpoints.read(path)
         checkpoints.refuse_other_randomness(state["random"], self.generator)
-        if state["settings"] != self._settings():
-            raise ValueError(f"the checkpoint is of {state['settings']}, the trainer of {self._settings()}")
+        checkpoints.refuse_other_settings(path, state["settings"], self._settings())
         checkpoints.restore_random_state(state["random"], self.generator)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])

@@ -374,6 +374,8 @@ def _reading(path: Path) -> Iterator[None]:
     pyarrow = needed("pyarrow", extra="collect")
     try:
         yield
+    except UnicodeDecodeError:
+        raise ValueError(f"{str(path)!r} is not written in utf-8: name its encoding") from None
     except OSError as error:
         raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
     except pyarrow.ArrowException as error:  # whose text may go on with a row of the file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_up
-from shuffledp.cli.files import PLAN, check_options, output_option, protocol_option, read_protocol
+from shuffledp.cli.files import PLAN, check_options, protocol_option, read_protocol, reports_option
 from shuffledp.cli.options import POSITIVE, Given, command, option
 from shuffledp.cli.output import json_option, print_answer, print_json
 
@@ -39,7 +39,7 @@ $ shuffledp randomize --value cat --max-epsilon0 8 --protocol survey.json -o 1.p
 @protocol_option
 @check_options
 @option("--max-epsilon0", POSITIVE, "The most that one report may reveal alone.", group=PLAN)
-@output_option("--output -o", "A new .parquet file of reports.", required=True)
+@reports_option("A new .parquet file of reports.")
 @json_option
 def randomize(data: str | None, value: str | None, output: str, **given: Any) -> None:
     """Randomize answers where they are; only reports leave.

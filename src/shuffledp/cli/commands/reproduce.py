@@ -13,7 +13,7 @@ WHAT, HOW = "What", "How"
 
 EXAMPLE = """
 $ shuffledp reproduce --list
-$ shuffledp reproduce biswas-2022-table-4 --output papers
+$ shuffledp reproduce biswas-2022-table-4 -o papers
 """
 
 
@@ -23,7 +23,7 @@ $ shuffledp reproduce biswas-2022-table-4 --output papers
 @option("--all everything", None, "Run all of them.", group=WHAT)
 @option("--quick", None, "Coarse grids: everything in a few minutes.", group=HOW)
 @option(
-    "--output",
+    "--output -o",
     click.Path(file_okay=False, path_type=Path),
     "Folder for NAME.md, NAME.png and NAME.csv.",
     group=HOW,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from shuffledp.cli.files import check_options, output_option, protocol_option, read_protocol
+from shuffledp.cli.files import check_options, protocol_option, read_protocol, reports_option
 from shuffledp.cli.options import WHOLE, command, option
 from shuffledp.cli.output import json_option, print_answer, print_json
 
@@ -20,7 +20,7 @@ $ shuffledp shuffle a.pq b.pq --protocol survey.json --used used -o all.parquet
 
 @command(section="Collecting", example=EXAMPLE)
 @click.argument("reports", nargs=-1, required=True, metavar="REPORTS...")
-@output_option("--output -o", "A new .parquet file.", required=True)
+@reports_option("A new .parquet file.")
 @option(
     "--used",
     click.Path(exists=True, file_okay=False),

@@ -40,7 +40,7 @@ function knob(name, help, changed) {
   if (scale) {
     slider = make("input", { type: "range", min: "0", max: "1000", step: "1", "aria-label": `${label}, slider` });
     const ends = [text(scale.low) || "everyone", text(scale.high)];
-    if (side) ends[side === "left" ? 0 : 1] += ", more private";
+    if (side) ends[side === "left" ? 0 : 1] += " · more private";
     slider.addEventListener("input", () => {
       field.value = text(scale.to(slider.value / 1000));
       slider.setAttribute("aria-valuetext", field.value);

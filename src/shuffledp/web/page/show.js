@@ -72,8 +72,8 @@ const parts = {
       return;
     }
     byId("compare-text").textContent = `Smaller is a better proof of the same thing; logarithmic scale. No proof can give less than ${found.shown_lower}.`;
-    const values = found.rows.map((row) => Number(row.value)).filter((value) => value > 0 && Number.isFinite(value));
-    const [low, high] = [Math.min(...values) / 2, Math.max(...values)];
+    const values = found.rows.filter((row) => !row.unsound).map((row) => Number(row.value)).filter((value) => value > 0 && Number.isFinite(value));
+    const [low, high] = [Math.min(...values) / 2, Math.max(...values)]; // what is no bound may be absurdly small
     const ours = found.rows.find((row) => row.certified);
     const head = make("thead", {}, make("tr", {}, ...["bound", "", "epsilon"].map((name) => make("th", { scope: "col" }, name || make("span", { class: "unseen" }, "bar")))));
     byId("compare").replaceChildren(head, make("tbody", {}, ...found.rows.map((row) => {
