@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,14 +41,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
-def url(site: Path) -> Iterator[str]:
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def url(site: Path) -> Iterator[str]:
+    with served(site) as address:
+        yield address
 
 
 def questions() -> Iterator[dict[str, str]]:
@@ -126,17 +133,18 @@ def test_firefoxs_own_python_shows_the_same_digits(url: str) -> None:
             )
 
 
-def test_an_engine_that_cannot_start_is_a_sentence(url: str) -> None:
+def test_an_engine_that_cannot_start_is_a_sentence(site: Path, tmp_path: Path) -> None:
     pytest.importorskip("playwright")
     from playwright.sync_api import expect, sync_playwright
 
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no Chromium on this machine")
-    with sync_playwright() as playwright:
+    shutil.copytree(site, tmp_path / "site")
+    (tmp_path / "site" / "engine" / "pyodide.asm.wasm").unlink()
+    with served(tmp_path / "site") as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
-        page.route("**/pyodide.asm.wasm", lambda route: route.abort())
         page.goto(url + fragment(next(questions())))
         expect(page.locator("#refusal")).to_contain_text("Python could not be started in this browser")
         expect(page.locator("#epsilon")).to_have_text("–")

@@ -246,9 +246,16 @@ def one_percent(n: int) -> int:
     return -(-n // 100)
 
 
-def footnotes(result: HistogramResult | NumberResult) -> list[str]:
-    """What the column beside the errors means, and why an estimate may lie beyond its interval."""
-    lines = [f"1% lies: how far {one_percent(result.n)} dishonest reports could move it (result.poisoning)"]
+def lies(n: int) -> str:
+    """What the column beside the errors means."""
+    return f"1% lies: how far {one_percent(n)} dishonest reports could move it (result.poisoning)"
+
+
+def footnotes(result: Any) -> list[str]:
+    """Also why an estimate may lie beyond its interval."""
+    lines = [lies(result.n)]
+    if not isinstance(result, HistogramResult | NumberResult):
+        return lines
     estimates: Any = result.counts if isinstance(result, HistogramResult) else result.value
     low, high = result.interval()
     if np.any((estimates < low) | (estimates > high)):
