@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -14,14 +13,17 @@ from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
+from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
+from shuffledp.accounting._curves.groups import GroupsProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.mixture import MixtureProfile
+from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends.upper import attempts, grid_for, upper_epsilon
+from shuffledp.accounting._ends.upper import attempts, grid_for
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import compose
 from shuffledp.accounting._rounds.loss import above, dominating, sample
@@ -31,7 +33,6 @@ from shuffledp.verifying.certificate import Certificate
 
 Curve = dict[str, Any]
 Part = tuple[Round, int, float]  # a round, how often it is run, its delta0
-_NOT_YET = "the verifier does not know the crowd theorem: ask for analysis='best-leaked', which it knows"
 _NEGLIGIBLE = 1e-15, 1e-3  # tightness: what is lost at infinity, absolutely, or as a share of delta
 
 
@@ -39,15 +40,9 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     """Of the claim that the rounds are (epsilon, delta)-DP."""
     if not math.isfinite(epsilon):
         raise NoCertificateError(f"there is nothing to certify: epsilon is {epsilon!r}")
-    known = [
-        (replace(part, profile=_verifiable(part.profile)), count, delta0) for part, count, delta0 in parts
-    ]
-    made = [_described(part, count, delta0) for part, count, delta0 in known]
-    rounds = [(part, count) for part, count, _ in known]
+    made = [_described(part, count, delta0) for part, count, delta0 in parts]
+    rounds = [(part, count) for part, count, _ in parts]
     pure = sum(count * part.pure for part, count in rounds)
-    less = any(one.profile is not other.profile for (one, *_), (other, *_) in zip(parts, known, strict=True))
-    if less and epsilon < min(pure, upper_epsilon(rounds, delta, tolerance)):
-        raise NoCertificateError(_NOT_YET)
     if epsilon >= pure or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
@@ -65,19 +60,7 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
                         "value": np.minimum(polygon.value, 1.0).tolist(),
                     }
                 return Certificate.made(epsilon, delta, made, grid.spacing)
-    raise NoCertificateError(
-        _NOT_YET if less else "no grid was found on which the bound can be derived again"
-    )
-
-
-def _verifiable(profile: PrivacyProfile) -> PrivacyProfile:
-    """Without the crowd theorem, which the verifier does not know."""
-    if not isinstance(profile, BestProfile) or "crowd" not in profile.names or len(profile.names) == 1:
-        return profile
-    place = profile.names.index("crowd")
-    names, curves = list(profile.names), list(profile.profiles)
-    del names[place], curves[place]
-    return BestProfile(tuple(names), tuple(curves), profile.rivals - 1)
+    raise NoCertificateError("no grid was found on which the bound can be derived again")
 
 
 def _described(part: Round, count: int, delta0: float) -> dict[str, Any]:
@@ -111,6 +94,21 @@ def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
 
 
 @described.register
+def _(profile: CrowdProfile, delta0: float) -> Curve:
+    laws = [list(zip(law.own, law.other, law.gap, law.clone, strict=True)) for law in profile.laws]
+    inputs = int(profile.inputs) if profile.inputs < profile.n else None
+    base = described(profile.pool(profile.n), delta0)
+    return {
+        "kind": "crowd",
+        "n": profile.n,
+        "epsilon0": profile.epsilon0,
+        "inputs": inputs,
+        "laws": [[list(row) for row in law if any(row)] for law in laws],
+        "base": base,
+    }
+
+
+@described.register
 def _(profile: FiniteBlanketProfile, delta0: float) -> Curve:
     if profile.rate < 1.0:
         return described(profile.largest, delta0)
@@ -133,12 +131,33 @@ def _(profile: SubsampledProfile, delta0: float) -> Curve:
 
 @described.register
 def _(profile: ApproximateProfile, delta0: float) -> Curve:
-    if profile.fraction < 1.0 or profile.rate < 1.0:
-        raise NoCertificateError(
-            "cohorts of (epsilon0, delta0) randomizers have no description for the verifier"
-        )
-    base = described(profile.clones, 0.0)
-    return {"kind": "approximate", "delta0": delta0, "at": profile.lowest, "base": base}
+    if profile.whole is None:
+        raise NoCertificateError("what delta0 is added to is not known to the verifier")
+    made = {"fraction": profile.fraction, "rate": profile.rate, "base": described(profile.whole, 0.0)}
+    return {"kind": "approximate", "delta0": delta0, "at": profile.lowest, **made}
+
+
+@described.register
+def _(profile: GroupsProfile, delta0: float) -> Curve:
+    place = max(range(len(profile.crowd)), key=lambda j: sum(profile.crowd[j]), default=0)
+    clone = profile.crowd[place]
+    top = int(np.argmax(clone))
+    rows = zip(profile.own, profile.other, profile.gap, clone, strict=True)
+    groups = [
+        [crowd[top] / clone[top], count]
+        for crowd, count in zip(profile.crowd, profile.counts, strict=True)
+        if count
+    ]
+    return {"kind": "groups", "types": [list(row) for row in rows], "groups": groups}
+
+
+@described.register
+def _(profile: NoisySumProfile, delta0: float) -> Curve:
+    if profile.made_of is None:
+        raise NoCertificateError("a sum whose messages are not known has no description for the verifier")
+    n, messages, modulus, distance = profile.made_of
+    made = {"n": n, "messages": messages, "modulus": modulus, "noise_distance": distance}
+    return {"kind": "mixed-sum", "levels": profile.levels, "scale": profile.scale, **made}
 
 
 @described.register

@@ -55,5 +55,6 @@ class MixedSum(OneRound):
         wrapped = 2.0 * math.exp(-room) if self.modulus > self.levels else 1.0
         lost = up(self.noise_distance + wrapped, operations=2 * CALL + 4 * (1.0 + room))
         seen = NoisySumProfile(self.levels, self.scale, -min(lost, 1.0))
-        profile = NoisySumProfile(self.levels, self.scale, off)
+        made_of = self.n, self.messages, self.modulus, self.noise_distance
+        profile = NoisySumProfile(self.levels, self.scale, off, made_of)
         return Round(profile, (seen,), profile.epsilon_max, 0.0, alone=True)  # a formula: exact answers

@@ -5,24 +5,33 @@ A curve is a JSON object; ``kind`` says which theorem it stands on (docs/referen
     clones, clones-2021, strong    laws of X made here of epsilon0, or of a rate
     law, matrix                    laws of X given by their masses
     binary                         binary randomized response, over all datasets
+    crowd                          crowds that hold what they like
+    groups                         others who hide with different probabilities
+    mixed-sum                      a sum by split and mix
     cohort, approximate            made of a base curve
     losses                         a privacy loss distribution
     mixture                        one of some, met with known probabilities, and seen
     largest, least                 the largest of some; any of some, all of which hold
 
-Whatever is found is an upper bound; ``enough`` says when to stop refining."""
+Whatever is found is an upper bound; ``enough`` says when to stop refining (zero: at once)."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 from flint import arb
 
+from shuffledp._json import canonical
 from shuffledp.verifying._balls import exact, near, positive, probability
 from shuffledp.verifying._binary import binary
+from shuffledp.verifying._crowd import Pool, crowd
+from shuffledp.verifying._groups import among_groups
+from shuffledp.verifying._mixed_sum import mixing, noisy_sum
 from shuffledp.verifying._positive_part import Variable, positive_part
 
 Curve = dict[str, Any]
@@ -52,10 +61,10 @@ class Law:
         weights = [(gap - growth * other, clone) for gap, other, clone in self.types]
         seen = sum((positive(w) for w, clone in weights if clone.is_zero()), arb(0))
         hidden = [(w / clone, clone) for w, clone in weights if not clone.is_zero()]
-        if not hidden or not enough > seen:
+        if not hidden or (enough > 0 and not enough > seen):
             return seen + sum((positive(x) * clone for x, clone in hidden), arb(0))
         values, masses = zip(*hidden, strict=True)
-        return seen + positive_part(Variable(values, masses), self.n, enough - seen)
+        return seen + positive_part(Variable(values, masses), self.n, positive(enough - seen))
 
     def in_cohort(self, share: arb) -> Law:
         """T5': X' = share X + (1 - share)(1 - a), what hides nothing being one more type.
@@ -64,6 +73,11 @@ class Law:
         rest = 1 - sum((clone for *_, clone in self.types), arb(0))
         rows = [*self.types, (arb(0), arb(0), rest)] if rest > arb(2) ** -40 else self.types
         return Law(self.n, tuple((share * g, share * v + (1 - share) * c, c) for g, v, c in rows))
+
+    def polled(self, rate: arb) -> Law:
+        """T20: everybody's own coin says whether they report; silence is one more type."""
+        rows = [(rate * g, rate * v, rate * c) for g, v, c in self.types]
+        return Law(self.n, (*rows, (arb(0), 1 - rate, 1 - rate)))
 
 
 def _count(curve: Curve, name: str) -> int:
@@ -74,7 +88,13 @@ def _count(curve: Curve, name: str) -> int:
 
 
 def _clones(curve: Curve, epsilon: arb, enough: arb) -> arb:
+    return _clone_law(curve).upper(epsilon, enough)
+
+
+def _clone_law(curve: Curve) -> Law:
     """T2: E - a and 1 - aE, each with probability 1/(E + 1); 2021: each with 1/(2E)."""
+    if curve["kind"] not in ("clones", "clones-2021"):
+        raise ValueError(f"base must be clones, got {curve['kind']!r}")
     local = exact(curve["epsilon0"])
     if not local >= 0:
         raise ValueError(f"epsilon0 must not be negative, got {curve['epsilon0']!r}")
@@ -82,8 +102,7 @@ def _clones(curve: Curve, epsilon: arb, enough: arb) -> arb:
     own, other = grown / (grown + 1), 1 / (grown + 1)
     gap = (local / 2).tanh()
     clone = other if curve["kind"] == "clones" else 1 / (2 * grown)
-    law = Law(_count(curve, "n"), ((gap, other, clone), (-gap, own, clone)))
-    return law.upper(epsilon, enough)
+    return Law(_count(curve, "n"), ((gap, other, clone), (-gap, own, clone)))
 
 
 def _strong(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -152,18 +171,23 @@ def _cohort(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """T9: clones at a smaller epsilon, ``at``, and what delta0 moves there."""
-    base, leak = curve["base"], exact(curve["delta0"])
-    at, others = epsilon.min(exact(curve["at"])), _count(base, "n") - 1
+    """T9: clones (of a random ``fraction``, or by coins of a ``rate``) at a smaller epsilon, ``at``, and what
+    delta0 moves there."""
+    base, leak, at = curve["base"], exact(curve["delta0"]), epsilon.min(exact(curve["at"]))
+    share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
+    law, others = _clone_law(base), _count(base, "n") - 1
     grown = exact(base["epsilon0"]).exp()
-    if base["kind"] == "clones":
-        moved = leak * (2 * others * (grown + 2) / (grown * (grown + 1)) + 1 / (grown + 1))
-    elif base["kind"] == "clones-2021":
-        moved = leak * (others / grown + 1 / (grown + 1))
-    else:
-        raise ValueError(f"base must be clones, got {base['kind']!r}")
-    added = (1 + at.exp()) * moved
-    return upper(base, at, enough - added) + added
+    other = leak / grown * (2 * (grown + 2) / (grown + 1) if base["kind"] == "clones" else 1)
+    crowd, own = others * other, leak / (grown + 1)
+    added = 2 * share * rate * (rate * crowd + own)
+    added += at.expm1() * (share * rate * (crowd + own) + (1 - share) * (others + 1) * other)
+    left = positive(enough - added)
+    if float(curve.get("rate", 1.0)) < 1.0:
+        return law.polled(rate).upper(at, left) + added
+    if float(curve.get("fraction", 1.0)) == 1.0:
+        return law.upper(at, left) + added
+    inner = (at.expm1() / share).log1p()
+    return law.in_cohort(share).upper(at, left).min(share * law.upper(inner, left / share)) + added
 
 
 def _losses(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -207,6 +231,76 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return best
 
 
+def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
+    """T16: laws of X against every third input, and a curve of all sizes for the pool."""
+    n, local, inputs = _count(curve, "n"), exact(curve["epsilon0"]), curve["inputs"]
+    if epsilon >= local:
+        return arb(0)
+    growth, laws = epsilon.expm1(), []
+    for rows in curve["laws"]:
+        _check_totals(rows)
+        if math.fsum(row[3] for row in rows) < 1.0 - _SLACK or any(not row[3] and any(row) for row in rows):
+            raise ValueError("a law of a crowd must be that of a whole report")
+        hidden = [(near(gap) - growth * near(other), near(clone)) for _, other, gap, clone in rows if clone]
+        laws.append(Variable([w / clone for w, clone in hidden], [clone for _, clone in hidden]))
+    pool = Pool(partial(_of_users, canonical(curve["base"])), _variance(curve["base"]), local)
+    return crowd(laws, n, n if inputs is None else min(_count(curve, "inputs"), n), pool)
+
+
+@lru_cache(maxsize=4096)
+def _of_users(base: str, users: int, log: float) -> arb:
+    """About the curve of so many users."""
+    return upper(_resized(json.loads(base), users), arb(log), arb(0))
+
+
+def _resized(curve: Curve, users: int) -> Curve:
+    if curve["kind"] == "largest":
+        return {**curve, "curves": [_resized(part, users) for part in curve["curves"]]}
+    if curve["kind"] not in ("law", "matrix"):
+        raise ValueError(f"the pool of a crowd must be a law or a matrix, got {curve['kind']!r}")
+    return {**curve, "n": users}
+
+
+def _variance(curve: Curve) -> float:
+    """Of the X of one report, about."""
+    if curve["kind"] == "largest":
+        return max(_variance(part) for part in curve["curves"])
+    if curve["kind"] == "matrix":
+        pairs = _pairs([[float(entry) for entry in row] for row in curve["rows"]])
+        return max(math.fsum((u - v) ** 2 / c for u, v, c in pair if c) for pair in pairs)
+    return math.fsum(gap**2 / clone for _, _, gap, clone in curve["types"] if clone)
+
+
+def _groups(curve: Curve, epsilon: arb, enough: arb) -> arb:
+    """T21: everybody hides by one law, each group with a probability of its own; one direction."""
+    rows = [tuple(row) for row in curve["types"]]
+    _check_totals(rows)
+    growth = epsilon.expm1()
+    weights = [(near(gap) - growth * probability(other), clone) for _, other, gap, clone in rows]
+    mass = sum((near(clone) for *_, clone in rows), arb(0))
+    seen = sum((positive(w) for w, clone in weights if not clone), arb(0))
+    hidden = [(w, near(clone) / mass) for w, clone in weights if clone]
+    others = [
+        ((near(share) * mass).min(arb(1)), _count({"": people}, "")) for share, people in curve["groups"]
+    ]
+    if not hidden or not others:
+        return sum((positive(w) for w, _ in weights), arb(0))
+    if not all(g >= 0 for g, _ in others):
+        raise ValueError("a share must not be negative")
+    law = Variable([w / p for w, p in hidden], [p for _, p in hidden])
+    return seen + among_groups(law, others, positive(enough - seen))
+
+
+def _mixed_sum(curve: Curve, epsilon: arb, enough: arb) -> arb:
+    """T17, T18: the curator's curve, and what the shares and the noise are off by."""
+    people = tuple(_count(curve, name) for name in ("n", "messages", "modulus"))
+    off = mixing(*people) + probability(curve["noise_distance"])
+    scale = exact(curve["scale"])
+    if not scale > 0:
+        raise ValueError(f"scale must be positive, got {curve['scale']!r}")
+    return noisy_sum(_count(curve, "levels"), scale, off, epsilon)
+
+
 def _binary(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return binary(_count(curve, "n"), exact(curve["epsilon0"]), epsilon, enough)
 
@@ -218,6 +312,9 @@ _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {
     "law": _law,
     "matrix": _matrix,
     "binary": _binary,
+    "crowd": _crowd,
+    "groups": _groups,
+    "mixed-sum": _mixed_sum,
     "cohort": _cohort,
     "approximate": _approximate,
     "losses": _losses,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flint import acb, arb
 
@@ -18,6 +18,8 @@ _SPARE_DEPTH = 15.0  # speed: frequencies so many nats below the loss are only b
 _TRIALS = 8  # speed
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
+_JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
+_SHARE_OF_MORE = 1e-3  # tightness: of what is enough, what several jumps may add
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
 _NEAR = 1e-13  # speed
@@ -26,9 +28,9 @@ _NEAR = 1e-13  # speed
 class Variable:
     """A finite law in balls: ``values`` with probabilities ``masses``, and zero with what is left."""
 
-    def __init__(self, values: Sequence[arb], masses: Sequence[arb]) -> None:
+    def __init__(self, values: Sequence[arb], masses: Sequence[arb], rest: arb | None = None) -> None:
         self.values, self.masses = list(values), list(masses)
-        self.rest = (1 - sum(self.masses, arb(0))).max(arb(0))
+        self.rest = (1 - sum(self.masses, arb(0))).max(arb(0)) if rest is None else rest
         self._floats = [(float(v.mid()), float(m.mid())) for v, m in zip(values, masses, strict=True)]
 
     def transform(self, s: acb) -> acb:
@@ -79,20 +81,24 @@ class Variable:
         mean = math.fsum(w * v for w, v in weights) / total
         return (top + math.log(total), mean, math.fsum(w * (v - mean) ** 2 for w, v in weights) / total)
 
-    def tilt(self, n: int) -> float:
-        """Near the minimum of n log E e^{theta X} - 2 log theta, which is convex in theta."""
-        top = max(abs(v) for v, _ in self._floats)
+    def tilt(self, n: int, shift: float = 0.0) -> float:
+        """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
+        top = max(shift, *(v for v, _ in self._floats))  # of it nothing overflows
+        if top <= 0.0:
+            top = -min(v for v, _ in self._floats)
         low, high = -200.0, math.log(600.0 / top)
         for _ in range(80):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
-            falls = n * self.cumulants(theta)[1] * theta < 2.0
+            falls = (shift + n * self.cumulants(theta)[1]) * theta < 2.0
             low, high = (middle, high) if falls else (low, middle)
         return math.exp(low)
 
 
 def positive_part(law: Variable, n: int, enough: arb) -> arb:
-    """An upper bound of (1/n) E[(X_1 + ... + X_n)_+], refined until it is below ``enough`` or no better."""
+    """An upper bound of (1/n) E[(X_1 + ... + X_n)_+], refined until it is below ``enough`` or no better.
+
+    Where ``enough`` is zero: a good one, not refined."""
     if all(v <= 0 for v in law.values):
         return arb(0)
     alone = law.mean_above(arb(0))
@@ -106,6 +112,8 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
         if sum_.frequencies <= _MOST_FREQUENCIES:
             return sum_.upper() + added
     best, loss, before = alone, 2e-3, math.inf
+    if not enough > 0:
+        return best.min(TiltedSum.of(law, n, loss).upper())
     for _ in range(_TRIALS):
         part, beyond = law.cut(0.1 * loss * float(enough))
         sum_ = TiltedSum.of(part, n, loss)
@@ -122,6 +130,35 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
         loss, before = max(0.05 * loss if before < math.inf else 0.1 * loss, _FINEST), excess
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[1]:
         best = best.min(_enumerated(law, n))
+    return best if best <= enough else best.min(_with_jumps(law, n, enough))
+
+
+def _with_jumps(law: Variable, n: int, enough: arb) -> arb:
+    """Rare values above a threshold, jumps, told apart by their number (T13): none; one, of each size; more,
+    which tell at most what they tell alone."""
+    rows = sorted(zip(law.values, law.masses, strict=True), key=lambda row: float(row[0]))
+    for place in range(1, len(rows)):
+        small, jumps = rows[:place], rows[place:]
+        p = sum((m for _, m in jumps), arb(0))
+        told = [sum((v.max(arb(0)) * m for v, m in part), arb(0)) for part in (jumps, small)]
+        more = (n - 1) * p * told[0] + (n - 1) * (n - 2) * p**2 / 2 * told[1]
+        if more <= _SHARE_OF_MORE * enough:
+            break
+    else:
+        return arb(1)
+    part = Variable([v for v, _ in small], [m for _, m in small], law.rest)
+    best = arb(1)
+    for loss in _JUMP_LOSSES:
+        sums = [TiltedSum.of(part, n, loss)]
+        sums += [TiltedSum.at(part.tilt(n - 1, float(v)), part, n - 1, loss) for v, _ in jumps]
+        if max(one.frequencies for one in sums) > _MOST_FREQUENCIES:
+            break
+        found = more + sums[0].upper()
+        for one, (v, m) in zip(sums[1:], jumps, strict=True):
+            found += m * (n - 1) * replace(one, shift=v).upper()
+        best = best.min(found)
+        if best <= enough:
+            break
     return best
 
 
@@ -131,17 +168,25 @@ class TiltedSum:
 
     law: Variable
     n: int
-    theta: float
+    theta: float | arb
     step: float
     blur: float
     depth: float
     """In nats: how far below the first other frequencies still count."""
     span: arb | None = None
+    shift: arb | None = None
+    """What is added to the sum."""
+    absolute: bool = False
+    """Sizes are summed in place of real parts: more than the integral of sizes, for even n (V5)."""
 
     @classmethod
     def of(cls, law: Variable, n: int, loss: float, span: arb | None = None) -> TiltedSum:
         """With a blur that costs about ``loss``, relative, and a step that costs less."""
-        theta = law.tilt(n)
+        return cls.at(law.tilt(n), law, n, loss, span)
+
+    @classmethod
+    def at(cls, theta: float, law: Variable, n: int, loss: float, span: arb | None = None) -> TiltedSum:
+        """At a given tilt."""
         deviation = math.sqrt(law.cumulants(theta)[2])
         spread, depth = math.sqrt(n) * deviation, math.log(1000.0 / loss)
         window = math.sqrt(2.0 * depth) * spread
@@ -161,8 +206,9 @@ class TiltedSum:
         return math.ceil(math.sqrt(2.0 * self.depth) / (self.blur * self.step))
 
     def upper(self) -> arb:
-        """An upper bound of (1/n) E[(X_1 + ... + X_n)_+]."""
+        """An upper bound of (1/n) E[(X_1 + ... + X_n + shift)_+]."""
         theta, last = arb(self.theta), self.frequencies
+        shift = arb(0) if self.shift is None else self.shift
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
         first = self.law.transform(acb(theta)).real
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
@@ -180,14 +226,17 @@ class TiltedSum:
                 left_out += skipped * dead**self.n * self._most(theta, k * step)
                 k += skipped
             else:
-                total += (1 if self.span is not None and k == last else 2) * (
-                    ratio**self.n * self._kernel(s)
-                ).real
+                term = ratio**self.n * self._kernel(s)
+                if self.shift is not None:
+                    term *= acb(0, k * step * self.shift).exp()
+                once = self.span is not None and k == last
+                total += (1 if once else 2) * (arb(term.abs_upper()) if self.absolute else term.real)
                 k += 1
         if self.span is None:
             beyond, blur = last * step, arb(self.blur)
             left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())
-        return first**self.n * step / (2 * arb.pi() * self.n) * (total + 2 * left_out).upper()
+        scale = (theta * shift).exp() * first**self.n * step / (2 * arb.pi() * self.n)
+        return scale * (total + 2 * left_out).upper()
 
     def _kernel(self, s: acb) -> acb:
         """The transform of the positive part, blurred; or summed over all s + 2 pi i k / span."""

@@ -37,6 +37,8 @@ class ApproximateProfile(PrivacyProfile):
     own: float
     fraction: float = 1.0
     rate: float = 1.0
+    whole: PrivacyProfile | None = None
+    """The clones of a round of everybody."""
 
     @cached_property
     def _at_one(self) -> float:
@@ -138,14 +140,14 @@ def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> Approxi
     """Over the strong clones: delta0 (2 (n - 1)(E + 2)/(E (E + 1)) + 1/(E + 1)) is moved."""
     own, decay = _lie(clones)
     others = up(2.0 * delta0 * decay * (1.0 + own), operations=2 * CALL + 8)
-    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4))
+    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4), whole=clones)
 
 
 def plain_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
     """Over the clones of 2021: delta0 ((n - 1)/E + 1/(E + 1)) is moved."""
     own, decay = _lie(clones)
     others = up(delta0 * decay, operations=CALL + 4)
-    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4))
+    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4), whole=clones)
 
 
 def _lie(clones: PrivacyProfile) -> tuple[float, float]:

@@ -31,6 +31,8 @@ class NoisySumProfile(NearProfile):
     levels: int
     scale: float
     off: float = 0.0
+    made_of: tuple[int, int, int, float] | None = None
+    """What ``off`` comes from: people, messages of each, modulus, the noise's own distance."""
 
     @property
     def _pure(self) -> float:

@@ -1,0 +1,160 @@
+"""Crowds that hold what they like, in balls: the crowd theorem T16 (docs/proofs/crowd.md), by V5.
+
+r of the n - 1 others are a pool, n' = n - 1 - r remain; for every theta > 0 and kappa
+
+    H <= max over z of E[b_z(l)] + rare,    b_z(l) = l e^(-kappa (l - 1)) T_z(l theta),
+
+T_z(tau) the sum of Theorem V1 with sizes in place of real parts, which for even n' is above its integral. l
+is a likelihood ratio of r + 1 reports: convex polygons of it have means below sums of the pool's curve.
+Floats choose r, theta, kappa and the corners: any are valid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+from flint import acb, arb
+
+from shuffledp.verifying._balls import positive
+from shuffledp.verifying._positive_part import TiltedSum, Variable
+
+_STEPS = (*(0.4 * i for i in range(8)), *(3.2 + 0.6 * i for i in range(5)), *(6.2 + i for i in range(8)))
+_RARE = 0.03, 0.004  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
+_POOLED_VARIANCES = 4.0  # speed
+_LARGEST_SHARE = 0.25  # speed
+_LOSS = 1e-3  # tightness: of a blur
+
+
+@dataclass(frozen=True)
+class Pool:
+    """``curve`` of so many users at a logarithm; about the ``variance`` of X; no loss exceeds ``local``."""
+
+    curve: Callable[[int, float], arb]
+    variance: float
+    local: arb
+
+    def size(self, n: int, guess: float, inputs: int) -> int:
+        """Where what is lost with the members balances what their weights cost; n - 1 less it is even."""
+        rare = math.log(inputs / max(_RARE[0] * guess, 1e-300))
+        least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * rare, 1.0)
+        size = math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
+        return size + (n - 1 - size) % 2
+
+    def corners(self, size: int) -> list[_Corner]:
+        """From l = 1 to beyond all there are."""
+        scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
+        logs = [scale * step for step in _STEPS if scale * step < most]
+        at = [(arb(log), self.curve(size + 1, log)) for log in logs]
+        return [_Corner(log, log.exp(), excess) for log, excess in [*at, (self.local, arb(0))]]
+
+
+@dataclass(frozen=True)
+class _Corner:
+    log: arb
+    weight: arb
+    excess: arb
+
+
+def crowd(laws: Sequence[Variable], n: int, inputs: int, pool: Pool) -> arb:
+    """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
+    guess = max(_guess(law, n)[1] for law in laws)
+    size = pool.size(n, guess, inputs)
+    users = n - 1 - size
+    if size > _LARGEST_SHARE * n:
+        return arb(1)
+    corners = pool.corners(size)
+    count = min(inputs, users)
+    last, rare = _last(corners, count, guess)
+    corners = corners[: last + 1]
+    scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
+    theta = max((_guess(law, users) for law in laws), key=lambda found: found[1])[0]
+    ordered = sorted(laws, key=lambda law: -law.cumulants(theta)[0])
+    first = [_Heights(ordered[0], users, theta).upper(one) for one in scaled]
+    slope = (first[last + 1] / first[last - 1]).log() / (scaled[last + 1] - scaled[last - 1])
+    damping = [(-slope.mid() * (one - 1)).exp() for one in scaled]
+    most = _mean(corners, scaled, _products(first, damping))
+    for law in ordered[1:]:
+        heights = _Heights(law, users, theta)
+        for values in (heights.crude, heights.upper):
+            found = _mean(corners, scaled, _products([values(one) for one in scaled], damping))
+            if found <= most:
+                break
+        most = most.max(found)
+    return most + rare
+
+
+def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
+    return [a * b for a, b in zip(one, other, strict=True)]
+
+
+def _guess(law: Variable, n: int) -> tuple[float, float]:
+    """A tilt, and about what the bound comes to."""
+    theta = law.tilt(n)
+    log, _, variance = law.cumulants(theta)
+    height = n * log - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * n * variance) - math.log(n)
+    return theta, math.exp(min(height, 0.0))
+
+
+@dataclass(frozen=True)
+class _Heights:
+    """l T(l theta). X is blurred, by as much for every l: T is that of one law."""
+
+    law: Variable
+    users: int
+    theta: float
+
+    @cached_property
+    def _blur(self) -> float:
+        return TiltedSum.at(self.theta, self.law, self.users, _LOSS).blur
+
+    def upper(self, weight: arb) -> arb:
+        made = TiltedSum.at(float(weight) * self.theta, self.law, self.users, _LOSS)
+        return replace(made, theta=weight * self.theta, blur=self._blur, absolute=True).upper() * weight
+
+    def crude(self, weight: arb) -> arb:
+        """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
+        tilt = weight * self.theta
+        return self.law.transform(acb(tilt)).real ** self.users / (2 * self.users * tilt) * weight
+
+
+def _last(corners: Sequence[_Corner], count: int, guess: float) -> tuple[int, arb]:
+    """The first corner beyond which pools are rare, for any of ``count`` inputs; what they add at most.
+
+    With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
+    best = arb(2)
+    for place in range(1, len(corners) - 1):
+        top = corners[place].weight
+        for one in corners[:place]:
+            found = one.excess / (top - one.weight)
+            best = best.min(found * (1 + top))
+        if count * best <= arb(_RARE[1] * guess):
+            return place, count * best
+    return len(corners) - 1, arb(0)
+
+
+def _mean(corners: Sequence[_Corner], scaled: Sequence[arb], values: Sequence[arb]) -> arb:
+    """Of the polygon through the values, made convex from l = 1 on, raised between its corners."""
+    middle = len(corners) - 1
+    step = arb(0)
+    for low, high in pairwise(scaled):
+        step = step.max(high / low - 1)
+    height = [value * (step**2 / 8).exp() for value in values]
+    total, outward = height[middle], list[arb]()
+    for sign in (1, -1):
+        steepest = arb(0)
+        for i in range(middle):
+            a, b = middle + sign * i, middle + sign * (i + 1)
+            slope = (height[b] - height[a]) / abs(scaled[b] - scaled[a])
+            if i == 0:
+                steepest = slope
+                outward.append(slope)
+                continue
+            # (l - t)_+ has a mean of at most delta(log t), (t - l)_+ of t delta(-log t).
+            total += positive(slope - steepest) * corners[i].excess * (1 if sign > 0 else scaled[a])
+            steepest = steepest.max(slope)
+        # Beyond the last corner it is held level.
+        total += positive(-steepest) * corners[-1].excess * (1 if sign > 0 else scaled[0])
+    return arb(total + positive(outward[0] + outward[1]) * corners[0].excess)

@@ -1,0 +1,79 @@
+"""Sums by split and mix, in balls: Theorems T17 and T18 (docs/proofs/split-and-mix.md)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from flint import arb
+
+_MOST_SIZES = 1200  # speed: whose A_j are computed one by one
+_FEWEST_MESSAGES = 3
+
+
+def noisy_sum(levels: int, scale: arb, off: arb, epsilon: arb) -> arb:
+    """The curve of a sum with discrete Laplace noise, and (1 + alpha) ``off``: at this epsilon or a smaller
+    one, as the truth falls."""
+    a = (-1 / scale).exp()
+
+    def at(epsilon: arb) -> arb:
+        # Half-lines {k <= t} are best, and the best t is next to (levels - epsilon scale)/2.
+        grown, best = epsilon.exp(), arb(0)
+        middle = int((levels - float((epsilon * scale).mid())) / 2)
+        for t in range(max(middle - 2, 0), middle + 3):
+            below = 1 - a ** (t + 1) / (1 + a)
+            other = a ** (levels - t) / (1 + a) if t <= levels else 1 - a ** (t - levels + 1) / (1 + a)
+            best = best.max(below - grown * other)
+        return best + (1 + grown) * off
+
+    # The smallest sum is where the event's probability is what is off: float looks for it.
+    log = float((off * (1 + a)).log().mid()) if off > 0 else 0.0
+    flat = (levels - 2 * max(int(levels + float(scale) * log), 0)) / float(scale)
+    return at(epsilon).min(at(arb(flat))) if off > 0 and 0.0 <= flat <= float(epsilon) else at(epsilon)
+
+
+@lru_cache(maxsize=64)
+def mixing(n: int, messages: int, modulus: int) -> arb:
+    """How far n people's shuffled shares are from shares that depend on the sum alone: T17."""
+    if n == 1 or modulus == 1:
+        return arb(0)
+    if messages < _FEWEST_MESSAGES:
+        return arb(1)
+    excess, settled = _small(min(n, _MOST_SIZES), messages, modulus)
+    if n <= len(excess):
+        found = excess[n - 1]
+    elif settled is None:
+        return arb(1)
+    else:
+        found = _large(n, messages, modulus, excess, settled)
+    return (found.sqrt() / 2).min(arb(1))
+
+
+def _small(most: int, m: int, q: int) -> tuple[list[arb], int | None]:
+    """A_j - 1 for j = 1, 2, ..., and the first size from which on A_j <= 2 is proved."""
+    excess = [arb(0)]
+    for size in range(2, most + 1):
+        terms = [_t(size, m, j) * (q - 1) * (1 + excess[j - 1]) for j in range(1, size)]
+        excess.append(sum(terms, arb(0)))
+        quarter = size // 4
+        known = size % 4 == 0 and all(one <= 1 for one in excess[quarter - 1 :])
+        if known and _large(size, m, q, excess, quarter) <= 1:
+            return excess, quarter
+    return excess, None
+
+
+def _large(n: int, m: int, q: int, excess: list[arb], settled: int) -> arb:
+    """The sum for n >= 4 ``settled``, given A_j <= 2 from ``settled`` on: its ends, and all between."""
+    edge = 2 * settled
+    near = [(_t(n, m, j), 1 + excess[j - 1] if j < settled else arb(2)) for j in range(1, edge + 1)]
+    far = [(_t(n, m, n - i), arb(2)) for i in range(1, edge + 1)]
+    middle = n * _choose(n, edge) ** 2 / _choose(n * m, edge * m)
+    return (q - 1) * (sum((t * a for t, a in [*near, *far]), arb(0)) + 2 * middle)
+
+
+def _t(n: int, m: int, j: int) -> arb:
+    """C(n - 1, j) C(n, j) / C(n m, j m)."""
+    return _choose(n - 1, j) * _choose(n, j) / _choose(n * m, j * m)
+
+
+def _choose(n: int, k: int) -> arb:
+    return arb.bin_uiui(n, min(k, n - k)) if 0 <= k <= n else arb(0)

@@ -1,0 +1,246 @@
+"""What the verifier knows beside laws of X: crowds (T16, V5), groups (T21, V4), shares (T17, T18), leaks."""
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from flint import arb, ctx
+
+import shuffledp as sdp
+from shuffledp.accounting.blanket_counts import BlanketCounts
+from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.verifying._curves import upper
+from shuffledp.verifying._groups import among_groups
+from shuffledp.verifying._mixed_sum import mixing, noisy_sum
+from shuffledp.verifying._positive_part import TiltedSum, Variable
+
+UNARY = sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0)
+MATRIX = sdp.FiniteRandomizer([[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.25, 0.25, 0.5]])
+LEAKY = sdp.Facts(epsilon0=1.0, delta0=1e-14)
+GROUPS = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 2_000, 4.0: 5_000}, k=16)
+SUM = MixedSum(n=10_000, levels=100, scale=101.0, messages=9, modulus=2**24)
+MECHANISMS: dict[str, sdp.Mechanism] = {
+    "crowd": sdp.Shuffled(UNARY, n=3000, analysis="crowd"),
+    "crowd, 1e7 users": sdp.Shuffled(UNARY, n=10**7),
+    "crowd of a matrix": sdp.Shuffled(MATRIX, n=3000),
+    "crowd in a cohort": sdp.Shuffled(UNARY, n=3000, analysis="crowd").sampled_from(30_000),
+    "crowd, five rounds": 5 * sdp.Shuffled(UNARY, n=10**5),
+    "groups": GROUPS,
+    "one group": GROUPS.person(1.0),
+    "groups, ten rounds": 10 * GROUPS,
+    "shares": SUM,
+    "shares, ten rounds": 10 * SUM,
+    "blanket messages": BlanketCounts(n=10**6, slots=1, clone=43e-6),
+    "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
+    "leaks by coins": sdp.Shuffled(LEAKY, n=10_000, analysis="clones-2021").sampled_from(10**5, poisson=True),
+    "a small scale": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.3), n=2000),
+}
+
+
+def changed(certificate: sdp.Certificate, change: Callable[[dict[str, Any]], None]) -> sdp.Certificate:
+    """Falsified, with a new digest: only mathematics can tell."""
+    content = certificate.to_dict()
+    change(content)
+    claim = content["claim"]
+    return sdp.Certificate.made(claim["epsilon"], claim["delta"], content["rounds"], content["spacing"])
+
+
+SLOW = "crowd, five rounds", "a small scale", "groups, ten rounds", "crowd of a matrix", "crowd, 1e7 users"
+CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MECHANISMS]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_answer_is_verified_and_what_is_below_the_truth_is_not(name: str) -> None:
+    bound = MECHANISMS[name].epsilon(delta=1e-6, tolerance=1e-2 if "rounds" in name else 1e-3)
+    certificate = bound.certificate()
+    found = certificate.verify(bits=128)
+    assert found, found
+
+    def false(content: dict[str, Any]) -> None:
+        content["claim"]["epsilon"] = bound.lower * (1.0 - 1e-4) if bound.lower else 0.8 * bound.upper
+
+    assert not changed(certificate, false).verify(bits=128)
+
+
+def fewer_users(curve: dict[str, Any]) -> None:
+    curve["n"] = int(0.8 * curve["n"])
+
+
+def less_hidden(curve: dict[str, Any]) -> None:
+    for row in curve["types"]:
+        row[3] *= 0.8
+
+
+def smaller_groups(curve: dict[str, Any]) -> None:
+    curve["groups"] = [[share, int(0.8 * people)] for share, people in curve["groups"]]
+
+
+def fewer_messages(curve: dict[str, Any]) -> None:
+    curve["messages"] -= 4
+
+
+def less_noise(curve: dict[str, Any]) -> None:
+    curve["scale"] *= 0.99
+
+
+def a_worse_law(curve: dict[str, Any]) -> None:
+    own, other, gap, clone = (list(one) for one in zip(*curve["laws"][0], strict=True))
+    own[0], gap[0] = own[0] + 0.02, gap[0] + 0.02
+    own[-1], gap[-1] = own[-1] - 0.02, gap[-1] - 0.02
+    curve["laws"][0] = [list(row) for row in zip(own, other, gap, clone, strict=True)]
+
+
+def a_small_pool(curve: dict[str, Any]) -> None:
+    base = curve["base"]
+    for row in base["types"]:
+        row[3] *= 0.1
+
+
+FALSE = [
+    ("crowd", fewer_users),
+    ("crowd", a_worse_law),
+    ("crowd", a_small_pool),
+    ("one group", less_hidden),
+    ("one group", smaller_groups),
+    ("shares", fewer_messages),
+    ("shares", less_noise),
+]
+
+
+def parts(curve: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All curves of one round that are not made of others."""
+    inner = curve.get("curves", [])
+    if not inner:
+        yield curve
+    for part in inner:
+        yield from parts(part)
+
+
+@pytest.mark.parametrize(("name", "change"), FALSE, ids=lambda one: getattr(one, "__name__", one))
+def test_a_falsified_part_is_refused(name: str, change: Callable[[dict[str, Any]], None]) -> None:
+    certificate = MECHANISMS[name].epsilon(delta=1e-6).certificate()
+
+    def false(content: dict[str, Any]) -> None:
+        for part in parts(content["rounds"][0]["curve"]):
+            change(part)
+
+    assert not changed(certificate, false).verify(bits=128)
+
+
+def ball(x: Fraction) -> arb:
+    return arb(x.numerator) / x.denominator
+
+
+def random_law(source: random.Random, types: int) -> list[tuple[Fraction, Fraction]]:
+    weights = [source.randint(1, 9) for _ in range(types)]
+    return [
+        (Fraction(source.randint(-9, 9), source.randint(1, 4)), Fraction(w, sum(weights))) for w in weights
+    ]
+
+
+@pytest.mark.quick
+def test_groups_are_above_their_mean_and_close_to_it() -> None:
+    """V4 against all outcomes."""
+    source = random.Random(7)
+    for _ in range(4):
+        law = random_law(source, 3)
+        groups = [(Fraction(source.randint(5, 9), 10), source.randint(4, 8)) for _ in range(2)]
+        sums = {x: [p, p * x] for x, p in law}  # of every sum its mass, and that times the own value
+        for coin, people in groups:
+            for _ in range(people):
+                more: dict[Fraction, list[Fraction]] = {}
+                for total, row in sums.items():
+                    for x, p in [(Fraction(0), 1 - coin), *((x, coin * p) for x, p in law)]:
+                        old = more.get(total + x, [Fraction(0)] * 2)
+                        more[total + x] = [a + b * p for a, b in zip(old, row, strict=True)]
+                sums = more
+        truth = sum((row[1] for total, row in sums.items() if total > 0), Fraction(0))
+        with ctx.workprec(128):
+            variable = Variable([ball(x) for x, _ in law], [ball(p) for _, p in law])
+            others = [(ball(coin), people) for coin, people in groups]
+            found = among_groups(variable, others, ball(truth) * (1 + arb(0.02)))
+            assert not found < ball(truth)
+            assert found <= ball(truth) * (1 + arb(0.1)) + arb(1e-3), (law, groups)
+
+
+@pytest.mark.quick
+def test_sums_of_sizes_are_above_their_integral() -> None:
+    """V5: int |phi(tau + iw)|^n / (tau^2 + w^2) dw = (pi/tau) E e^(2 tau min(S, S')), S of n/2 copies."""
+    source = random.Random(11)
+    for n in (2, 4, 6):
+        law = random_law(source, 3)
+        tau = Fraction(source.randint(1, 8), 8)
+        half = [
+            (sum((x for x, _ in one), Fraction(0)), math.prod((p for _, p in one), start=Fraction(1)))
+            for one in product(law, repeat=n // 2)
+        ]
+        with ctx.workprec(128):
+            pairs = ((min(x, y), p * q) for (x, p), (y, q) in product(half, half))
+            mean = sum(((2 * ball(tau) * ball(x)).exp() * ball(p) for x, p in pairs), arb(0))
+            truth = mean / (2 * n * ball(tau))  # and 1 / (2 pi n)
+            variable = Variable([ball(x) for x, _ in law], [ball(p) for _, p in law])
+            made = replace(TiltedSum.at(float(tau), variable, n, 1e-4), absolute=True)
+            # The blur moves the integral by one or two per cent; aliases only add.
+            assert truth * arb(0.97) <= made.upper() <= truth * arb(1.03)
+            assert replace(made, step=6.0 * made.step).upper() >= made.upper() * arb(0.999)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("people", "messages", "modulus"), [(2, 3, 2), (3, 3, 2), (2, 4, 3)])
+def test_shares_are_no_further_than_said(people: int, messages: int, modulus: int) -> None:
+    """T17: the largest distance over all inputs, by enumeration of all shares."""
+
+    def law(values: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
+        found: dict[tuple[int, ...], Fraction] = {}
+        free = list(product(range(modulus), repeat=messages - 1))
+        for chosen in product(free, repeat=people):
+            shares = [
+                share
+                for x, some in zip(values, chosen, strict=True)
+                for share in (*some, (x - sum(some)) % modulus)
+            ]
+            key = tuple(sorted(shares))
+            found[key] = found.get(key, Fraction(0)) + Fraction(1, len(free) ** people)
+        return found
+
+    uniform: list[dict[tuple[int, ...], Fraction]] = [{} for _ in range(modulus)]
+    for shares in product(range(modulus), repeat=people * messages):
+        place, key = uniform[sum(shares) % modulus], tuple(sorted(shares))
+        weight = Fraction(modulus, modulus ** (people * messages))
+        place[key] = place.get(key, Fraction(0)) + weight
+    for values in product(range(modulus), repeat=people):
+        one, other = law(values), uniform[sum(values) % modulus]
+        distance = sum(abs(one.get(k, Fraction(0)) - other.get(k, Fraction(0))) for k in {*one, *other}) / 2
+        assert ball(distance) <= mixing(people, messages, modulus)
+
+
+@pytest.mark.quick
+def test_a_noisy_sum_is_the_curve_of_all_outcomes() -> None:
+    """T18 without shares: discrete Laplace noise, summed far out."""
+    levels, scale = 5, 2.5
+    a = (-1 / arb(scale)).exp()
+    for epsilon in (0.0, 0.3, 1.0, 1.9):
+        truth = arb(0)
+        for k in range(-400, 400):
+            gap = a ** abs(k) - arb(epsilon).exp() * a ** abs(k - levels)
+            truth += gap.max(arb(0)) * (1 - a) / (1 + a)
+        found = noisy_sum(levels, arb(scale), arb(0), arb(epsilon))
+        assert abs(found - truth) < arb(1e-12)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("epsilon", [0.02, 0.06])
+def test_crowds_are_above_every_dataset_of_binary_response(epsilon: float) -> None:
+    """T16 against T12: the largest curve of all datasets, and not far above it."""
+    n, keep = 3000, math.e / (math.e + 1.0)
+    randomizer = sdp.FiniteRandomizer([[keep, 1.0 - keep], [1.0 - keep, keep]])
+    certificate = sdp.Shuffled(randomizer, n=n, analysis="crowd").certificate(epsilon=epsilon, delta=0.5)
+    with ctx.workprec(128):
+        found = upper(certificate.to_dict()["rounds"][0]["curve"], arb(epsilon), arb(0))
+        truth = upper({"kind": "binary", "n": n, "epsilon0": 1.0 - 1e-12}, arb(epsilon), arb(0))
+        assert truth < found < arb(1.5) * truth
