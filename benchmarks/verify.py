@@ -90,9 +90,7 @@ def main() -> None:
         one = make(given.epsilon0)
         for how in ("best", "best-leaked", *names_for(one.facts())):
             for setting, build in SETTINGS.items():
-                cases.append(
-                    (f"{name}, {how}, {setting}", lambda a=(build, one, how): a[0](a[1], given.n, a[2]))
-                )
+                cases.append((f"{name}, {how}, {setting}", partial(build, one, given.n, how)))
     for name, made in others(given.n, given.epsilon0).items():
         cases += [(f"{name}, {times} times", partial(made.__mul__, times)) for times in (1, ROUNDS)]
     results = []

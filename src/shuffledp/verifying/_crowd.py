@@ -5,7 +5,8 @@ r of the n - 1 others are a pool, n' = n - 1 - r remain; for every theta > 0 and
     H <= max over z of E[b_z(l)] + rare,    b_z(l) = l e^(-kappa (l - 1)) T_z(l theta),
 
 T_z(tau) the sum of Theorem V1 with sizes in place of real parts, which for even n' is above its integral. l
-is a likelihood ratio of r + 1 reports: convex polygons of it have means below sums of the pool's curve.
+is a likelihood ratio of r + 1 reports: convex polygons of it have means below sums of the pool's curve. In
+random cohorts there is no pool, and l is 1.
 Floats choose r, theta, kappa and the corners: any are valid."""
 
 from __future__ import annotations
@@ -84,6 +85,30 @@ def crowd(laws: Sequence[Variable], n: int, inputs: int, pool: Pool) -> arb:
                 break
         most = most.max(found)
     return most + rare
+
+
+def without_pool(laws: Sequence[Variable], n: int) -> arb:
+    """The same of a random cohort of n users, X being that of the cohort: all weights are one. The mean of an
+    odd number of terms spreads less than that of one less."""
+    users = n - n % 2
+    theta = max((_guess(law, users) for law in laws), key=lambda found: found[1])[0]
+    most = arb(0)
+    for law in sorted(laws, key=lambda law: -law.cumulants(theta)[0]):
+        if not _Heights(law, users, theta).crude(arb(1)) <= most:
+            most = most.max(_Heights(law, users, theta).upper(arb(1)))
+    return most
+
+
+def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
+    """The same if each of n users takes part by a coin; ``away`` = 1 - alpha is the X of those who do not."""
+    mixed = [Variable([*law.values, away], [*(rate * m for m in law.masses), 1 - rate]) for law in laws]
+    theta = max((_guess(law, n) for law in mixed), key=lambda found: found[1])[0]
+    most, coin = arb(0), (rate, (away * theta).exp())
+    for law, whole in sorted(zip(laws, mixed, strict=True), key=lambda pair: -pair[1].cumulants(theta)[0]):
+        if not _Heights(whole, n, theta).crude(arb(1)) <= most:
+            made = TiltedSum.at(theta, whole, n, _LOSS)
+            most = most.max(replace(made, law=law, coin=coin, absolute=True).upper())
+    return most + rate**n
 
 
 def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:

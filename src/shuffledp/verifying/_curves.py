@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 from flint import arb
@@ -29,7 +30,7 @@ from flint import arb
 from shuffledp._json import canonical
 from shuffledp.verifying._balls import exact, near, positive, probability
 from shuffledp.verifying._binary import binary
-from shuffledp.verifying._crowd import Pool, crowd
+from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum
 from shuffledp.verifying._positive_part import Variable, positive_part
@@ -38,6 +39,7 @@ Curve = dict[str, Any]
 _SLACK = 1e-6  # of totals: what a law may miss one by is a mistake from here on
 _FINER = 0.95  # speed
 _MOST_PAIRS = 20_000  # speed
+_CUT = 2e-3  # tightness: of what is enough, what rare values may add
 
 
 def upper(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -232,19 +234,37 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """T16: laws of X against every third input, and a curve of all sizes for the pool."""
+    """T16: laws of X against every third input, and a curve of all sizes for the pool; or random cohorts."""
     n, local, inputs = _count(curve, "n"), exact(curve["epsilon0"]), curve["inputs"]
+    share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if epsilon >= local:
         return arb(0)
-    growth, laws = epsilon.expm1(), []
-    for rows in curve["laws"]:
+    growth, made = epsilon.expm1(), []
+    for rows in curve["laws"] if "laws" in curve else _triples(curve["rows"]):
         _check_totals(rows)
         if math.fsum(row[3] for row in rows) < 1.0 - _SLACK or any(not row[3] and any(row) for row in rows):
             raise ValueError("a law of a crowd must be that of a whole report")
         hidden = [(near(gap) - growth * near(other), near(clone)) for _, other, gap, clone in rows if clone]
-        laws.append(Variable([w / clone for w, clone in hidden], [clone for _, clone in hidden]))
+        values = [w / clone for w, clone in hidden]
+        if share < 1.0:
+            values = [probability(share) * x - (1 - probability(share)) * growth for x in values]
+        made.append(Variable(values, [clone for _, clone in hidden]))
+    # Rare large values are cut, and what is cut is added.
+    cut = [law.cut(_CUT * float(enough)) for law in made]
+    laws, beyond = [law for law, _ in cut], _largest_of(added for _, added in cut)
+    if share < 1.0:
+        return without_pool(laws, n) + beyond
+    if rate < 1.0:
+        return by_coins(laws, n, probability(rate), -growth) + beyond
     pool = Pool(partial(_of_users, canonical(curve["base"])), _variance(curve["base"]), local)
-    return crowd(laws, n, n if inputs is None else min(_count(curve, "inputs"), n), pool)
+    return crowd(laws, n, n if inputs is None else min(_count(curve, "inputs"), n), pool) + beyond
+
+
+def _triples(rows: list[list[float]]) -> Iterator[list[tuple[float, ...]]]:
+    """Of all rows x, x' and z: own, other, own - other and clone."""
+    for x, y in product(rows, rows):
+        for z in rows if x is not y else []:
+            yield [(u, v, u - v, c) for u, v, c in zip(x, y, z, strict=True)]
 
 
 @lru_cache(maxsize=4096)
@@ -256,8 +276,8 @@ def _of_users(base: str, users: int, log: float) -> arb:
 def _resized(curve: Curve, users: int) -> Curve:
     if curve["kind"] == "largest":
         return {**curve, "curves": [_resized(part, users) for part in curve["curves"]]}
-    if curve["kind"] not in ("law", "matrix"):
-        raise ValueError(f"the pool of a crowd must be a law or a matrix, got {curve['kind']!r}")
+    if curve["kind"] not in ("law", "matrix", "clones"):
+        raise ValueError(f"the pool of a crowd must be a law, a matrix or clones, got {curve['kind']!r}")
     return {**curve, "n": users}
 
 
@@ -268,6 +288,9 @@ def _variance(curve: Curve) -> float:
     if curve["kind"] == "matrix":
         pairs = _pairs([[float(entry) for entry in row] for row in curve["rows"]])
         return max(math.fsum((u - v) ** 2 / c for u, v, c in pair if c) for pair in pairs)
+    if curve["kind"] == "clones":
+        local = float(curve["epsilon0"])
+        return 2.0 * math.tanh(0.5 * local) ** 2 * (1.0 + math.exp(local))
     return math.fsum(gap**2 / clone for _, _, gap, clone in curve["types"] if clone)
 
 

@@ -47,6 +47,8 @@ class Variable:
 
         X <= min(X, c) + (X - c)_+, and positive parts of sums are at most sums of positive parts."""
         rows = sorted(((v, m) for v, m in self._floats if v > 0.0), reverse=True)
+        if not rows:
+            return self, arb(0)
         seen, mass, at = 0.0, 0.0, rows[0][0]
         for v, m in rows:
             if seen + mass * (at - v) > budget:
@@ -176,6 +178,8 @@ class TiltedSum:
     span: arb | None = None
     shift: arb | None = None
     """What is added to the sum."""
+    coin: tuple[arb, arb] | None = None
+    """(g, c): |phi| is replaced by g (|phi|^2 / phi + phi) / 2 + (1 - g) c, phi that of theta (V5)."""
     absolute: bool = False
     """Sizes are summed in place of real parts: more than the integral of sizes, for even n (V5)."""
 
@@ -214,11 +218,15 @@ class TiltedSum:
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
         slope = self._slope(theta, first)
         dead = (arb(-self.depth) / self.n).exp()
+        silent = arb(0) if self.coin is None else (1 - self.coin[0]) * self.coin[1]
+        whole = first if self.coin is None else self.coin[0] * first + silent
         total, left_out = self._kernel(acb(theta)).real, arb(0)
         k = 1
         while k <= last:
             s = acb(theta, k * step)
             ratio = self.law.transform(s) / first
+            if self.coin is not None:
+                ratio = acb((self.coin[0] * first * (ratio.abs_upper() ** 2 + 1) / 2 + silent) / whole)
             size = arb(ratio.abs_upper())
             radius = ((dead - size) / slope).lower() if size < dead else arb(-1)
             if radius > 0:
@@ -235,7 +243,7 @@ class TiltedSum:
         if self.span is None:
             beyond, blur = last * step, arb(self.blur)
             left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())
-        scale = (theta * shift).exp() * first**self.n * step / (2 * arb.pi() * self.n)
+        scale = (theta * shift).exp() * whole**self.n * step / (2 * arb.pi() * self.n)
         return scale * (total + 2 * left_out).upper()
 
     def _kernel(self, s: acb) -> acb:
