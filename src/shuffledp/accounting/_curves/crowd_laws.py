@@ -23,7 +23,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import CALL, Floats, additions, gamma, positive, total, up
+from shuffledp._certified.rounding import (
+    CALL,
+    LARGEST_EXPONENT,
+    Floats,
+    additions,
+    down,
+    gamma,
+    positive,
+    total,
+    up,
+)
 
 Complexes = npt.NDArray[np.complex128]
 
@@ -40,7 +50,7 @@ _WIDE = 0.2  # speed: width of cells beyond, of their place, or of a deviation o
 _SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
 _UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
 _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
-_NEARLY = 2.0**-20  # soundness: more than the relative error of a moment, of which only bounds are needed
+_MOST_UNITS = 2.0**40  # soundness: beyond, no moment is bounded
 _NORMAL = 0.05  # tightness: up to where a law is compared with a normal one, 1/20 of k (see module)
 _AT_ONCE = 2**19  # speed: numbers in a table
 
@@ -91,13 +101,16 @@ class Law:
         users = taking.users
         mean, reach = mass @ self.x, mass @ self.size
         spread = (mass * (self.x - mean[:, None]) ** 2).sum(axis=1)
-        variance = (1.0 + _NEARLY) * spread + (_NEARLY * reach) ** 2
+        units = _mass_units(tau, mass, self.size)
+        # Deviations are norms: each is off by the norm of what x is off by.
+        unit = gamma(_UNITS + 4 * self.x.size)
+        off = unit * np.sqrt(up(mass @ self.size**2, units))
+        variance = up((np.sqrt(up(spread + _dropped(tau, self.x.size, 2), units)) + off) ** 2, operations=4)
         narrow = users * self.x.size < _FEW_USERS
         grid = _Grid.of(float(np.median(tau)), users, share * variance, float(variance.max()), narrow)
         if grid.near.size + grid.far.size > _MOST_CELLS:
             return np.full(tau.size, math.inf)
         # All roundings and the law's own: of phi, relative to E e^(tau X).
-        unit = gamma(_UNITS + 4 * self.x.size)
         error = unit * (1.0 + (tau + grid.end) * reach)
         waves = self._waves(grid.near, mass)
         cells = _Cells(grid.near, grid.half, users, tau, np.sqrt(variance), *waves, error, share)
@@ -109,7 +122,7 @@ class Law:
         # Of the derivative likewise; slopes are its quotients by |phi|^2 >= 1/16.
         steep = 64.0 * (unit * (reach + (tau + grid.end) * (mass @ self.size**2)) + reach * error)
         slack = users * (16.0 * error + grid.half * steep)
-        return np.asarray(users * log_all + np.log(rounded) + slack)
+        return np.where(units <= _MOST_UNITS, users * log_all + np.log(rounded) + slack, math.inf)
 
     def _waves(self, w: Floats, mass: Floats) -> tuple[Complexes, Complexes]:
         """Tilted E e^iwX and E X e^iwX, columns of tau."""
@@ -118,6 +131,21 @@ class Law:
         angle = np.outer(w, x)
         waves = np.cos(angle) + 1j * np.sin(angle)
         return waves @ weight, (waves * x) @ weight
+
+
+def _mass_units(tau: Floats, mass: Floats, size: Floats) -> Floats:
+    """Units of tilted masses that were not dropped, rows of tau, and of sums over them.
+
+    log p is a call and at most LARGEST_EXPONENT in size; tau x is off as x is, relative to its size."""
+    largest = np.where(mass > 0.0, size, 0.0).max(axis=-1)
+    units = _UNITS + 4.0 * mass.shape[-1] + CALL * LARGEST_EXPONENT + 8.0 * tau * largest
+    return np.asarray(np.minimum(units, 2.0 * _MOST_UNITS))
+
+
+def _dropped(tau: Floats, count: int, power: int) -> Floats:
+    """What dropped masses can have added to a moment: below _NOTHING where tau |x| is at most 2,000, and
+    beyond that (there x < 0) e^-1,000 and less."""
+    return np.asarray(count * _NOTHING * (2_000.0 / tau) ** power)
 
 
 class _Grid(NamedTuple):
@@ -245,11 +273,14 @@ class Laws:
         square = (x[:, None, :] - mean[:, :, None]) ** 2
         variance, fourth = (mass * square).sum(axis=2), (mass * square**2).sum(axis=2)
         unit = gamma(_UNITS + 4 * x.shape[1])
-        # Deviations are norms: each is off by the norm of what x is off by.
-        deviation, off = np.sqrt(variance), unit * np.sqrt(moment[1])
-        low = np.maximum((1.0 - _NEARLY) * deviation - off, 0.0) ** 2
-        high = ((1.0 + _NEARLY) * deviation + off) ** 2
-        most = ((1.0 + _NEARLY) * fourth**0.25 + unit * moment[2] ** 0.25) ** 4
+        # Norms, as above; the mean is off by ``off`` too, and by what masses are off.
+        units = _mass_units(tau, mass, size[:, None, :])
+        deviation, off = np.sqrt(variance), unit * np.sqrt(up(moment[1], units))
+        low = np.maximum(down(deviation, 2.0 * units, tiny=0.0) - 2.0 * off, 0.0) ** 2
+        high = (np.sqrt(up(variance + _dropped(tau, x.shape[1], 2), units)) + off) ** 2
+        norm = np.sqrt(np.sqrt(up(fourth + _dropped(tau, x.shape[1], 4), units)))
+        own = unit * np.sqrt(np.sqrt(up(moment[2], units)))
+        most = (norm + own + 2.0 * off + gamma(units) * deviation) ** 4
         k = positive(most / (12.0 * positive(low)) + 0.25 * high)
         log_all, share = taking.mixed(log_phi, tau)
         users, shared = taking.users, share * low
@@ -260,4 +291,5 @@ class Laws:
         rest = 2.0 / w1 * np.exp(-0.25 * users * shared * w1**2) + 2.0 / w2
         inside = np.minimum(normal + rest, math.pi / tau) / (2.0 * math.pi)
         error = users * 16.0 * unit * (1.0 + tau * moment[0])
-        return np.asarray(users * log_all + np.log(up(inside, operations=_UNITS)) + error)
+        found = users * log_all + np.log(up(inside, operations=_UNITS)) + error
+        return np.where(units <= _MOST_UNITS, found, math.inf)
