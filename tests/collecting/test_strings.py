@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp import plotting
 from shuffledp.collecting.strings import END, PrefixProtocol, heavy_hitters, padded
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
 
@@ -80,7 +81,11 @@ def test_step_by_step_in_three_roles(first: PrefixProtocol, tmp_path: Path) -> N
     assert step is None
     assert set(result.strings(n=2500).categories) == {"ab", "aba", "b", "bbb", ""}
     assert "aba*" in result.to_csv()
-    assert "(other)" in result.to_csv()
+    assert "(other)" in str(result)
+    assert END not in str(result)
+    pytest.importorskip("matplotlib")
+    ax = result.plot(ax=plotting.new_axes())
+    assert [label.get_text() for label in ax.get_yticklabels()] == result.labels
     assert "<table" in result.strings()._repr_html_()
 
 
@@ -108,6 +113,8 @@ def test_nothing_frequent_all_equal_and_few_people() -> None:
     assert len(nothing) == 0
     assert "no string is frequent enough" in str(nothing)
     assert nothing.to_dict()["estimates"] == []
+    with pytest.raises(ValueError, match="no category"):
+        nothing.plot()
     same = heavy_hitters(["ba"] * 2000, alphabet="ab", length=2, **TARGET)
     assert same.categories == ("ba",)
     low, high = same.interval(1 - 1e-9)

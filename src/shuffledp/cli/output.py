@@ -135,9 +135,9 @@ def table_of(result: Result, truth: Any = None) -> tuple[list[str], list[list[An
     left_out = ("frequency", "projected", "n")
     columns = {name: column for name, column in result.columns().items() if name not in left_out}
     keys = len(getattr(result, "attributes", ())) or 1  # several columns name a row of a table
-    first = [", ".join(map(str, row)) for row in zip(*list(columns.values())[:keys], strict=True)]
     names = [", ".join(list(columns)[:keys]), *list(columns)[keys:]]
-    rows = [first if keys > 1 else next(iter(columns.values())), *list(columns.values())[keys:]]
+    first = getattr(result, "labels", []) if keys > 1 else next(iter(columns.values()))
+    rows = [first, *list(columns.values())[keys:]]
     if truth is not None:
         names.append("truth")
         rows.append(truth.tolist() if hasattr(truth, "tolist") else [truth])

@@ -71,6 +71,11 @@ class HistogramResult(Tabular):
         checked_confidence(self.confidence)
 
     @property
+    def labels(self) -> list[str]:
+        """The categories as they are printed and drawn."""
+        return [str(category) for category in self.categories]
+
+    @property
     def counts(self) -> Floats:
         """Unbiased estimates of how many people hold each category (they may be negative)."""
         return np.asarray(self.randomizer.estimate(self.support, self.n), dtype=np.float64)
@@ -165,14 +170,14 @@ class HistogramResult(Tabular):
 
     def __str__(self) -> str:
         low, high = self.interval()
-        width = max(8, *(len(str(c)) for c in self.categories[:_SHOWN]))
+        width = max(8, *map(len, self.labels[:_SHOWN]))
         share = f"{100 * self.confidence:g}% interval"
         lines = [f"{'category':<{width}}  {'count':>12}  {'std. error':>10}  {'1% lies':>10}  {share:>27}"]
         moved = self.poisoning(one_percent(self.n))
-        rows = zip(self.categories, self.counts, self.standard_errors, moved, low, high, strict=True)
+        rows = zip(self.labels, self.counts, self.standard_errors, moved, low, high, strict=True)
         for category, count, error, far, a, b in list(rows)[:_SHOWN]:
             numbers = f"{count:12.1f}  {error:10.1f}  {far:10.1f}  {a:12.1f} .. {b:11.1f}"
-            lines.append(f"{category!s:<{width}}  {numbers}")
+            lines.append(f"{category:<{width}}  {numbers}")
         if len(self.categories) > _SHOWN:
             lines.append(f"... {len(self.categories) - _SHOWN} more categories")
         return "\n".join([*lines, *footnotes(self), "", self.privacy.text])

@@ -253,10 +253,14 @@ class PrefixResult(HistogramResult):
         rows = list(self) if chosen else []
         return [rows[place] for place in chosen]
 
+    @property
+    def labels(self) -> list[str]:
+        """The candidates: a string that goes on ends in a star."""
+        return [shown(each) for each in self.categories]
+
     def columns(self, confidence: float | None = None) -> dict[str, list[Any]]:
-        """One row per candidate: a string that goes on ends in a star."""
-        found = super().columns(confidence)
-        return found | {"category": [shown(each) for each in self.categories]}
+        """One row per candidate."""
+        return super().columns(confidence) | {"category": self.labels}
 
     def next(self, n: int | None = None, max_epsilon0: float | None = None) -> PrefixProtocol | None:
         """The plan of the next cohort, of n honest reports (default: as this one).

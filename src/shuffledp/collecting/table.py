@@ -200,6 +200,11 @@ class TableResult(HistogramResult):
             return HistogramResult(listed[0][1], *fields)
         return TableResult(tuple(product(*(each for _, each in listed))), *fields, attributes=tuple(listed))
 
+    @property
+    def labels(self) -> list[str]:
+        """The combinations."""
+        return [", ".join(map(str, cell)) for cell in self.categories]
+
     def table(self) -> Floats:
         """The counts as an array, one axis per attribute."""
         return self.counts.reshape([len(listed) for _, listed in self.attributes])

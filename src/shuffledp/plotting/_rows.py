@@ -93,7 +93,9 @@ def histogram(
     Up to 30 categories are named, one below the other. More are numbered from left to right."""
     counts, level = result.counts, result.confidence if confidence is None else confidence
     low, high = result.interval(level)
-    names = [_short(str(category)) for category in result.categories]
+    names = [_short(label) for label in result.labels]
+    if not names:
+        raise ValueError("the result must have something to draw, got no category")
     known = None if truth is None else _checked_truth(truth, len(names))
     ax = shown_axes(histogram_height(len(names))) if ax is None else ax
     (_named if len(names) <= NAMED else _numbered)(ax, names, counts, _whiskers(low, high))
