@@ -16,9 +16,11 @@ the worst pair at every alpha, by a mean-preserving spread, and of an interval t
 1/2 is safe. **What is drawn is what is analysed** (``sampler="rejection"``, the default): the choice between
 cap and complement is exact, ``weight`` out of 2^64 words; directions come from one finite law of doubles, the
 same for every input and machine, and the probability of the computed cap is within ``margin`` of q, which
-the law includes. Proofs: T10, docs/proofs/privunit.md. *What they rest on*: words that are independent and
-uniform, doubles that are added, multiplied, divided and rooted as IEEE 754 says, and ``cap.error``. Everybody
-must use the same cap. The running time depends on the side that was drawn: do not publish it.
+the law includes. From 512 to 16,384 dimensions they are lattice vectors, turned to the input's axis by an
+exact bijection, as fast at every epsilon0. Proofs: T10, docs/proofs/privunit.md. *What they rest on*: words
+that are independent and uniform, doubles that are added, multiplied, divided and rooted as IEEE 754 says,
+the library's exponential within ``CALL`` units, and ``cap.error``. Everybody must use the same cap and
+sampler. The running time depends on the side that was drawn: do not publish it.
 
 With ``sampler="seeds"`` a report is 16 bytes: the seed of a direction (AES in counter mode makes the words
 that make it), drawn until it falls on the right side. The law is the same, with uniform seeds in the place of
@@ -61,6 +63,16 @@ from shuffledp.randomizers._privunit_directions import (
     seeded,
     sum_by_halves,
 )
+from shuffledp.randomizers._privunit_rotations import (
+    LEAST_DIMENSION,
+    MOST_DIMENSION,
+    lattice_error,
+    plane_height,
+    rotated,
+    rotation_height,
+    twist,
+    unusual,
+)
 from shuffledp.randomizers.vectors import VectorRandomizer
 
 MOST_MARGIN = 1e-3
@@ -78,6 +90,8 @@ _MOST_UNCERTAIN = 1e-6  # speed: a law known less well shows nothing
 
 _SAMPLERS = ("rejection", "seeds", "direct")
 _SEEDS = 2.0**127  # and a sign each
+_LEAST_TURNED_EPSILON0 = 0.1  # of rotations: below, errors of probabilities count for more
+_MOST_TWIST = 1e-6  # tightness: else plain rejection
 
 
 @dataclass(frozen=True)
@@ -120,10 +134,41 @@ class PrivUnit(VectorRandomizer):
         """How far the probability of the smaller side may be from ``cap.small``, relative.
 
         A hundredth more covers the error of the change itself and products of errors."""
-        spread = 0.0
+        return self._strip + (1.01 * self._twist if self._rotates else 0.0)
+
+    @property
+    def _strip(self) -> float:
+        """The part of it that is about a cap's probability: its edge, unusual directions, the lattice."""
+        rest = 0.0
+        if self._rotates:
+            rest = lattice_error(self.dimension) + unusual(self.dimension) / self.cap.small
         if self.sampler == "seeds":  # of the share of seeds in a cap, for all axes at once
-            spread = math.sqrt(3.0 * (45.0 * self.dimension + 256.0) / (_SEEDS * self.cap.small))
-        return 1.01 * (self.cap.error + self.cap.change(height_error(self.dimension)) + spread)
+            rest = math.sqrt(3.0 * (45.0 * self.dimension + 256.0) / (_SEEDS * self.cap.small))
+        return 1.01 * (self.cap.error + self.cap.change(self._height) + rest)
+
+    @property
+    def _height(self) -> float:
+        """By how much a computed side may miss the threshold."""
+        turned = rotation_height(self.dimension) if self._rotates else 0.0
+        return height_error(self.dimension) + turned
+
+    @property
+    def _twist(self) -> float:
+        """What errors of all probabilities, up and down, do to q (docs/proofs/privunit.md)."""
+        growth = math.expm1(self.epsilon0)
+        moved = abs(1.0 / self.cap.small - growth - 2.0) / growth
+        return max(2.1, 1.1 * moved) * twist(self.dimension)
+
+    @cached_property
+    def _rotates(self) -> bool:
+        """Whether directions are drawn by a rotation: else by plain rejection."""
+        return (
+            self.sampler == "rejection"
+            and LEAST_DIMENSION <= self.dimension <= MOST_DIMENSION
+            and self.cap.threshold >= 0.0
+            and self.epsilon0 >= _LEAST_TURNED_EPSILON0
+            and self._twist <= _MOST_TWIST
+        )
 
     @cached_property
     def weight(self) -> int:
@@ -233,8 +278,11 @@ class PrivUnit(VectorRandomizer):
         least = least * outside / inside if rare else min(shared, least)
         if not least > 0.0:
             return None
-        strips = 6.0 * self.margin * q + error + doubt
-        off = 1.01 * (self.margin + 2.0 * strips / least) + gamma(256) / least
+        # Rotations: the three are in the plane of the first two axes, where they are most exact.
+        plane = self.cap.change(plane_height(self.dimension)) if self._rotates else 0.0
+        edge = 1.01 * (self.cap.error + plane) if self._rotates else self._strip
+        strips = 6.0 * edge * q + error + doubt
+        off = 1.01 * (self._strip + 2.0 * strips / least) + gamma(256) / least
         return None if off > _MOST_UNCERTAIN else replace(law, error=off)
 
     @property
@@ -244,7 +292,7 @@ class PrivUnit(VectorRandomizer):
 
     @property
     def draws(self) -> float:
-        """Directions drawn per report, expected, by rejection."""
+        """Directions drawn per report, expected, by plain rejection."""
         p, small = self.weight / WORD, self.cap.small
         inside = p if self.cap.threshold >= 0.0 else 1.0 - p
         return inside / (2.0 * small) + (1.0 - inside) / (1.0 - small)
@@ -268,7 +316,7 @@ class PrivUnit(VectorRandomizer):
                 "rng must be given for sampler='direct', which is for simulations: no certificate "
                 "covers what it draws"
             )
-        if self.sampler != "direct" and self.draws > MOST_DRAWS:
+        if self.sampler != "direct" and not self._rotates and self.draws > MOST_DRAWS:
             raise ValueError(
                 f"sampler must be 'direct' (for simulations: nothing is proved of it) for {self!r}: "
                 f"{self.sampler!r} would draw {self.draws:.3g} directions per report (at most "
@@ -296,7 +344,7 @@ class PrivUnit(VectorRandomizer):
             axis, inside = -axis, ~inside
         if self.sampler == "seeds":
             return seeded(axis, inside, self.cap, words)
-        draw = rejected if self.sampler == "rejection" else direct
+        draw = rotated if self._rotates else rejected if self.sampler == "rejection" else direct
         return draw(axis, inside, self.cap, words)
 
     def _points(self, rows: Floats, share: Floats, words: Words) -> Floats:
