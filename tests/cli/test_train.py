@@ -88,16 +88,17 @@ def test_model_history_and_picture_are_written(shuffledp: Run, folder: Path) -> 
 
 def test_a_checkpoint_is_gone_on_from(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = answer(shuffledp(LINE + " --seed 3 --test b.csv --model whole.pt --json"))
-    step = learning.ShuffledTrainer.step
-    steps: list[int] = []
+    step = learning.ShuffledTrainer._step
+    steps: list[bool] = []
 
-    def interrupted(self: Any) -> None:
+    def interrupted(self: Any, stopped: Any) -> bool:
         if len(steps) == 3:
             raise KeyboardInterrupt
-        steps.append(step(self))
+        steps.append(step(self, stopped))
+        return steps[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(learning.ShuffledTrainer, "step", interrupted)
+        patch.setattr(learning.ShuffledTrainer, "_step", interrupted)
         line = LINE + " --seed 3 --test b.csv --every 1 --checkpoint c.pt"
         result = shuffledp(line)
         assert result.exit_code == 130

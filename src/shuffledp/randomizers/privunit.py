@@ -91,6 +91,7 @@ _MOST_UNCERTAIN = 1e-6  # speed: a law known less well shows nothing
 _SAMPLERS = ("rejection", "seeds", "direct")
 _SEEDS = 2.0**127  # and a sign each
 _LEAST_TURNED_EPSILON0 = 0.1  # of rotations: below, errors of probabilities count for more
+_LEAST_TURNED_CAP = 1e-6  # speed: the first coordinate is still drawn by rejection
 _MOST_TWIST = 1e-6  # tightness: else plain rejection
 
 
@@ -167,7 +168,8 @@ class PrivUnit(VectorRandomizer):
             and LEAST_DIMENSION <= self.dimension <= MOST_DIMENSION
             and self.cap.threshold >= 0.0
             and self.epsilon0 >= _LEAST_TURNED_EPSILON0
-            and self._twist <= _MOST_TWIST
+            and self.cap.small >= _LEAST_TURNED_CAP
+            and self._twist + unusual(self.dimension) / self.cap.small <= _MOST_TWIST
         )
 
     @cached_property
