@@ -183,6 +183,8 @@ def test_bad_ranges_and_bad_numbers_are_told(ages: sdp.QuantileProtocol) -> None
     for ranges, message in (([(0.0, 0.3)], "edge of bins"), ([(0.5, 0.5)], "lower edge"), ([], "1 to")):
         with pytest.raises(ValueError, match=message):
             sdp.RangeProtocol(**plan, ranges=ranges)
+    with pytest.raises(TypeError, match="takes no argument 'ranges'"):
+        sdp.QuantileProtocol(**plan, ranges=[(0.0, 0.5)])
     with pytest.raises(TypeError, match="pairs of numbers"):
         sdp.RangeProtocol(**plan, ranges=[1.0])
     with pytest.raises(sdp.DomainError, match="2 of 3 values are not in the domain: 1 missing, 1 outside"):

@@ -45,7 +45,7 @@ from shuffledp.collecting.distribution import (
     range_name,
     rising,
 )
-from shuffledp.collecting.statement import state_privacy
+from shuffledp.collecting.statement import PrivacyStatement, state_privacy
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers._grid import interval
 from shuffledp.randomizers._tree import Tree
@@ -80,20 +80,32 @@ class OrderedProtocol(Protocol):
     outside: str
 
     asks: ClassVar[str]
-    """What ``asked`` is called in the plan."""
+    """What ``asked`` is called, as an argument and in the plan."""
+    usual: ClassVar[tuple[Any, ...] | None] = None
+    """What is asked for if nothing is given."""
 
-    def _plan(
+    def __init__(
         self,
-        asked: Any,
-        domain: dict[str, Any],
-        target: dict[str, Any],
-        branching: int | None,
-        randomizer: LeveledResponse | None,
-        max_epsilon0: float | None,
+        low: float,
+        high: float,
+        bins: int,
+        epsilon: float,
+        delta: float,
+        n: int,
+        randomizer: LeveledResponse | None = None,
+        rounds: int = 1,
+        branching: int | None = None,
+        outside: str = "error",
+        max_epsilon0: float | None = None,
+        **question: Any,
     ) -> None:
-        most = checked_most(max_epsilon0)
-        plan = checked_plan(**target)
-        self._assign(**self._described_domain(domain | {self.asks: asked}), **plan)
+        most, plan = checked_most(max_epsilon0), checked_plan(epsilon, delta, n, rounds)
+        if set(question) - {self.asks}:
+            raise TypeError(
+                f"{type(self).__name__} takes no argument {', '.join(set(question) - {self.asks})!r}"
+            )
+        domain = {"low": low, "high": high, "bins": bins, "outside": outside}
+        self._assign(**self._described_domain({self.asks: self.usual} | domain | question), **plan)
         if randomizer is None:
             randomizer = best_leveled(self._rows(_COMPARED), branching, plan, most)
         elif branching is not None:
@@ -122,12 +134,26 @@ class OrderedProtocol(Protocol):
         """Unbiased, consistent counts of the bins."""
         return self.randomizer.estimate(tally, n)
 
-    def _distribution(self, tally: Counts, n: int) -> Distribution:
-        if int(tally.sum()) != n:
-            raise ValueError(f"tally must sum to n = {n}, got {int(tally.sum())}")
-        found = Distribution(self.edges, tally, n, self.randomizer)
+    def analyze(
+        self,
+        reports: Any = None,
+        *,
+        tally: Any = None,
+        n: int | None = None,
+        confidence: float = 0.95,
+        **assumptions: Any,
+    ) -> Any:
+        """What is asked for with its intervals, from shuffled reports or their tally: a ``RangeResult`` or a
+        ``QuantileResult``."""
+        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
+        if int(seen.sum()) != received:
+            raise ValueError(f"tally must sum to n = {received}, got {int(seen.sum())}")
+        found = Distribution(self.edges, seen, received, self.randomizer)
         self.randomizer.weights(found.sent)  # an error of its own where too few reports came
-        return found
+        return self._result(found, state_privacy(self, received, **remarks), confidence)
+
+    def _result(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> Any:
+        raise NotImplementedError
 
     @property
     def worst_standard_errors(self) -> Floats:
@@ -172,25 +198,6 @@ class RangeProtocol(OrderedProtocol):
     name: ClassVar[str] = "ranges"
     asks: ClassVar[str] = "ranges"
 
-    def __init__(
-        self,
-        low: float,
-        high: float,
-        bins: int,
-        epsilon: float,
-        delta: float,
-        n: int,
-        ranges: Any = None,
-        randomizer: LeveledResponse | None = None,
-        rounds: int = 1,
-        branching: int | None = None,
-        outside: str = "error",
-        max_epsilon0: float | None = None,
-    ) -> None:
-        domain = {"low": low, "high": high, "bins": bins, "outside": outside}
-        target = {"epsilon": epsilon, "delta": delta, "n": n, "rounds": rounds}
-        self._plan(ranges, domain, target, branching, randomizer, max_epsilon0)
-
     def _rows(self, most: int | None = None) -> Floats:
         step = 1 if most is None else -(-len(self.asked) // most)
         rows = np.zeros((len(self.asked[::step]), self.bins))
@@ -216,53 +223,22 @@ class RangeProtocol(OrderedProtocol):
         """What the ranges hold, of true counts of the bins."""
         return np.asarray(self._rows() @ counts)
 
-    def analyze(
-        self,
-        reports: Any = None,
-        *,
-        tally: Any = None,
-        n: int | None = None,
-        confidence: float = 0.95,
-        **assumptions: Any,
-    ) -> RangeResult:
-        """The people in each range with error bars, from shuffled reports or their tally."""
-        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
-        found = self._distribution(seen, received)
-        privacy = state_privacy(self, received, **remarks)
+    def _result(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> RangeResult:
         names = tuple(range_name(self.edges, *bins_between(self.edges, *ends)) for ends in self.asked)
-        shared: Any = self.randomizer
-        return RangeResult(
-            names, seen, received, shared, privacy, confidence, distribution=found, sums=self._rows()
-        )
+        told: tuple[Any, ...] = (found.support, found.n, self.randomizer, privacy, confidence)
+        return RangeResult(names, *told, distribution=found, sums=self._rows())
 
 
 @dataclass(frozen=True, init=False)
 class QuantileProtocol(OrderedProtocol):
     """The numbers that given shares of the people do not exceed: median, quartiles, tails.
 
-    ``quantiles``: the shares, each inside (0, 1). Any other can be asked for later, of the result."""
+    ``quantiles``: the shares, each inside (0, 1) (default: quartiles). Any other can be asked for later, of
+    the result."""
 
     name: ClassVar[str] = "quantiles"
     asks: ClassVar[str] = "quantiles"
-
-    def __init__(
-        self,
-        low: float,
-        high: float,
-        bins: int,
-        epsilon: float,
-        delta: float,
-        n: int,
-        quantiles: Any = QUARTILES,
-        randomizer: LeveledResponse | None = None,
-        rounds: int = 1,
-        branching: int | None = None,
-        outside: str = "error",
-        max_epsilon0: float | None = None,
-    ) -> None:
-        domain = {"low": low, "high": high, "bins": bins, "outside": outside}
-        target = {"epsilon": epsilon, "delta": delta, "n": n, "rounds": rounds}
-        self._plan(quantiles, domain, target, branching, randomizer, max_epsilon0)
+    usual: ClassVar[tuple[Any, ...] | None] = QUARTILES
 
     def _rows(self, most: int | None = None) -> Floats:
         ends = np.unique(np.linspace(0, self.bins - 2, most or self.bins - 1).round().astype(int))
@@ -279,19 +255,8 @@ class QuantileProtocol(OrderedProtocol):
         grown = np.concatenate([[0.0], np.cumsum(counts)])
         return rising(grown, self.edges, np.array(self.asked) * grown[-1])
 
-    def analyze(
-        self,
-        reports: Any = None,
-        *,
-        tally: Any = None,
-        n: int | None = None,
-        confidence: float = 0.95,
-        **assumptions: Any,
-    ) -> QuantileResult:
-        """The quantiles with their intervals, from shuffled reports or their tally."""
-        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
-        found = self._distribution(seen, received)
-        return QuantileResult(self.asked, found, state_privacy(self, received, **remarks), confidence)
+    def _result(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> QuantileResult:
+        return QuantileResult(self.asked, found, privacy, confidence)
 
 
 def best_leveled(
