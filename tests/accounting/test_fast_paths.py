@@ -157,3 +157,24 @@ def two_reports(n: int, rate: arb) -> Iterator[tuple[arb, arb]]:
         for j in range(c + 2):
             less, more = (weight * balls.binomial_mass(c, HALF, i) for i in (j - 1, j))
             yield less, more
+
+
+@pytest.mark.parametrize(("k", "epsilon0", "n"), [(3, 1.0, 900), (16, 4.0, 5000), (100, 2.0, 10**6)])
+def test_both_sides_from_one_sum_agree_with_each_by_itself(k: int, epsilon0: float, n: int) -> None:
+    response = sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)
+    for one in (sdp.Shuffled(response, n=n), sdp.Shuffled(response, n=n).sampled_from(30 * n)):
+        curve = one.round.profile.profiles[0]  # type: ignore[attr-defined]
+        epsilon = curve.hints.scale * np.array([0.0, 0.3, 1.0, 2.5, 5.0])
+        upper, lines = curve.both(epsilon, 1e-3)
+        finest, tested = curve.upper(epsilon, 1e-6), curve.support(epsilon, 1e-6)
+        assert (upper >= tested.value).all()
+        assert (lines.value <= finest).all()
+        assert (upper <= 1.05 * finest).all()
+        assert (lines.value >= 0.95 * tested.value).all()
+        assert (lines.slope_low <= lines.slope_high).all()
+        # The lines stay below the curve everywhere, not only where they touch it.
+        alpha = np.exp(epsilon)
+        for value, slope, at in zip(lines.value, lines.slope_high, alpha, strict=True):
+            assert (finest >= value - slope * np.maximum(alpha - at, 0.0) - (alpha < at)).all()
+        for value, slope, at in zip(lines.value, lines.slope_low, alpha, strict=True):
+            assert (finest[alpha < at] >= (value + slope * (at - alpha))[alpha < at]).all()

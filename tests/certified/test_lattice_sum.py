@@ -114,3 +114,22 @@ def _power(law: dict[int, int], count: int) -> dict[int, int]:
     for _ in range(count):
         result = _times(result, law)
     return result
+
+
+def test_first_bounds_of_wide_laws_hold_on_their_cells() -> None:
+    rng = np.random.default_rng(7)
+    for spread, atoms in ((3.0, 30), (40.0, 60)):
+        z = np.unique(np.rint(rng.normal(5.0, spread, 4 * atoms)))[None, :atoms]
+        w = rng.uniform(0.1, 1.0, z.shape)
+        w /= w.sum()
+        mean = (w * z).sum(axis=1)
+        deviation = np.sqrt((w * (z - mean) ** 2).sum(axis=1))
+        count, one = np.array([50.0]), np.ones(1)
+        law = frequencies.Tilted(0.1 * one, z, w, count, mean, deviation, np.abs(z).max() * one, 1e-15 * one)
+        half, cells = np.array([5000]), 256
+        bound = frequencies._log_bounds([law], 0, cells, half)
+        omega = 2.0 * np.pi * np.arange(half[0] + 1) / (2 * half[0] + 1)
+        size = np.abs((w * np.exp(1j * omega[:, None] * z)).sum(axis=1))
+        cell = np.minimum((omega / np.pi * cells).astype(int), cells - 1)
+        assert (bound[cell] >= 50.0 * np.log(np.maximum(size, 1e-300))).all()
+        assert (bound < -1.0).mean() > 0.3

@@ -188,21 +188,30 @@ def _frequencies(
     # Cells so wide that the quadratic bound is informative, but at least a few of them.
     cells = np.clip(np.ceil(np.pi * 1.25 * many.deviation), 4, 4096).astype(np.int64)
     cells = np.where(total * np.pi < 12.0, 1, np.minimum(cells, half + 1))[problems]
+    wide = atoms >= _WIDE_LAW_ATOMS
+    if wide:
+        cells = 1 << np.ceil(np.log2(cells)).astype(np.int64)
     times = cells.astype(np.intp)  # what np.repeat counts in, 32 bits on some machines
     rows = np.repeat(problems, times)
     index = np.arange(rows.size, dtype=np.int64) - np.repeat(np.cumsum(cells) - cells, times)
-    width = (half[rows] + 1) / np.repeat(cells, times)
+    width = (half[rows] + 0.5) / np.repeat(cells, times)
     low, high = index * width, (index + 1) * width
     kept_rows, kept_low, kept_high = [], [], []
     while rows.size:
-        bound = np.concatenate(
-            [
-                _log_bound(tilted, rows[part], low[part], high[part], half)
-                for part in np.array_split(
-                    np.arange(rows.size), 1 + rows.size * tilted[0].z.shape[1] // _CELL_ATOMS_AT_ONCE
-                )
-            ]
-        )
+        if wide:
+            bound = np.concatenate(
+                [_log_bounds(tilted, int(i), int(c), half) for i, c in zip(problems, cells, strict=True)]
+            )
+            wide = False
+        else:
+            bound = np.concatenate(
+                [
+                    _log_bound(tilted, rows[part], low[part], high[part], half)
+                    for part in np.array_split(
+                        np.arange(rows.size), 1 + rows.size * tilted[0].z.shape[1] // _CELL_ATOMS_AT_ONCE
+                    )
+                ]
+            )
         alive = bound > deepest
         rows, low, high = rows[alive], low[alive], high[alive]
         small = high - low <= 8.0
@@ -268,4 +277,30 @@ def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, half
         slack = np.hypot(t.theta[rows], centre + reach) * t.slack[rows]
         square = square + slack * (2.0 + slack)
         bound += 0.5 * t.count[rows] * np.log(np.minimum(square, 1.0))
+    return bound
+
+
+def _log_bounds(tilted: list[Tilted], i: int, cells: int, half: Ints) -> Floats:
+    """``_log_bound`` of all ``cells`` (a power of two) that [0, pi] is cut into for problem i: their centres
+    are odd multiples of pi / (2 cells), so that two Fourier transforms give all values and slopes."""
+    size, bound = 4 * cells, np.zeros(cells)
+    centre = (np.arange(cells) + 0.5) * (np.pi / cells)
+    reach = 0.5 * np.pi / cells + _edge_error(half[i : i + 1]) * 2.0 * np.pi / (2 * half[i] + 1)
+    for t in tilted:
+        row = i if len(t.z) > 1 else 0
+        w, z = t.w[row], t.z[row] - np.rint(t.mean[row])
+        value, error = transformed(z, w, size)
+        slope, _ = transformed(z, w * z, size)
+        value, slope = value[1::2], 1j * slope[1::2]
+        square = np.abs(value) ** 2 + 2.0 * np.abs((value.conj() * slope).real) * reach
+        square = square + (t.deviation[i] * reach) ** 2
+        # Values (within 1) and slopes (within the mean of |z|) are off by the transforms' errors, and
+        # products by a few units of either.
+        away = 1.0 + float((w * np.abs(z)).sum())
+        square = (
+            square + 8.0 * (error + gamma(16)) * (1.0 + away * reach) + gamma(16) * t.deviation[i] * reach
+        )
+        slack = np.hypot(t.theta[i], centre + reach) * t.slack[i]
+        square = square + slack * (2.0 + slack)
+        bound += 0.5 * t.count[i] * np.log(np.minimum(square, 1.0))
     return bound

@@ -24,6 +24,7 @@ _CHERNOFF = (3.0, 6.0, 9.0, 13.0, 20.0)
 _SHARES = (0.3, 0.7, 1.0)
 _LARGEST_TILT = 600.0  # speed: beyond, exponentials overflow
 _FIRST_FREQUENCIES = 64  # speed
+_FARTHEST = 50.0  # speed: exponents beyond which a Taylor polynomial says nothing
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,75 @@ class TwoBinomials:
             results.append(Result(value, error, log_total - self.theta * threshold))
         return results
 
+    def ridge(self, one: float, zero: float, threshold: Floats, grid: Ridge) -> tuple[Floats, Floats]:
+        """(bounds, better thresholds) for every row.
+
+        Bounds of the largest one Pr[F + 1 >= t] + zero Pr[F >= t], one > 0 > zero, over all t and all
+        datasets of as many users with a whole m' within ``grid.half`` of m (docs/proofs/binary.md, the
+        ridge). Infinite where it was not proved that the best t is among those looked at."""
+        moves, width = grid.moves, 0.5 * grid.step
+        first, second = self._log_transforms(self.theta)
+        grown = math.exp(self.theta)
+        slope = self.keep * grown / (self.keep * grown + self.lie) - self.lie * grown / (
+            self.lie * grown + self.keep
+        )
+        reach = float(moves[-1]) + width
+        users = self.m + self.others
+        m = np.stack([np.clip(self.m + a, 0.0, users) for a in (-grid.half, grid.half) * 2], axis=1)
+        block = TwoBinomials(m, users[:, None] - m, self.keep, self.lie, self.theta)
+        t = (threshold - slope * self.m)[:, None] + slope * m + np.array([-reach, -reach, reach, reach])
+        points = block._points(np.array([one]), np.array([zero]), t) + 2
+        omega, powers, doubt = self._powers(points, float(moves[-1]), block)
+        s = self.theta + 1j * omega
+        logs = [self._log_ratio(p, omega) for p in (self.keep, self.lie)]
+        bend = (first - second) + (logs[0] - logs[1]) - slope * s
+        # Of a sum e^x, x = (m' - m) bend - u s: what the terms beyond x^2/2 add, and the rounding of x.
+        size = np.abs(s)
+        far = grid.half * np.abs(bend) + width * size
+        if not np.all(far < _FARTHEST):
+            raise NoCertificateError("blocks of datasets are too wide for their Taylor polynomials")
+        least = np.minimum(*(np.exp(log_phi.real) for log_phi in logs))
+        rough = 4.0 * ERROR_UNITS * (1.0 + max(self._roughness()) / positive(least))
+        left_out = np.exp(far) * (far**3 / 6.0 + rough * (grid.half + width) * size)
+        basis = np.stack([np.ones_like(s), bend, s, bend * bend, bend * s, s * s], axis=1)
+        turned = powers * np.exp(-1j * _reduced(threshold, omega, points))
+        modulus = np.abs(powers)
+        numerator = one * np.exp(s) + zero
+        mass = abs(one) * grown + abs(zero)
+        own = ERROR_UNITS * (1.0 + size) * mass * (1.0 + doubt)
+        share = np.where(omega == 0.0, 1.0, 2.0) / points
+        kernel = share / one_minus_exp(np.full_like(omega, self.theta), omega)
+        log_total = self._log_total(self.theta)
+        relative = self._prefactor_error(threshold, log_total)
+        cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass * math.exp(float(far[0]))
+
+        b = grid.half
+        sizes = np.array([0.0, b, width, 0.5 * b * b, b * width, 0.5 * width**2])
+        shift = np.exp(-s[:, None] * moves)
+        lost = np.abs(numerator) * (left_out + np.exp(far) * (doubt + gamma(64))) + np.exp(far) * own
+
+        def expanded(kernel: Complexes) -> tuple[Floats, Floats]:
+            """(coefficients of the quadratic in m' - m and u, its error), for rows and moves."""
+            weights = ((numerator * kernel)[:, None] * shift)[:, :, None] * basis[:, None, :]
+            value = (turned @ weights.reshape(s.size, -1)).real.reshape(self.m.size, moves.size, 6)
+            error = modulus @ ((lost * np.abs(kernel))[:, None] * np.abs(shift))
+            error = (error + 2.0 * cut * np.exp(-self.theta * moves)) * np.exp(relative)
+            spread = np.abs(value[:, :, 0]) + np.abs(value) @ sizes
+            return value, error + spread * np.expm1(2.0 * relative)
+
+        value, error = expanded(kernel)
+        concave = 0.5 * width**2 * np.maximum(-value[:, :, 5], 0.0)
+        top = value[:, :, 0] + np.abs(value) @ sizes - concave + error
+        # The best t of every m' is between two where the difference to the next is surely of either sign.
+        change, doubtful = expanded(share.astype(np.complex128))
+        doubtful = doubtful + np.abs(change) @ sizes
+        right, left = moves + width > reach - 1.0, moves - width < 1.0 - reach
+        proved = (change[:, right, 0] > doubtful[:, right]).all(axis=1)
+        proved &= (change[:, left, 0] < -doubtful[:, left]).all(axis=1)
+        scale = np.exp(np.minimum(log_total - self.theta * threshold, 300.0))
+        better = threshold + np.rint(moves[value[:, :, 0].argmax(axis=1)])
+        return np.where(proved, scale * np.maximum(top.max(axis=1), 0.0), np.inf), better
+
     def _log_total(self, theta: float) -> Floats:
         first, second = self._log_transforms(theta)
         return np.asarray(self.m * first + self.others * second)
@@ -96,13 +166,20 @@ class TwoBinomials:
         return np.asarray(relative[:, None])
 
     def _points(self, at_one: Floats, at_zero: Floats, threshold: Floats) -> int:
-        """Odd number of trapezoidal points, enough for every row (Chernoff)."""
+        """Odd number of trapezoidal points, enough for every row (Chernoff).
+
+        Of two axes the second are the ends of what a row stands for, between which Chernoff's bound of one
+        tilt is linear."""
         total = self._log_total(self.theta)
         count = float((self.m + self.others).max(initial=0.0))
         spread = math.sqrt(1.0 + count * self.keep * self.lie)
-        left, right = np.full_like(self.m, -1.0), self.m + self.others + 2.0
+        behind, beyond = (np.full(len(self.m), np.inf) for _ in range(2))
         one, zero = float(np.abs(at_one).max()), float(np.abs(at_zero).max())
         own = math.log(one * math.exp(self.theta) + zero)
+
+        def most(found: Floats) -> Floats:
+            return found.max(axis=1) if found.ndim > 1 else found
+
         steps = [(-1.0, c / spread) for c in _CHERNOFF] + [(1.0, c / spread) for c in _CHERNOFF]
         steps += [(-1.0, c * self.theta) for c in _SHARES]
         for sign, eta in steps:
@@ -112,25 +189,31 @@ class TwoBinomials:
             moment = self._log_total(shift) - total + math.log(one * math.exp(shift) + zero) - own
             reach = (DEPTH + moment) / eta
             if sign < 0:
-                left = np.maximum(left, -reach)
+                behind = np.minimum(behind, most(reach + threshold))
             else:
-                right = np.minimum(right, reach)
-        behind = np.maximum(threshold - left, 1.0)
-        needed = np.maximum(behind + DEPTH / self.theta, right - threshold) + 2.0
+                beyond = np.minimum(beyond, most(reach - threshold))
+        behind = np.maximum(np.minimum(behind, most(threshold + 1.0)), 1.0)
+        beyond = np.minimum(beyond, most(self.m + self.others + 2.0 - threshold))
+        needed = np.maximum(behind + DEPTH / self.theta, beyond) + 2.0
         return int(2 * math.ceil(0.5 * float(needed.max())) + 1)
 
-    def _powers(self, points: int, farthest: float) -> tuple[Floats, Complexes, Floats]:
-        """(omega, tilted transforms to the powers m and l (rows x omega), relative error of a term)."""
+    def _powers(
+        self, points: int, farthest: float, block: TwoBinomials | None = None
+    ) -> tuple[Floats, Complexes, Floats]:
+        """(omega, tilted transforms to the powers m and l (rows x omega), relative error of a term).
+
+        With ``block``, the frequencies are those that matter for its rows."""
+        block = block or self
         limit = (points + 1) // 2
         omega = 2.0 * np.pi * np.arange(min(limit, _FIRST_FREQUENCIES)) / points
         while True:
             logs = [self._log_ratio(p, omega) for p in (self.keep, self.lie)]
-            if omega.size == limit or self._worst(logs)[-1] <= -(DEPTH + 2.0):
+            if omega.size == limit or block._worst(logs)[-1] <= -(DEPTH + 2.0):
                 break
             if self.m.size * omega.size > MAX_TERMS // 16:
                 raise NoCertificateError("too many frequencies carry mass")
             omega = 2.0 * np.pi * np.arange(min(limit, 2 * omega.size)) / points
-        keep = int(np.searchsorted(-self._worst(logs), DEPTH + 2.0)) + 1
+        keep = int(np.searchsorted(-block._worst(logs), DEPTH + 2.0)) + 1
         omega, logs = omega[:keep], [part[:keep] for part in logs]
         exponent = np.multiply.outer(self.m, logs[0])
         exponent += np.multiply.outer(self.others, logs[1])
@@ -166,6 +249,16 @@ class TwoBinomials:
         shrink = -4.0 * spread * half * half
         re = -2.0 * tilted * half * half
         return log_one_plus(shrink, re, tilted * np.sin(omega))
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Datasets within ``half`` of a row's m, and thresholds around its own: cells of ``step`` around each of
+    ``moves`` (increasing, ``step`` apart)."""
+
+    half: float
+    step: float
+    moves: Floats
 
 
 def _reduced(threshold: Floats, omega: Floats, points: int) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,6 +42,18 @@ class LargestProfile(PrivacyProfile):
         bounds = [bound for bound, _ in found] or [0.0 * epsilon]
         crude = [crude for _, crude in found] or [np.zeros(epsilon.size, bool)]
         return np.asarray(np.max(bounds, axis=0)), np.asarray(np.any(crude, axis=0))
+
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
+        """Of each; where lines of one are refused, the sides apart."""
+        with suppress(NoCertificateError):
+            found = [profile.both_or_crude(epsilon, resolution) for profile in self.profiles]
+            if found:
+                best = found[0][2]
+                for _, _, lines in found[1:]:
+                    best = best.chosen(lines, lines.value > best.value)
+                upper = np.max([upper for upper, _, _ in found], axis=0)
+                return upper, np.any([crude for _, crude, _ in found], axis=0), best
+        return super().both_or_crude(epsilon, resolution)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         best = np.zeros((3, epsilon.size))
@@ -121,8 +134,17 @@ class BestProfile(PrivacyProfile):
         return lowest
 
     def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+        """Of the rivals; where one of them has no certificate, or a crude one, the sides apart."""
         if len(self.profiles) == 1:
             return self.profiles[0].both(epsilon, resolution)
+        with suppress(NoCertificateError):
+            found = [profile.both_or_crude(epsilon, resolution) for profile in self.profiles[: self.rivals]]
+            crude = np.all([crude | (upper <= 2.0 * TINY) for upper, crude, _ in found], axis=0)
+            if not crude.any():
+                lowest = found[0][2]
+                for _, _, lines in found[1:]:
+                    lowest = lowest.chosen(lines, lines.value < lowest.value)
+                return np.asarray(np.min([upper for upper, _, _ in found], axis=0)), lowest
         return super().both(epsilon, resolution)
 
     def winner(self, epsilon: float, resolution: float) -> str:

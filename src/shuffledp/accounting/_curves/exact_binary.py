@@ -8,12 +8,14 @@ Each of m others holds x, l = n - 1 - m hold x'. With q = e^epsilon0/(e^epsilon0
 
 The objective is unimodal in t, its maximum near the mean of F tilted by log(-c2/c1). H falls when m or l
 grows, so H(m1, n - 1 - m2) bounds H(m, n - 1 - m) for all m in [m1, m2]. Intervals are split until their
-bound meets ``resolution``: the cost does not depend on n.
+bound meets ``resolution``: the cost does not depend on n. Of a large crowd H is smooth along the ridge
+m + l = n - 1: there a few blocks of m are bounded by their Taylor polynomials (``TwoBinomials.ridge``).
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -23,9 +25,10 @@ import numpy.typing as npt
 from shuffledp._certified.frequencies import Ints
 from shuffledp._certified.lattice_sum import Result
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
-from shuffledp._certified.two_binomials import TwoBinomials
+from shuffledp._certified.two_binomials import Ridge, TwoBinomials
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import BinaryHints
+from shuffledp.errors import NoCertificateError
 
 _FIRST_INTERVALS = 16
 _SPLIT = 4
@@ -33,6 +36,10 @@ _MOST_INTERVALS = 20_000
 _ROWS_AT_ONCE = 2048
 _SAMPLE = 16
 _TABULATED = 256
+_MOST_RECENTERINGS = 4  # speed
+_MOST_BLOCKS = 512  # speed
+_SMOOTH = 100.0  # speed: variance of the count from which on its being whole hardly shows
+_FEWEST_FOR_RIDGE = 1000  # speed: fewer users are looked at in intervals
 _OPERATIONS_PER_USER = 2 * CALL + 8  # soundness
 """Of the tabulated probabilities: the larger count of ``keep`` and ``lie``, a product and a sum."""
 _STEEPEST = 100.0  # speed: the bar of a likelihood ratio, in logarithms
@@ -106,14 +113,19 @@ class ExactBinaryProfile(PrivacyProfile):
         bar = self._bar(epsilon, -_NUDGE)
         if bar.c1 <= 0.0:
             return 0.0
+        low, high, bound = self._blocks(bar, resolution)
+        if low.size and self.n * bar.keep * bar.lie > _SMOOTH:
+            return up(float(bound.max()), operations=_BAR_UNITS)
         # Good enough is what the true curve reaches at a slightly smaller epsilon.
         enough = max(
             self._best_test(epsilon * (1.0 - 0.5 * resolution))[0],
             self._best_test(epsilon)[0] * (1.0 + resolution),
         )
-        edges = np.unique(np.linspace(0, self.n, _FIRST_INTERVALS + 1).astype(np.int64))
-        low, high = edges[:-1], edges[1:] - 1
-        result = 0.0
+        result = float(bound[bound <= enough].max(initial=0.0))
+        low, high = low[bound > enough], high[bound > enough]
+        if not bound.size:
+            edges = np.unique(np.linspace(0, self.n, _FIRST_INTERVALS + 1).astype(np.int64))
+            low, high = edges[:-1], edges[1:] - 1
         while low.size:
             bound = bar.maximise(low.astype(np.float64), (self.n - 1 - high).astype(np.float64))
             # Single datasets are exact; where too many intervals stay open, all count as they are.
@@ -122,12 +134,22 @@ class ExactBinaryProfile(PrivacyProfile):
             low, high = _split(low[~closed], high[~closed])
         return up(result, operations=_BAR_UNITS)
 
+    def _blocks(self, bar: _Bar, resolution: float) -> tuple[Ints, Ints, Floats]:
+        """Intervals of m that hold all of them, each with a bound; none where there was none for all."""
+        if self.n > _FEWEST_FOR_RIDGE:
+            with suppress(NoCertificateError):
+                low, high, bound = bar.ridge(self.n - 1, resolution)
+                if np.isfinite(bound).all():
+                    return low, high, np.minimum(bound, bar.c1)
+        none = np.zeros(0, np.int64)
+        return none, none, np.zeros(0)
+
     def _best_test(self, epsilon: float) -> tuple[float, float, float]:
         """(value, Q(A) low, Q(A) high) of the best test found over a sample of datasets."""
         bar = self._bar(epsilon, _NUDGE)
         if bar.c1 <= 0.0:
             return 0.0, 0.0, 0.0
-        m = _sample(self.n, _SAMPLE)
+        m = _sample(self.n, _SAMPLE, max(1, int(0.5 / (_SAMPLE * bar.lie))))
         return bar.test(m, self.n - 1.0 - m)
 
 
@@ -180,6 +202,28 @@ class _Bar:
         law = TwoBinomials(m, others, self.keep, self.lie, self._theta(m, others))
         weights = np.array([self.c1]), np.array([self.c2])
         return law.tails(*weights, threshold, shifts=(-2, -1, 0, 1, 2))[0]
+
+    def ridge(self, users: int, resolution: float) -> tuple[Ints, Ints, Floats]:
+        """(low, high, bound): upper bounds of H(m, users - m) in intervals that hold all m; inf where not
+        proved."""
+        theta = self._theta(np.array([float(users)]), np.zeros(1))
+        cells = self.hints.ridge(self._ratio(), theta, self.keep, self.lie, users, resolution)
+        if not cells.blocks < _MOST_BLOCKS:
+            raise NoCertificateError("too many blocks of datasets")
+        edges = np.unique(np.linspace(0, users + 1, math.ceil(cells.blocks) + 1).astype(np.int64))
+        low, high = edges[:-1], edges[1:] - 1
+        m = ((low + high) // 2).astype(np.float64)
+        half = float(np.maximum(high - m, m - low).max())
+        grid = Ridge(half, cells.step, cells.step * np.arange(-cells.columns, cells.columns + 1.0))
+        threshold, result = self._threshold(m, users - m), np.zeros(m.size)
+        todo = np.arange(m.size)
+        for _ in range(_MOST_RECENTERINGS):
+            law = TwoBinomials(m[todo], users - m[todo], self.keep, self.lie, theta)
+            result[todo], threshold[todo] = law.ridge(self.c1, self.c2, threshold[todo], grid)
+            todo = np.flatnonzero(np.isinf(result))
+            if not todo.size:
+                break
+        return low, high, result
 
     def test(self, m: Floats, others: Floats) -> tuple[float, float, float]:
         """(value, Q(A) low, Q(A) high) of "at least t reports x" for the best row and t."""
@@ -244,10 +288,13 @@ def _counts(n: int, keep: float, lie: float) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _sample(n: int, size: int) -> Floats:
-    """Values of m: ``size`` evenly spread and as many from the top, where the worst usually is."""
+def _sample(n: int, size: int, step: int) -> Floats:
+    """Values of m: ``size`` evenly spread and as many from the top, where the worst usually is.
+
+    Those are ``step`` apart: where few lie, one more m moves the count's law by nearly a whole place, so that
+    neighbours are alike."""
     spread = np.linspace(0, n - 1, size).astype(np.int64)
-    top = np.maximum(n - 1 - np.arange(size, dtype=np.int64), 0)
+    top = np.maximum(n - 1 - step * np.arange(size, dtype=np.int64), 0)
     return np.unique(np.concatenate([spread, top])).astype(np.float64)
 
 

@@ -5,7 +5,8 @@ The law is put on a lattice that contains 0 and the largest value of X:
 * from above, every value is split onto its two lattice neighbours, keeping the mean: a
   mean-preserving spread, and E[(sum)_+] increases under it;
 * from below, (s)_+ >= s 1[A] for every event A. A is "the sum of the values *rounded* to the
-  lattice exceeds a threshold": the Neyman-Pearson test with rounded scores.
+  lattice exceeds a threshold": the Neyman-Pearson test with rounded scores. Where both sides are asked for,
+  scores are spread instead of rounded, by a coin for each report (A may depend on coins): one sum gives both.
 
 Both lose only the second order of the lattice spacing. See _certified.lattice_sum for the rest.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, log_transform, tail_sum
+from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, Result, log_transform, tail_sum
 from shuffledp._certified.rounding import CALL, UNIT, Floats, gamma, up
 from shuffledp.accounting._curves.jumps import Jumps, above_cap
 from shuffledp.accounting._curves.profile import Bools
@@ -120,13 +121,28 @@ class SpreadLaw:
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
+        z, right = self._cells()
+        scaled = positive_part(z, _split(self.w, right), self.origin, self.h, self.theta * self.h, self.n)
+        return np.asarray(self.top * scaled + self.beyond)
+
+    def both(self, weight: Floats, other: Floats) -> tuple[Floats, Floats]:
+        """``upper``, and ``lower`` of the test whose scores are spread likewise, by a coin each: one sum."""
+        z, right = self._cells()
+        mine = np.zeros((2, *self.x.shape))
+        mine[0, :, : weight.shape[1]], mine[1, :, : weight.shape[1]] = weight, other
+        own = np.stack([_split(part / self.top[:, None], right) for part in mine], axis=2)
+        step = self.theta * self.h
+        part, result = _positive_part(z, _split(self.w, right), self.origin, self.h, step, self.n, own)
+        scale = self.top * np.exp(result.log_scale)
+        ends = result.value[:, 1:] + result.error[:, 1:] * np.array([[[-1.0]], [[1.0]]])
+        low, high = scale[:, None] * np.maximum(ends, 0.0)
+        return self.top * part + self.beyond, np.stack([low[:, 0], low[:, 1], high[:, 1]])
+
+    def _cells(self) -> tuple[Floats, Floats]:
+        """The lattice neighbours of every value, and the share of the right one."""
         cells = (self.x - self.origin[:, None]) / self.h[:, None]
         floor = np.floor(cells)
-        right = cells - floor
-        z = np.concatenate([floor, floor + 1.0], axis=1)
-        w = np.concatenate([self.w * (1.0 - right), self.w * right], axis=1)
-        scaled = positive_part(z, w, self.origin, self.h, self.theta * self.h, self.n)
-        return np.asarray(self.top * scaled + self.beyond)
+        return np.concatenate([floor, floor + 1.0], axis=1), cells - floor
 
     def chernoff(self) -> Floats:
         """The same in one line, looser: s_+ <= e^{theta s - 1} / theta."""
@@ -203,6 +219,11 @@ class Apart:
         return result
 
 
+def _split(mass: Floats, right: Floats) -> Floats:
+    """Masses of values on the two lattice neighbours of each."""
+    return np.concatenate([mass * (1.0 - right), mass * right], axis=1)
+
+
 def complete(weight: Floats, clone: Floats) -> tuple[Floats, Floats]:
     """Rows of values weight / clone, and the value 0 with the remaining probability; their weights.
 
@@ -232,12 +253,26 @@ def positive_part(
     z: Floats, w: Floats, origin: Floats, h: Floats, theta: Floats, n: int, units: float = ERROR_UNITS
 ) -> Floats:
     """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+], X = origin + h z with weights w (rows)."""
+    return _positive_part(z, w, origin, h, theta, n, np.zeros((*z.shape, 0)), units)[0]
+
+
+def _positive_part(
+    z: Floats,
+    w: Floats,
+    origin: Floats,
+    h: Floats,
+    theta: Floats,
+    n: int,
+    more: Floats,
+    units: float = ERROR_UNITS,
+) -> tuple[Floats, Result]:
+    """``positive_part``, and the tails of ``more`` own measures as the further outputs of one sum."""
     group = Group(z, w, np.full(len(z), n - 1.0))
-    own = Own(z, (w * (origin[:, None] + z * h[:, None]))[:, :, None])
+    own = Own(z, np.concatenate([(w * (origin[:, None] + z * h[:, None]))[:, :, None], more], axis=2))
     threshold = np.floor(-n * origin / h) + 1.0
     result = tail_sum([group], own, threshold, theta, units=units)
     # The threshold may be a few off by rounding: then the sum there is within units of n origin.
     few = 1.0 + np.floor(gamma(8) * n * np.abs(origin) / h)
     slip = gamma(32) * np.abs(origin) * np.exp(log_transform(z, w, theta) + few * theta)
     high = result.value[:, 0] + result.error[:, 0] + slip
-    return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0))
+    return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0)), result

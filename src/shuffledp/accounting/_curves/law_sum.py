@@ -15,6 +15,7 @@ How the expectation is evaluated: ``lattice_law``, or all outcomes one by one wh
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -135,6 +136,26 @@ class AmplificationProfile(PrivacyProfile):
         parts = [self._support(part, resolution) for part in _chunks(epsilon)]
         return SupportingLines.join(epsilon, parts)
 
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
+        """Together where both are sums on one lattice."""
+        parts = [self._both(part, resolution) for part in _chunks(epsilon)]
+        upper, crude, lines = (np.concatenate(side, axis=-1) for side in zip(*parts, strict=True))
+        return upper, crude, SupportingLines(epsilon, *lines)
+
+    def _both(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, Floats]:
+        weight, lower = self._weights(epsilon, -NUDGE), self._weights(epsilon, NUDGE)
+        other, clone, gap = np.array(self.other), np.array(self.clone), np.array(self.gap)
+        if self.n > 1 and (clone > 0.0).all() and _live(lower, gap, self.n).all():
+            lattice = self._lattice(weight, clone, 0.5 * resolution)  # spread scores lose as much again
+            if isinstance(lattice, SpreadLaw) and not self._enumeration(1.0):
+                with suppress(NoCertificateError):
+                    found, lines = lattice.both(lower, other)
+                    upper = np.minimum(np.maximum(weight, 0.0).sum(axis=1), found)
+                    upper = up(np.minimum(upper, lattice.chernoff()), operations=len(clone) + 8 * CALL)
+                    return upper, np.zeros(epsilon.size, bool), self._rounded(epsilon, lines)
+        upper, refused = self._upper(epsilon, resolution)
+        return upper, np.full(epsilon.size, refused), self._support(epsilon, resolution)
+
     def _enumeration(self, outward: float) -> _Enumeration | None:
         """All outcomes, where they are few: then the curve is a finite sum."""
         hidden = np.array(self.clone) > 0.0
@@ -190,6 +211,10 @@ class AmplificationProfile(PrivacyProfile):
             weight = weight[live][:, hidden]
             lattice = self._lattice(weight, clone[hidden], resolution)
             result[:, live] += lattice.lower(weight, other[hidden])
+        return self._rounded(epsilon, result)
+
+    def _rounded(self, epsilon: Floats, result: Floats) -> Floats:
+        """(value, Q(A) low, Q(A) high), outward."""
         count = len(self.clone) + 8 * CALL
         value, low = down(result[:2], operations=count, tiny=0.0)
         found = np.stack([value, low, up(result[2], operations=count, tiny=0.0)])

@@ -91,4 +91,9 @@ class PrivacyProfile(ABC):
 
     def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
         """``upper`` and ``support`` at the same points, together where that is cheaper."""
-        return self.upper(epsilon, resolution), self.support(epsilon, resolution)
+        upper, _, lines = self.both_or_crude(epsilon, resolution)
+        return upper, lines
+
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
+        """``upper_or_crude`` and ``support``."""
+        return *self.upper_or_crude(epsilon, resolution), self.support(epsilon, resolution)

@@ -16,15 +16,18 @@ from shuffledp._certified.rounding import CALL, Floats, down
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import CLOSELY, crossing
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
+from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
-from shuffledp.accounting._rounds.loss import Lattice, dominated, sample
+from shuffledp.accounting._rounds.loss import Lattice, dominated
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import NoCertificateError
 
 Answer = TypeVar("Answer")
 
 _MOST_RANKS = 3  # speed
+_STRIDE = 8  # speed
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
+_CLOSE_IN_TOLERANCES = 1.5  # speed: so near the upper end, another witness can hardly add anything
 _COARSE = 1e-3
 """Accuracy of the lower end, unless a smaller tolerance is asked for."""
 
@@ -50,7 +53,7 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
     for rank in range(_ranks(rounds)):
 
         def composed(accuracy: float, rank: int = rank) -> float:
-            losses = _witness_losses(rounds, delta, accuracy, rank)
+            losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
             return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
 
         best = max(best, _as_fine_as_can_be(composed, tolerance, 0.0))
@@ -91,6 +94,8 @@ def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float)
             # A witness that cannot be evaluated is no witness: the others still hold.
             best = max(best, _as_fine_as_can_be(passed, tolerance, 0.0))
             yield best
+            if best >= (1.0 - _CLOSE_IN_TOLERANCES * tolerance) * upper:
+                return
 
 
 def _passed(
@@ -125,26 +130,27 @@ def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float
     smallest = max(float(upper.min()), SMALLEST_DELTA)
 
     def composed(accuracy: float) -> Floats:
-        losses = _witness_losses(rounds, smallest, accuracy, 0)
+        losses = _witness_losses(rounds, smallest, accuracy, 0, at_epsilon(epsilon))
         return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
 
     return np.maximum(_as_fine_as_can_be(composed, tolerance, nothing), _seen_at_once(rounds))
 
 
-def _witness_losses(rounds: Rounds, delta: float, accuracy: float, rank: int) -> list[ComposedLoss]:
+def _witness_losses(
+    rounds: Rounds, delta: float, accuracy: float, rank: int, question: Question
+) -> list[ComposedLoss]:
     """Composed losses of one witness per round, in both directions where they differ.
 
     ``rank``: 0 for the witness of the largest scale, and so on."""
     resolution = 1.5 * accuracy
-    grid = Lattice(lattice_spacing(rounds, resolution, 4), 4)
+    h = lattice_spacing(rounds, resolution, _STRIDE)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
-    sides = []
+    pairs = []
     for part, count in rounds:
         ranked = sorted(part.witnesses, key=lambda w: -w.hints.scale)
-        witness = ranked[min(rank, len(ranked) - 1)]
-        found = [sample(curve, grid, floor, resolution, both_sides=False) for curve in witness.directions]
-        sides.append((found[0], found[-1], count))
-    h = grid.spacing
+        curves = ranked[min(rank, len(ranked) - 1)].directions
+        pairs.append(((curves[0], curves[-1]), count))
+    sides = adapted(pairs, Lattice(h, _STRIDE), floor, resolution, question, both_sides=False)
     losses = [compose([(dominated(a, b, h), c) for a, b, c in sides], Tilts)]
     if not all(a is b for a, b, _ in sides):
         losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides], Tilts))

@@ -18,8 +18,10 @@ import numpy.typing as npt
 from shuffledp._certified.rounding import CALL, Floats, down, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
-from shuffledp.accounting._ends.search import crossing, tangent
+from shuffledp.accounting._ends.search import crossing
+from shuffledp.accounting._hints.starts import newton
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
+from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
@@ -31,7 +33,7 @@ _CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
 _AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
 _MARGIN_IN_TOLERANCES = 0.1  # soundness
 """An answer stays this far above, so that ten times the tolerance is never tighter."""
-_FIRST_RESOLUTION_IN_TOLERANCES = 1.2  # speed
+_FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
 """The coarsest that is likely to be certified."""
 _COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
@@ -244,7 +246,9 @@ def _close_to(
                 )
                 if high <= low * (1.0 + tolerance):
                     return min(float(high), profile.epsilon_max), start
-            start = min(tangent(lines, delta), profile.epsilon_max, _LARGEST_EPSILON)
+            middle = 0.5 * (np.minimum(upper, 1.0) + lines.value)
+            aim = newton(points, middle, lines.slope_high, delta)
+            start = min(aim, profile.epsilon_max, _LARGEST_EPSILON)
     return None, start
 
 
@@ -301,11 +305,21 @@ def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> 
     return Discretised(compose(above, Tilts), compose(below, Tilts))
 
 
+def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, question: Question) -> Discretised:
+    """``discretise``, with points where they matter for one question."""
+    grid, floor = grid_for(rounds, delta, resolution, stride)
+    pairs = [((part.profile, part.profile), count) for part, count in rounds]
+    sampled = adapted(pairs, grid, floor, resolution, question)
+    above = [(dominating(samples, grid.spacing), count) for samples, _, count in sampled]
+    below = [(dominated(samples, samples, grid.spacing), count) for samples, _, count in sampled]
+    return Discretised(compose(above, Tilts), compose(below, Tilts))
+
+
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
     best = math.inf
     for resolution, stride in attempts(rounds, tolerance):
         try:
-            pairs = discretise(rounds, delta, resolution, stride)
+            pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
             high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
             if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
                 return high
@@ -329,7 +343,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
 def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
     corners = any(part.profile.hints.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
-    resolution, stride = 0.5 * tolerance, 64 if corners else 4
+    resolution, stride = 0.5 * tolerance, 64 if corners else 8
     yield resolution, stride
     resolution, stride = 0.8 * resolution, 2 * stride  # most that fail, fail by little
     for _ in range(_MOST_REFINEMENTS):
@@ -343,21 +357,24 @@ def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats
     todo = np.arange(epsilon.size)
     scale = 1e-15  # what lies at infinity must be small against the answers: a first guess
     for resolution, stride in attempts(rounds, tolerance):
-        pairs = discretise(rounds, scale, resolution, stride)
+        question = at_epsilon(epsilon[todo])
+        pairs = _adapted(rounds, scale, resolution, stride, question)
         farthest = epsilon[todo].max(keepdims=True)
         while scale > SMALLEST_DELTA:
             smallest, known = float(pairs.above.delta(farthest)[1][0]), pairs.above.infinity
             if known <= 1e-3 * tolerance * smallest:
                 break
             scale = max(min(1e-2 * smallest, scale * scale), SMALLEST_DELTA)
-            pairs = discretise(rounds, scale, resolution, stride)
+            pairs = _adapted(rounds, scale, resolution, stride, question)
             if pairs.above.infinity > 0.5 * known:
                 break  # infinite losses are real
         high = pairs.above.delta(epsilon[todo])[1]
         here = pairs.below.delta(epsilon[todo])[0]
-        lower = pairs.below.delta(epsilon[todo] * (1.0 - tolerance))[0]
         here = np.maximum(here, _infinite_loss(rounds))
-        done = (high <= here * (1.0 + tolerance)) | (high <= lower) | (high < 1e-250)
+        done = (high <= here * (1.0 + tolerance)) | (high < 1e-250)
+        if not done.all():
+            before = pairs.below.delta(epsilon[todo][~done] * (1.0 - tolerance))[0]
+            done[~done] = high[~done] <= before
         # So far out in the tail that rounding hides the answer: a bound, of unknown looseness.
         done |= (here == 0.0) & (high < _HIDDEN_DELTA) & (resolution < 0.5 * tolerance)
         result[todo[done]] = high[done]

@@ -11,6 +11,7 @@ binomial, counts as the N that its moment generating function at the rate gives.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ Law = Callable[[Floats], tuple[npt.NDArray[np.bool_], Floats, Floats]]
 _FEWEST_CLONES = 200.0  # speed
 """Mean number of clones below which their steps show: there the curve itself is looked at."""
 _LOOKS = 3  # speed
+_AROUND_NORMAL = np.geomspace(1 / 8, 8, 13)  # speed
 _POINTS_PER_LOOK = 17  # speed
 _LARGEST_EPSILON = 690.0  # speed
 _MOST_SECANTS = 60  # speed
@@ -85,15 +87,18 @@ class LawHints(Hints):
 
     def start(self, delta: float, most: float) -> float:
         """By the estimates of ``saddle`` on finer and finer grids."""
-        low, high = 0.0, min(most, self.reach, LARGEST_EXPONENT)
+        most = min(most, self.reach, LARGEST_EXPONENT)
+        # In a huge crowd the answer is far below ``most``: first, look also around where it normally is.
+        around = super().start(delta, most) * _AROUND_NORMAL
+        epsilon = np.sort(np.append(np.linspace(0.0, most, _POINTS_PER_LOOK), np.minimum(around, most)))
         for _ in range(_LOOKS):
-            epsilon = np.linspace(low, high, _POINTS_PER_LOOK)
             live, x, w = self.law(epsilon)
             value = np.full(epsilon.size, -np.inf)
             if live.any():
                 value[live] = self.lattice.log_estimate(x, w, self.types, self.n)
             last = int(np.sum(value >= math.log(delta)))  # the estimates fall, up to their error
             low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
+            epsilon = np.linspace(low, high, _POINTS_PER_LOOK)
         return 0.5 * float(low + high)
 
 
@@ -138,7 +143,22 @@ class BinaryHints(Hints):
 
     def tilt(self, ratio: float, keep: float, lie: float, users: float) -> float:
         """The tilt at which the likelihood ratio passes its bar, or steeper: the window stays short."""
-        return max(ratio, 0.3 / math.sqrt(1.0 + users * keep * lie))
+        return max(ratio, 1.5 / math.sqrt(1.0 + users * keep * lie))
+
+    def ridge(
+        self, ratio: float, theta: float, keep: float, lie: float, users: int, resolution: float
+    ) -> RidgeCells:
+        """Cells across which exponents change so little that their cubes are below the resolution."""
+        deviation = math.sqrt(1.0 + users * keep * lie)
+        s = complex(theta, 4.0 / deviation)
+        logs = [cmath.log(p * cmath.exp(s) + 1.0 - p) for p in (keep, lie)]
+        grown = math.exp(theta)
+        slope = keep * grown / (keep * grown + lie) - lie * grown / (lie * grown + keep)
+        steep = 1.0 + (ratio * deviation) ** 2  # of log delta, about, in log epsilon
+        change = min(0.5 * (1.5 * resolution * steep) ** (1.0 / 3.0), 0.2)
+        step = 2.0 * change / abs(s)
+        blocks = 1.0 + 0.5 * users * abs(logs[0] - logs[1] - slope * s) / change
+        return RidgeCells(blocks, step, math.ceil(max(2.0, 2.5 / step)))
 
     def threshold(self, ratio: float, keep: float, lie: float, m: Floats, others: Floats) -> Floats:
         """The count at which the likelihood ratio passes its bar, about."""
@@ -146,6 +166,15 @@ class BinaryHints(Hints):
         first = keep * grown / (keep * grown + lie)
         second = lie * grown / (lie * grown + keep)
         return np.asarray(m * first + others * second + 0.5)
+
+
+@dataclass(frozen=True)
+class RidgeCells:
+    """How finely to look at all datasets: blocks of m, cells of thresholds to either side."""
+
+    blocks: float
+    step: float
+    columns: int
 
 
 def newton(epsilon: Floats, value: Floats, slope: Floats, level: float) -> float:

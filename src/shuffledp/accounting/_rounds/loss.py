@@ -39,15 +39,15 @@ _LOST_UNITS, are normalised."""
 
 _LOST_UNITS = 4096  # soundness
 _MOST_LOWERINGS = 8  # speed: of the joint at alpha = 1
-_LARGEST_LOSS = 340.0  # soundness: products of two exponentials end there; the curve is followed no further
-_LINE_UNITS = 2 * CALL + 8 + int(_LARGEST_LOSS)  # soundness: of how far a line falls, as above
+LARGEST_LOSS = 340.0  # soundness: products of two exponentials end there; the curve is followed no further
+_LINE_UNITS = 2 * CALL + 8 + int(LARGEST_LOSS)  # soundness: of how far a line falls, as above
 
 _DENSE_SCALES = 7.0  # speed
 _TAIL_GROWTH = 0.6  # speed: relative spacing of the tail, times the root of the resolution
 _FLAT = 1e-9  # speed: a relative fall that is none
 _POINTS_AT_ONCE = 48  # speed
 _MOST_POINTS = 4000  # speed
-_LARGEST_INDEX = 2.0**52  # soundness: whole numbers up to here are floats, and add up
+LARGEST_INDEX = 2.0**52  # soundness: whole numbers up to here are floats, and add up
 _LONGEST_TAIL = 4.0  # speed: in nats
 _NEAR_A_POINT = 1e-9  # speed: in lattice points
 
@@ -145,7 +145,7 @@ def sample(
 
     Without ``both_sides`` only the supporting lines are computed (for ``dominated``)."""
     h, stride = lattice.spacing, lattice.stride
-    if not profile.epsilon_max / h < _LARGEST_INDEX and not _LARGEST_LOSS / h < _LARGEST_INDEX:
+    if not profile.epsilon_max / h < LARGEST_INDEX and not LARGEST_LOSS / h < LARGEST_INDEX:
         raise NoCertificateError("the lattice is too fine for the losses")
     index = _base_grid(profile, h, stride, _TAIL_GROWTH * math.sqrt(resolution))
     scale = max(profile.hints.scale, 0.0)
@@ -168,7 +168,7 @@ def sample(
 
 def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
     last = profile.epsilon_max / h
-    reachable = min(last, _LARGEST_LOSS / h)
+    reachable = min(last, LARGEST_LOSS / h)
     scales = _DENSE_SCALES * max(profile.hints.scale, 0.0) / h
     dense = math.ceil(min(scales / stride, reachable / stride, _MOST_POINTS))
     index = [stride * i for i in range(max(dense, 1) + 1)]

@@ -1,0 +1,195 @@
+"""Curves of rounds sampled where it matters for one question about their sum: few points, as close as many.
+
+A cell between two samples raises the polygon above the curve by about a third, on average, of the bend, the
+height of the chord above the crossing of the two supporting lines. Under a tilt theta, E[e^(theta L)] is, up
+to terms that do not depend on the curve h, theta (theta + 1) int h(alpha) alpha^(theta - 1) dalpha. So the
+cell adds about
+
+    theta (theta + 1) bend / 3 e^(theta epsilon) (width in epsilon)
+
+to it, as a share of itself to its logarithm, and the sum over all rounds and cells is what the composition
+loses in its exponent. A cell cut into p parts loses 1/p^2 of it; the fewest parts with a total loss of B have
+p^3 proportional to each loss c: p = c^(1/3) sqrt(sum of c^(1/3) / B). All points and parts are guesses: any
+samples are valid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._hints.tilt import Tilts
+from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._rounds.loss import (
+    LARGEST_INDEX,
+    LARGEST_LOSS,
+    Lattice,
+    LossDistribution,
+    Samples,
+    dominated,
+)
+from shuffledp.errors import NoCertificateError
+
+_COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
+_AT_ONCE = 8  # speed: points of the tail
+_FLAT = 1e-9  # speed: a relative fall that is none
+_SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
+_SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
+_LEAST_EXPONENT = 0.1  # speed: of theta epsilon; below, epsilon is ill-conditioned
+_PASSES = 8  # speed
+_QUANTILES = np.linspace(0.0, 1.0, 5)  # speed
+_ENOUGH = 1.3  # speed: a loss above what was aimed at that is good enough
+_MOST_POINTS = 16_000  # speed
+_ROUNDED = 0.6  # speed: a number of parts is the whole number below it and this
+_MOST_PARTS = 4.0  # speed: of a cell at once
+
+
+Pair = tuple[PrivacyProfile, PrivacyProfile]
+"""A round's curve and that of the reversed pair, which may be the same object."""
+Question = Callable[[ComposedLoss], tuple[Floats, Floats]]
+"""Tilts that suit what is asked of a sum of losses, and theta epsilon at each."""
+
+
+def at_delta(delta: float) -> Question:
+    """Where does the sum's curve pass ``delta``?"""
+
+    def question(rough: ComposedLoss) -> tuple[Floats, Floats]:
+        theta, epsilon = rough.hints.for_delta(delta)
+        return np.array([theta]), np.array([theta * epsilon])
+
+    return question
+
+
+def at_epsilon(epsilon: Floats) -> Question:
+    """What is the sum's curve at each of these?"""
+    some = np.unique(np.quantile(epsilon, _QUANTILES))
+
+    def question(rough: ComposedLoss) -> tuple[Floats, Floats]:
+        tilts = rough.hints.at(some)
+        return tilts, tilts * some
+
+    return question
+
+
+@dataclass(frozen=True)
+class _Sampler:
+    """Samples of one curve on the lattice."""
+
+    profile: PrivacyProfile
+    lattice: Lattice
+    resolution: float
+    both_sides: bool
+
+    def at(self, index: Floats) -> Samples:
+        return Samples.at(self.profile, index, self.lattice.spacing, self.resolution, self.both_sides)
+
+    def coarse(self, floor: float) -> Samples:
+        """A few points, until the curve falls to ``floor``."""
+        h, last = self.lattice.spacing, self.profile.epsilon_max / self.lattice.spacing
+        reachable = min(last, LARGEST_LOSS / h)
+        if not reachable < LARGEST_INDEX:
+            raise NoCertificateError("the lattice is too fine for the losses")
+        step = _power(_COARSE_STEP * max(self.profile.hints.scale, 0.0) / h)
+        scales = math.ceil(_COARSE_SCALES / _COARSE_STEP)
+        index = [step * i for i in range(scales + 1)]
+        while index[-1] < reachable:
+            index.append(index[-1] + step * max(1.0, math.floor(_COARSE_GROWTH * index[-1] / step)))
+        points = np.array(index)
+        if last <= reachable:
+            unit = min(step, float(self.lattice.stride))
+            end = unit * max(1.0, math.ceil(last / unit))
+            points = np.append(points[points < end], end)
+        found = self.at(points[: scales + 1])
+        while (start := found.index.size) < points.size and found.upper[-1] > floor:
+            found = found.merge(self.at(points[start : start + _AT_ONCE]))
+            if found.upper[start - 1] - found.upper[-1] <= _FLAT * found.upper[start - 1]:
+                break  # flat: the rest is mass at an infinite loss
+        limit = max(floor, found.upper[-1] + _FLAT * found.upper[-1])
+        enough = np.flatnonzero(found.upper <= limit)
+        return found.upto(max(int(enough[0]) + 1, 2)) if enough.size else found
+
+    def finer(self, found: Samples, parts: Floats) -> Samples:
+        """Every cell cut into so many parts, as far as the lattice allows."""
+        width = np.diff(found.index)
+        times = np.minimum(np.clip(np.floor(parts + _ROUNDED), 1.0, _MOST_PARTS), width).astype(np.intp)
+        cell = np.repeat(np.arange(times.size), times)
+        place = np.arange(cell.size) - np.repeat(np.cumsum(times) - times, times)
+        # Multiples of powers of two: the sum's lattice is as coarse as the points allow.
+        unit = _power(0.5 * width / times)[cell]
+        inner = (np.rint((found.index[cell] + place * width[cell] / times[cell]) / unit) * unit)[place > 0]
+        inner = np.setdiff1d(inner, found.index)
+        return found.merge(self.at(inner)) if inner.size else found
+
+
+def adapted(
+    rounds: Sequence[tuple[Pair, int]],
+    lattice: Lattice,
+    floor: float,
+    resolution: float,
+    question: Question,
+    both_sides: bool = True,
+) -> list[tuple[Samples, Samples, int]]:
+    """(samples, those of the reversed pair, count) of each round."""
+    samplers = [
+        [
+            _Sampler(curve, lattice, resolution, both_sides)
+            for curve in (pair if pair[0] is not pair[1] else pair[:1])
+        ]
+        for pair, _ in rounds
+    ]
+    counts, spacing = [count for _, count in rounds], lattice.spacing
+    found = [[side.coarse(floor) for side in pair] for pair in samplers]
+    for _ in range(_PASSES):
+        rough = compose(
+            [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], Tilts
+        )
+        tilts, exponents = question(rough)
+        allowed = (_SHARE if lattice.stride < _CORNERS else _SHARE_OF_CORNERS) * resolution
+        share = (tilts * (tilts + 1.0) / np.maximum(exponents, _LEAST_EXPONENT))[:, None] / allowed
+        losses = [
+            [c * _loss(side, spacing, tilts, share / _transform(law, tilts)) for side in pair]
+            for pair, (law, c) in zip(found, rough.parts, strict=True)
+        ]
+        flat = [loss for pair in losses for loss in pair]
+        if sum(float(loss.sum()) for loss in flat) <= _ENOUGH:
+            break
+        scale = math.sqrt(sum(float(np.cbrt(loss).sum()) for loss in flat))
+        finer = [
+            [s.finer(f, scale * np.cbrt(loss)) for s, f, loss in zip(*sides, strict=True)]
+            for sides in zip(samplers, found, losses, strict=True)
+        ]
+        sizes = [[side.index.size for pair in state for side in pair] for state in (found, finer)]
+        found = finer
+        if sizes[0] == sizes[1] or max(sizes[1]) > _MOST_POINTS:
+            break
+    return [(pair[0], pair[-1], count) for pair, count in zip(found, counts, strict=True)]
+
+
+def _power(size: Any) -> Any:
+    """The largest power of two up to it, at least one."""
+    return 2.0 ** np.floor(np.log2(np.maximum(size, 1.0)))
+
+
+def _transform(law: LossDistribution, tilts: Floats) -> Floats:
+    """About E[e^(theta L)], a column of tilts."""
+    exponent = np.minimum(np.outer(tilts, law.index * law.spacing), LARGEST_LOSS)
+    return np.asarray((np.exp(exponent) * law.mass).sum(axis=1, keepdims=True))
+
+
+def _loss(found: Samples, spacing: float, tilts: Floats, share: Floats) -> Floats:
+    """What each cell adds to E[e^(theta L)], about, as a share of what all may add; the most over the tilts.
+
+    The bend is a quarter of the run times the change of the slope, which rounding blurs least."""
+    epsilon = spacing * found.index
+    middle, width = 0.5 * (epsilon[1:] + epsilon[:-1]), np.diff(epsilon)
+    slope = 0.5 * (found.slope_low + found.slope_high)
+    gap = 0.25 * np.maximum(-np.diff(slope), 0.0) * np.exp(epsilon[:-1]) * np.expm1(width)
+    gap = np.minimum(gap, found.upper[:-1])
+    exponent = np.minimum(np.outer(tilts, middle), LARGEST_LOSS)
+    return np.asarray((share * np.exp(exponent) * (gap * width / 3.0)).max(axis=0))
