@@ -38,6 +38,8 @@ def test_fit_and_predict_are_those_of_arrays() -> None:
     X, y = people()
     names = np.array(["cat", "dog"])[y]
     fitted = ShuffledClassifier(["cat", "dog"], **PLAN, seed=1).fit(X, names)
+    assert repr(fitted).startswith("ShuffledClassifier(['cat', 'dog'], epsilon=")
+    assert "<table" in fitted._repr_html_()
     assert fitted.score(X, names) > 0.9
     assert set(fitted.predict(X)) == {"cat", "dog"}
     assert fitted.predict_proba(X).shape == (500, 2)

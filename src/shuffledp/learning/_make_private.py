@@ -23,7 +23,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from shuffledp import _validate
+from shuffledp import _html, _validate
 from shuffledp.learning._budget import Budget, epsilon0_for
 from shuffledp.learning._clients import Loss
 from shuffledp.learning._reports import parameter_count
@@ -122,6 +122,14 @@ class ShuffledClassifier:
         self.rounds = _validate.count("rounds", rounds)
         self._plan: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "clip": clip, "cohort": cohort}
         self._delta = delta
+
+    def __repr__(self) -> str:
+        plan = ", ".join(f"{name}={value!r}" for name, value in self._plan.items() if value is not None)
+        return f"ShuffledClassifier({self.classes.tolist()}, {plan}, rounds={self.rounds})"
+
+    def _repr_html_(self) -> str:
+        fitted = self.trainer_.history._repr_html_() if hasattr(self, "trainer_") else ""
+        return _html.text(repr(self)) + fitted
 
     def fit(self, X: Any, y: Any, *, progress: bool = False) -> Self:
         """All rounds, from the beginning. Ctrl-C ends them; ``trainer_`` is what came until then."""
