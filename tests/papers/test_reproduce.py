@@ -427,7 +427,7 @@ def test_the_paper_s_comparison_has_delta_zero() -> None:
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "papers"
 SAMPLE = ("balle-2019-figure-2", "koskela-2023-figure-3", "biswas-2022-table-2", "biswas-2022-table-4")
-QUICK = ("balle-2019-figure-2", "biswas-2022-table-2")
+QUICKLY = ("balle-2019-figure-2", "biswas-2022-table-2")
 DATA = {item.name for item in ITEMS if item.uses_data}
 
 
@@ -484,7 +484,7 @@ def close(old: str, new: str, loose: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.quick] if name in QUICK else []) for name in SAMPLE]
+    "name", [pytest.param(name, marks=[pytest.mark.quick] if name in QUICKLY else []) for name in SAMPLE]
 )
 def test_the_committed_numbers_are_today_s(name: str) -> None:
     fresh(name)
