@@ -184,11 +184,16 @@ class Response:
 class Blanket:
     """A part of everybody's report, of probability ``mass``, that has one law whatever the input, and for
     all randomizers of the same ``shape``, whatever their epsilon0: their reports are of one kind, and this
-    part is uniform. ``law``: above every pair of inputs if no more than this part hides a report."""
+    part is uniform. ``law``: above every pair of inputs if no more than this part hides a report.
+
+    ``mass`` None: the part differs with epsilon0, but ``law`` has the same types of reports for all of the
+    shape, within each of which the part is uniform. ``watched``: what a person shows among others who all
+    hold a third input, by types that are the same for all of the shape: it gives a lower end."""
 
     shape: str
     law: AmplificationLaw
-    mass: float
+    mass: float | None
+    watched: AmplificationLaw | None = None
 
 
 def enclosed(rounded_up: float, most: float | None = None) -> Bound:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from fractions import Fraction
 from itertools import permutations, product
-from math import log
+from math import log, prod
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,47 @@ def test_groups_of_local_hashing_cover_every_dataset() -> None:
     check(groups, survey, [survey.person(one.epsilon0) for one in oracles])
 
 
+@pytest.mark.parametrize("kind", [sdp.SymmetricUnaryEncoding, sdp.OptimisedUnaryEncoding])
+@pytest.mark.parametrize(("k", "sizes"), [(2, (2, 1)), (3, (1, 1))])
+def test_groups_of_unary_encodings_cover_every_dataset(kind: Any, k: int, sizes: tuple[int, int]) -> None:
+    oracles = [kind(k=k, epsilon0=local) for local in (0.7, 2.0)]
+    groups = [(bits(one, k), count) for one, count in zip(oracles, sizes, strict=True)]
+    survey = sdp.ShuffledGroups(tuple(zip(oracles, sizes, strict=True)))
+    check(groups, survey, [survey.person(one.epsilon0) for one in oracles])
+
+
+def bits(randomizer: Any, k: int) -> Matrix:
+    """Exact probabilities of all vectors of bits."""
+    p, q = randomizer._support_fractions()
+    rows = []
+    for x in range(k):
+        chances = [[p if place == x else q for place in range(k)]] * 2**k
+        reports = product((0, 1), repeat=k)
+        rows.append(
+            tuple(
+                prod((c if bit else 1 - c for c, bit in zip(chance, report, strict=True)), start=ONE)
+                for chance, report in zip(chances, reports, strict=True)
+            )
+        )
+    return tuple(rows)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("kind", "parameters", "width"),
+    [
+        (sdp.SymmetricUnaryEncoding, {"k": 8}, 1.5),
+        (sdp.SubsetSelection, {"k": 8, "size": 3}, 1.2),
+        (sdp.OptimisedLocalHashing, {"k": 8, "symbols": 3}, 1.2),
+        (sdp.HadamardResponse, {"k": 8}, 1.5),
+        (sdp.DiscreteLaplace, {"levels": 2}, 2.0),
+    ],
+)
+def test_every_family_has_a_lower_end(kind: Any, parameters: dict[str, int], width: float) -> None:
+    found = sdp.ShuffledGroups.of(kind, {1.0: 5_000, 2.0: 5_000}, **parameters).epsilon(delta=1e-6)
+    assert 0.0 < found.lower <= found.upper <= width * found.lower
+
+
 def test_rounds_of_groups_cover_the_adaptive_adversary() -> None:
     sizes = ((2, 1), (5, 1))
     groups = [(brute.k_ary(2, E), count) for E, count in sizes]
@@ -138,7 +179,7 @@ def test_a_person_is_hidden_by_all_groups() -> None:
 
 @pytest.mark.quick
 def test_what_has_no_common_blanket_is_refused_with_the_reason() -> None:
-    unary = [(sdp.OptimisedUnaryEncoding(k=4, epsilon0=local), 10) for local in (1.0, 2.0)]
+    unary = [(sdp.OptimisedUnaryEncoding(k=100, epsilon0=local), 10) for local in (1.0, 2.0)]
     with pytest.raises(ValueError, match="unary"):
         sdp.ShuffledGroups(tuple(unary))
     with pytest.raises(ValueError, match="share a blanket"):

@@ -19,13 +19,17 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats, down
+from shuffledp._certified.rounding import Floats, down, positive
+from shuffledp.accounting._analyses import profile_of
 from shuffledp.accounting._curves.all_pairs import law_of_pair
-from shuffledp.accounting._curves.combined import LargestProfile
+from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.groups import GroupsProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting.mechanism import OneRound, facts_of
-from shuffledp.facts import AmplificationLaw, Facts, Matrix
+from shuffledp.facts import AmplificationLaw, Blanket, Facts, Matrix
+
+Masses = tuple[tuple[float, ...], ...]
 
 _MOST_ROWS = 16  # speed: all pairs of inputs of a matrix are compared
 
@@ -68,15 +72,16 @@ class ShuffledGroups(OneRound):
         shapes = {None if facts.blanket is None else facts.blanket.shape for facts in self._facts}
         if len(shapes) == 1 and None not in shapes:
             found = [facts.blanket for facts in self._facts if facts.blanket is not None]
-            return [([one.law], one.mass) for one in found]
+            masses = [one.mass for one in found if one.mass is not None]
+            return list(zip([[one.law] for one in found], masses, strict=True)) if masses else _aligned(found)
         matrices = [facts.matrix for facts in self._facts if facts.matrix is not None]
         if len(matrices) == len(self.groups) and len({one.rows.shape[1] for one in matrices}) == 1:
             return _of_matrices(matrices)
         shown = ", ".join(repr(one) for one, _ in self.groups)
         raise ValueError(
             "groups must share a blanket: randomized response over the same k, hashing with the same number "
-            "of symbols, subsets of one size, Hadamard response of one order, or matrices (noise on a grid) "
-            "with the same reports; that of unary encodings has another shape for every epsilon0. "
+            "of symbols, subsets of one size, Hadamard response of one order, unary encodings of up to 12 "
+            "categories, or matrices (noise on a grid) with the same reports. "
             f"Got {shown}"
         )
 
@@ -88,7 +93,11 @@ class ShuffledGroups(OneRound):
         facts = self._facts[place]
         crowds = tuple(self._crowds(place, counts))
         attained = facts.epsilon0.lower if crowds else 0.0
-        profile = every[0] if len(every) == 1 else LargestProfile(every)
+        profile: PrivacyProfile = every[0] if len(every) == 1 else LargestProfile(every)
+        if facts.blanket is not None and facts.blanket.mass is None:
+            # Who tells the other groups' reports apart leaves the own group: that bounds it, too.
+            alone = profile_of(facts, self.groups[place][1], "best")
+            profile = BestProfile(("all groups", "own group"), (profile, alone), rivals=2)
         return Round(profile, crowds, facts.epsilon0.upper, attained, sum(counts) == 0)
 
     def _pair(self, law: AmplificationLaw, mass: float, counts: tuple[int, ...]) -> GroupsProfile:
@@ -98,14 +107,28 @@ class ShuffledGroups(OneRound):
         return GroupsProfile(law.own, law.other, law.gap, crowd, counts)
 
     def _crowds(self, place: int, counts: tuple[int, ...]) -> list[GroupsProfile]:
-        """Everybody else holds a third value of randomized response, or, if there is none, x."""
-        if len({None if facts.response is None else facts.response.k for facts in self._facts} - {None}) != 1:
+        """Everybody else holds a third value, or, if there is none, x."""
+        found = self._watched(place, counts)
+        if found is None:
             return []
-        laws = [facts.concrete[0] for facts in self._facts if facts.response is not None]
-        if len(laws) < len(self.groups):
-            return []
-        own, crowd = laws[place], tuple(law.clone for law in laws)
-        return [GroupsProfile(own.own, own.other, own.gap, crowd, counts)]
+        law, crowd = found
+        return [GroupsProfile(law.own, law.other, law.gap, crowd, counts)]
+
+    def _watched(self, place: int, counts: tuple[int, ...]) -> tuple[AmplificationLaw, Masses] | None:
+        """A pair of inputs, and the others' laws of a report, by the same types."""
+        matrices = [facts.matrix for facts in self._facts if facts.matrix is not None]
+        if all(facts.response is not None for facts in self._facts):
+            laws = [facts.concrete[0] for facts in self._facts]
+            return laws[place], tuple(law.clone for law in laws)
+        blankets = [facts.blanket for facts in self._facts if facts.blanket is not None]
+        if len(blankets) == len(self.groups):
+            seen = [one.watched for one in blankets if one.watched is not None]
+            if len(seen) == len(blankets):
+                return seen[place], tuple(law.clone for law in seen)
+            laws = [one.law for one in blankets]
+            alike = len({len(law.own) for law in laws}) == 1
+            return (laws[place], tuple(law.own for law in laws)) if alike else None
+        return _worst_triple(matrices, place, counts) if len(matrices) == len(self.groups) else None
 
     @cached_property
     def round(self) -> Round:
@@ -126,6 +149,37 @@ class Person(OneRound):
     @cached_property
     def round(self) -> Round:
         return self.crowd._of_group(self.place)
+
+
+def _aligned(blankets: list[Blanket]) -> list[tuple[list[AmplificationLaw], float]]:
+    """Likewise, type by type of laws that have the same types."""
+    least = np.array([one.law.clone for one in blankets])
+    common = least.min(axis=0)
+    shares = [float(np.min(own[common > 0.0] / common[common > 0.0])) for own in least]
+    parts = [tuple((down(share, operations=4) * common).tolist()) for share in shares]
+    return [([one.law.among(part)], share) for one, part, share in zip(blankets, parts, shares, strict=True)]
+
+
+def _worst_triple(
+    matrices: list[Matrix], place: int, counts: tuple[int, ...]
+) -> tuple[AmplificationLaw, Masses] | None:
+    """Two inputs, and a third that everybody else holds, with the largest chi-square."""
+    rows = matrices[place].rows
+    weights = np.array(counts, float) / max(1, sum(counts))
+    best: tuple[float, int, int, int] = (0.0, 0, 0, 0)
+    for z in range(min(len(matrix.rows) for matrix in matrices)):
+        mean = sum(weight * matrix.rows[z] for weight, matrix in zip(weights, matrices, strict=True))
+        scaled = rows / np.sqrt(positive(np.asarray(mean)))
+        square = (scaled**2).sum(axis=1)
+        chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T
+        i, j = np.unravel_index(int(np.argmax(chi)), chi.shape)
+        best = max(best, (float(chi[i, j]), int(i), int(j), z))
+    _, x, y, z = best
+    if x == y:
+        return None
+    own, other = (tuple(map(float, rows[place])) for place in (x, y))
+    law = AmplificationLaw(own, other, tuple(map(float, matrices[place].rows[z])))
+    return law, tuple(tuple(map(float, matrix.rows[z])) for matrix in matrices)
 
 
 def _of_matrices(matrices: list[Matrix]) -> list[tuple[list[AmplificationLaw], float]]:

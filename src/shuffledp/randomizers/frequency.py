@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -59,6 +61,13 @@ def two_probabilities(oracle: FrequencyOracle) -> tuple[float, float] | None:
     return getattr(oracle, "support_probability", None)
 
 
+def exact_law(types: Sequence[tuple[Fraction, Fraction, Fraction]]) -> AmplificationLaw:
+    """From exact (own, other, clone), type by type."""
+    own, other, clone = ([row[part] for row in types] for part in range(3))
+    gap = tuple(float(u - v) for u, v in zip(own, other, strict=True))
+    return AmplificationLaw(tuple(map(float, own)), tuple(map(float, other)), tuple(map(float, clone)), gap)
+
+
 class FrequencyRandomizer(CategoricalRandomizer):
     """A randomizer of categories with one law for all pairs and two support probabilities."""
 
@@ -83,8 +92,12 @@ class FrequencyRandomizer(CategoricalRandomizer):
             concrete=concrete,
             crowds=self._crowds(),
             inputs=self.k,
-            blanket=self.blanket(),
+            blanket=self._shared(),
         )
+
+    def _shared(self) -> Blanket | None:
+        found, watched = self.blanket(), self._watched()
+        return found if found is None or watched is None else replace(found, watched=exact_law(watched))
 
     def _crowds(self) -> tuple[AmplificationLaw, ...]:
         """The laws of all triples of categories, where they are known (``Facts.crowds``)."""
@@ -112,6 +125,11 @@ class FrequencyRandomizer(CategoricalRandomizer):
         """The law with ``clone`` the report of a user who holds a third category (None if unknown).
 
         What one concrete dataset shows to somebody who looks at three categories only."""
+        found = self._watched()
+        return None if found is None else AmplificationLaw.merged(found)
+
+    def _watched(self) -> list[tuple[Fraction, Fraction, Fraction]] | None:
+        """(x, x', third) of every pattern of support of the three, in one order."""
         found = self._three_categories()
         if found is None:
             return None
@@ -123,7 +141,7 @@ class FrequencyRandomizer(CategoricalRandomizer):
         for a, b, c in patterns:
             unit = masses[a + b + c] / Fraction(total)
             types.append((unit * powers[a], unit * powers[b], unit * powers[c]))
-        return AmplificationLaw.merged(types)
+        return types
 
     @property
     def support_size(self) -> int | None:

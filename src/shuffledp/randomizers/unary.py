@@ -28,11 +28,12 @@ from shuffledp import _validate
 from shuffledp._randomness.exponential import exponential, log_rounded_up
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw
+from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Integers
-from shuffledp.randomizers.frequency import SetRandomizer, packed
+from shuffledp.randomizers.frequency import SetRandomizer, exact_law, packed
 
 _MOST_CATEGORIES = 2**24
+_MOST_SHARED = 12  # speed and use: categories for which groups of different epsilon0 share something
 _ALL_ONES_COUNTED = 64
 """Beyond that many categories all ones are rarer than 2^-62; taking them as not hidden is safe."""
 
@@ -68,6 +69,23 @@ class UnaryEncoding(SetRandomizer):
         return AmplificationLaw.merged(
             [(up, down, down), (down, up, down), (both, both, hidden), (shared, shared, shared)]
         )
+
+    def blanket(self) -> Blanket | None:
+        """Types are the two bits and how many of the others are ones; for many categories next to nothing is
+        common to two epsilon0."""
+        if self.k > _MOST_SHARED:
+            return None
+        p, q = self._support_fractions()
+        types = []
+        for ones in range(self.k - 1):
+            others = math.comb(self.k - 2, ones) * q**ones * (1 - q) ** (self.k - 2 - ones)
+            for a, b in ((1, 0), (0, 1), (1, 1), (0, 0)):
+                bit_a, bit_b = (q if a else 1 - q), (q if b else 1 - q)
+                own, other, base = (p if a else 1 - p) * bit_b, bit_a * (p if b else 1 - p), bit_a * bit_b
+                all_ones = a and b and ones == self.k - 2
+                least = base * (p / q if all_ones else (1 - p) / (1 - q))
+                types.append((others * own, others * other, others * least))
+        return Blanket(f"one bit for each of {self.k} categories", exact_law(types), None)
 
     def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         own, other = self.weights

@@ -39,13 +39,15 @@ _UNITS = 64  # soundness: operations of a bound beside the integral
 _POOL_RESOLUTION = 0.01  # speed
 _LARGEST_SHARE = 0.25  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
-_POOLS = 3  # speed: sizes that are tried
-_WELL = 3.0  # tightness: a bound no larger than so many times the guess is good
 _SECONDS = np.append(np.linspace(0.2, 1.0, 33), 1.001)  # speed: second moments that are tried, of the largest
 _STRIDE = 3  # speed: weights between nodes
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 6  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
+_POOLS = 3  # speed: sizes that are tried
+_LARGE = 5000  # speed: users from which on they are: curves of small pools take long
+_SMALL, _MANY_TYPES = 500, 100  # speed: likewise, and little is gained
+_WELL = 3.0  # tightness: a bound no larger than so many times the guess is good
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
@@ -180,7 +182,9 @@ class _Problem:
         guess = tilt(laws.x, laws.p, curve.n, growth)[1]
         size = pool_size(curve.n, curve.variance, guess, min(curve.inputs, curve.n))
         best = 1.0, 1.0
-        for _ in range(_POOLS):
+        if curve.n < _SMALL and curve.family.types > _MANY_TYPES:
+            return best
+        for _ in range(_POOLS if curve.n >= _LARGE else 1):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
             taking = self.taking._replace(users=float(curve.n - 1 - size))
