@@ -32,6 +32,7 @@ Places = npt.NDArray[np.intp]
 _KEPT = 0.6  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
 _FEW = 5000  # speed: so many triples are all kept
 _UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
+_MIRROR = 8  # soundness: units by which mirror images may differ: far fewer than _UNITS, which covers them
 _LARGEST_TABLE = 2**22  # speed: pairs of inputs times reports
 _CAPS = 4  # speed: caps that are tried, in every power of e
 _ENDS = tuple(math.exp(0.7 * power) for power in range(1, 16))  # tightness
@@ -162,7 +163,7 @@ def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
     rows = matrix.rows
     count, off = len(rows), gamma(4.0 * rows.shape[1] + _UNITS)
     away = rows - rows[0]
-    mirrored = np.array_equal(rows, rows[::-1, ::-1])
+    mirrored = bool((np.abs(rows - rows[::-1, ::-1]) <= gamma(_MIRROR) * rows).all())
     x, y = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
     pairs = x != y
     if mirrored:
