@@ -52,8 +52,8 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
 - **Noise on the line, and on more than some hundred levels.** Not in the table: the triples are too many, and
   the blanket is all there is; Laplace on 16 levels before the crowd theorem shows by how much (8 to 45%).
 - **PrivUnit with a small epsilon0.** The lower end is a crowd apart from the pair. Of hemispheres no crowd of
-  one value does more (by hand, no test: every third hemisphere halves both), so the *upper* end is believed to
-  be loose; the crowd theorem would need all triples of caps, and is not built.
+  one value does more (by hand, no test: every third hemisphere halves both), so the *upper* end is believed
+  to be loose; the crowd theorem would need all triples of caps, and is not built.
 - **Hadamard response with a large epsilon0 in small crowds.** Few reports hide anybody: the steps of the
   counts show, mixed crowds may be worse than those of one value, and both ends may move.
 """
