@@ -44,17 +44,21 @@ def trainer(**options: Any) -> Any:
     return ShuffledTrainer(model, clouds(), nn.functional.cross_entropy, optimizer=optimizer, **settings)
 
 
-def test_noise_is_sized_for_the_rounds_and_is_far_below_that_of_one_report(shares: GradientShares) -> None:
+def test_noise_is_sized_for_the_rounds(shares: GradientShares) -> None:
     one = shares.training_round(1000, 3000)
     bound = (20 * one).epsilon(delta=1e-5)
     assert 1.4 < bound.lower <= bound.upper <= 2.0
     assert 20 <= rounds_for(one, epsilon=2.0, delta=1e-5) <= 21
     assert rounds_for(one, epsilon=1e-3, delta=1e-5) == 0
+    assert shares.bytes_per_client == shares.messages * 4 == 40 * shares.split.shares
+
+
+@pytest.mark.slow
+def test_one_report_errs_more_than_twice_as_much(shares: GradientShares) -> None:
     sizes = {"cohort": 1000, "population": 3000}
     found = epsilon0_for(PrivUnit, dimension=10, epsilon=2.0, delta=1e-5, rounds=20, **sizes)
     single = math.sqrt(PrivUnit(10, found).variance() / 10 / 1000)
     assert shares.standard_error(1000) < 0.5 * single
-    assert shares.bytes_per_client == shares.messages * 4 == 40 * shares.split.shares
 
 
 def test_sums_are_unbiased_with_the_stated_error_and_long_gradients_are_clipped(

@@ -286,7 +286,8 @@ def best_hashed(
         return HashedMessages(k=k, rate=rate, slots=messages - 1, buckets=buckets)
 
     fewest = next(p for p in range(max(math.isqrt(k - 1) + 1, 3), 2 * k + 4) if is_prime(p))
-    found = _least_noise(make, epsilon, delta, n, rounds, n * (messages - 1) / fewest)
+    most = n * (messages - 1) / fewest
+    found = _least_noise(make, epsilon, delta, n, rounds, most) if messages > 1 else None
     if found is None:
         raise ValueError(
             f"n must be larger, or messages more, to hide k = {k} hashed categories at {epsilon=}, "
