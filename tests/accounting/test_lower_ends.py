@@ -112,5 +112,6 @@ def test_hadamard_response_attains_its_blanket() -> None:
 def test_any_randomizer_may_be_binary_response() -> None:
     anything = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.1), n=10_000).epsilon(delta=1e-6)
     binary = sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=0.1), n=10_000).epsilon(delta=1e-6)
-    assert anything.lower == pytest.approx(binary.lower, rel=1e-4)
-    assert anything.lower >= 0.00272
+    assert anything.lower == pytest.approx(binary.lower, rel=1e-3)
+    assert anything.lower >= 0.002719
+    assert anything.upper <= 1.01 * anything.lower
