@@ -154,6 +154,25 @@ def test_the_page_states_the_best_of_the_committed_search(study: Any) -> None:
             assert stated == {at: f"{100 * mean:.2f}%" for at, (mean, _) in best.items()}
 
 
+def test_the_study_of_people_with_many_records_runs_and_the_page_states_it(
+    study: Any, tmp_path: Path
+) -> None:
+    study("users", "activity").main(["--quick", "--seeds", "1", "--out", str(tmp_path / "activity.csv")])
+    quick = rows(tmp_path / "activity.csv")
+    assert [float(row["epsilon"]) for row in quick] == [1.0, 3.0]
+    assert all(float(row["accuracy"]) > float(row["largest_class"]) for row in quick)
+    found = defaultdict(list)
+    for row in rows(STUDIES / "users" / "activity.csv"):
+        assert float(row["certified"]) <= float(row["epsilon"])
+        found[float(row["epsilon"]), int(row["rounds"]), float(row["no_privacy"])].append(
+            float(row["accuracy"])
+        )
+    page = (STUDIES.parent / "docs" / "mnist.md").read_text(encoding="utf-8")
+    for (epsilon, rounds, free), values in found.items():
+        ours = f"{100 * mean(values):.2f}% ± {100 * stdev(values):.2f}"
+        assert f"| {epsilon:g} | {rounds} | {ours} | {100 * free:.2f}% |" in page
+
+
 def test_logistic_regression_converges_as_the_lemmas_say(study: Any) -> None:
     """Two runs of 100 rounds: the constants of Lemma 9 and of Lemma 10, and that it converges."""
     logistic = study("convex", "logistic")
