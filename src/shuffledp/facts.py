@@ -224,6 +224,18 @@ def response_crowds(k: int, epsilon0: float) -> tuple[AmplificationLaw, ...]:
     return AmplificationLaw(own, other, clone, (gap, -gap, 0.0, 0.0)), same
 
 
+def crowds_of_any(epsilon0: float) -> tuple[AmplificationLaw, ...]:
+    """Of any randomizer, every law of a crowd of one value is below a mixture of these five (T16:
+    docs/proofs/crowd.md, section 7)."""
+    decay, rise = math.exp(-epsilon0), -math.expm1(-epsilon0)
+    part = 1.0 / (2.0 + decay)  # of inputs that avoid a symbol of their own, in 1/E
+    own, other, clone = (part, part, part * decay), (part * decay, part, part), (part, part * decay, part)
+    avoiding = AmplificationLaw(own, other, clone, (part * rise, 0.0, -part * rise))
+    high, low = 1.0 / (1.0 + decay), decay / (1.0 + decay)
+    alike = AmplificationLaw((high, low), (high, low), (low, high), (0.0, 0.0))
+    return (*response_crowds(3, epsilon0)[:1], *response_crowds(2, epsilon0), avoiding, alike)
+
+
 @dataclass(frozen=True, repr=False)
 class Facts:
     """What is true of a randomizer. Whoever states it must have proved it (see the fields).
@@ -253,7 +265,8 @@ class Facts:
     crowds: tuple[AmplificationLaw, ...] = ()
     """Laws of X where all others hold one input: ``clone`` is its whole law. Of every two inputs and every
     third, in one direction, X is one of these laws or a mixture of some, or below one in the convex order,
-    whatever alpha (docs/proofs/crowd.md). They give an upper end."""
+    whatever alpha (docs/proofs/crowd.md). They give an upper end. Where only ``epsilon0`` is known, they are
+    those of any randomizer."""
 
     inputs: float = math.inf
     """How many different inputs there are at most; only the crowd theorem asks."""
@@ -269,9 +282,16 @@ class Facts:
     blanket: Blanket | None = None
     """What it has in common with others of its shape, for rounds of several groups."""
 
+    @property
+    def _is_bare(self) -> bool:
+        known = (self.above, self.crowds, self.delta0, self.matrix, self.total_variation, self.response)
+        return not any(each not in ((), None, 0.0) for each in known)
+
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon0, Bound):
             object.__setattr__(self, "epsilon0", Bound(0.0, _validate.epsilon0(self.epsilon0)))
+        if self._is_bare and 0.0 < self.epsilon0.upper < math.inf:
+            object.__setattr__(self, "crowds", crowds_of_any(self.epsilon0.upper))
         self._check_kinds()
         object.__setattr__(self, "delta0", _validate.probability("delta0", self.delta0))
         for name, value in (("above", self.above), ("concrete", self.concrete), ("crowds", self.crowds)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, down
 from shuffledp.bound import Bound
-from shuffledp.facts import AmplificationLaw, Facts, response_crowds
+from shuffledp.facts import AmplificationLaw, Facts
 
 
 @dataclass(frozen=True)
@@ -56,21 +56,7 @@ class LocalRandomizer:
         members = self._members()
         if self.delta0 > 0.0:
             members = (*map(self._leaking, members), *members)
-        crowds = self._crowds() if self.total_variation is None and self.delta0 == 0.0 else ()
-        return Facts(local, self.delta0, self.total_variation, concrete=members, crowds=crowds)
-
-    def _crowds(self) -> tuple[AmplificationLaw, ...]:
-        """Every law of a crowd of one value is below a mixture of these five (docs/proofs/crowd.md, 7)."""
-        if self.epsilon0 == 0.0:
-            return ()
-        decay = math.exp(-self.epsilon0)
-        rise = -math.expm1(-self.epsilon0)
-        part = 1.0 / (2.0 + decay)  # of inputs that avoid a symbol of their own, in 1/E
-        own, other, clone = (part, part, part * decay), (part * decay, part, part), (part, part * decay, part)
-        avoiding = AmplificationLaw(own, other, clone, (part * rise, 0.0, -part * rise))
-        high, low = 1.0 / (1.0 + decay), decay / (1.0 + decay)
-        alike = AmplificationLaw((high, low), (high, low), (low, high), (0.0, 0.0))
-        return (*response_crowds(3, self.epsilon0)[:1], *response_crowds(2, self.epsilon0), avoiding, alike)
+        return Facts(local, self.delta0, self.total_variation, concrete=members)
 
     def _leaking(self, member: AmplificationLaw) -> AmplificationLaw:
         """With probability delta0 the input itself is sent, else what the member sends."""
