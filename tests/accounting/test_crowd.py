@@ -95,6 +95,8 @@ def other_hints(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None
     monkeypatch.setattr(crowd, "pool_size", lambda *_: size)
     monkeypatch.setattr(crowd, "tilt", other)
     monkeypatch.setattr(crowd, "_LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(crowd, "_SMALL", 0)
+    monkeypatch.setattr(crowd, "_LARGE", 0)
     crowd._at.cache_clear()
 
 
@@ -411,10 +413,12 @@ def test_leaked_coins_are_not_for_the_crowd_theorem() -> None:
 def test_certificates_are_made_of_what_can_be_verified(rounds: int) -> None:
     unary = sdp.SymmetricUnaryEncoding(k=4, epsilon0=1.0)
     best, leaked = (rounds * sdp.Shuffled(unary, n=10**4, analysis=name) for name in ("best", "best-leaked"))
+    for mechanism in (best, leaked):
+        at = mechanism.upper_epsilon(delta=1e-6)
+        assert mechanism.certificate(epsilon=at, delta=1e-6).epsilon == at
+    wide = rounds * sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=1.0), n=10**4)
     with pytest.raises(sdp.NoCertificateError, match="best-leaked"):
-        best.certificate(epsilon=best.upper_epsilon(delta=1e-6), delta=1e-6)
-    at = leaked.upper_epsilon(delta=1e-6)
-    assert best.certificate(epsilon=at, delta=1e-6).epsilon == at
+        wide.certificate(epsilon=wide.upper_epsilon(delta=1e-6), delta=1e-6)
 
 
 def test_rounds_compose() -> None:

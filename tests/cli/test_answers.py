@@ -116,7 +116,8 @@ def test_who_takes_part_and_who_is_honest_reach_the_library(
         ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6", "blanket"),
         ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6 --population 1e6", "blanket"),
         ("epsilon --krr 4 --epsilon0 1 --n 1000 --delta 1e-6 --analysis strong", "strong"),
-        ("epsilon --epsilon0 1 --n 1000 --delta 1e-6", "clones"),
+        ("epsilon --epsilon0 1 --n 1000 --delta 1e-6", "crowd"),
+        ("epsilon --epsilon0 1 --n 100 --delta 1e-6", "clones"),
         ("delta --binary --epsilon0 1 --n 1000 --epsilon 5", "exact"),
     ],
 )

@@ -100,7 +100,7 @@ def epsilon_of(profile: Any, delta: float) -> Any:
 def test_laplace_is_the_limit_of_its_grids_and_below_the_universal_pair(epsilon0: float) -> None:
     n, delta = 10**6, 1e-8
     continuous = epsilon_of(laplace_pair(epsilon0, n), delta)
-    grid = sdp.Shuffled(sdp.DiscreteLaplace(epsilon0=epsilon0, levels=16), n=n)
+    grid = sdp.Shuffled(sdp.DiscreteLaplace(epsilon0=epsilon0, levels=16), n=n, analysis="blanket")
     assert continuous == pytest.approx(float(grid.epsilon(delta=delta)), rel=0.02)
     universal = tv_universal(epsilon0, -math.expm1(-epsilon0 / 2), n)
     assert continuous < epsilon_of(universal, delta)

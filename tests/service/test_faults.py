@@ -273,7 +273,14 @@ def fill_and_free(setting: Setting, disk: Path) -> None:
     with pytest.raises(OSError, match="503"):
         running.get("/health")
     filler.unlink()
-    assert set(running.post_all(waiting + bodies[500:600])) == {202}
+    waiting = waiting + bodies[500:600]
+    for _ in range(50):  # whoever is told 503 (busy, too) comes again
+        statuses = running.post_all(waiting)
+        assert set(statuses) <= {202, 503}
+        waiting = [body for body, status in zip(waiting, statuses, strict=True) if status == 503]
+        if not waiting:
+            break
+    assert not waiting
     assert running.get("/health") == b'{"status":"ok"}'
     running.kill()
     with setting.shuffler() as shuffler:
@@ -284,7 +291,7 @@ def fill_and_free(setting: Setting, disk: Path) -> None:
 
 def test_a_full_disk_acknowledges_nothing_and_heals(embedded: Setting) -> None:
     embedded.data.mkdir()
-    with small_disk(embedded.data, 3):
+    with small_disk(embedded.data, 16):
         fill_and_free(embedded, embedded.data)
         for one in embedded.running:
             one.process.wait()

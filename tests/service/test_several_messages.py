@@ -104,7 +104,7 @@ def test_one_bad_message_costs_one_message_of_a_histogram_and_is_told_of_a_sum(e
                 result_of(found)
         else:
             result = result_of(found)
-            assert result.n == 61
+            assert result.n == PEOPLE, "a person of whom a message is missing does not count"
             assert result.privacy.n_honest == PEOPLE
             low, high = result.interval(confidence=1 - 1e-9)
             moved = result.poisoning(1)

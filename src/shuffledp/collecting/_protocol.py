@@ -94,8 +94,9 @@ class Protocol(ABC):
         return int(getattr(self.randomizer, "messages", 1))
 
     def people(self, sent: int) -> int:
-        """How many people sent so many messages; where some are missing, as few as can have sent the rest."""
-        return -(-sent // self.messages)
+        """How many people sent so many messages; where some are missing, as many as can have sent all of
+        theirs: what is missing hides nobody."""
+        return sent // self.messages
 
     @property
     def bytes_per_person(self) -> int:

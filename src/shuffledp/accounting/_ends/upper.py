@@ -37,6 +37,7 @@ _FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
 """The coarsest that is likely to be certified."""
 _COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
+_NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
@@ -323,6 +324,8 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
             high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
             if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
                 return high
+            if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
+                return 0.0
             best = min(best, high)
             if high == math.inf:
                 continue
@@ -338,6 +341,12 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
         raise _not_certified(tolerance)
     _say(f"the upper end is certified, but not that it is within {tolerance:g} of its analysis")
     return best
+
+
+def _apart(rounds: Rounds) -> float:
+    """More than the total variation of all rounds together: it adds up at most."""
+    parts = [count * float(part.profile.upper(np.zeros(1), 0.1)[0]) for part, count in rounds]
+    return up(math.fsum(parts), operations=2)
 
 
 def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:

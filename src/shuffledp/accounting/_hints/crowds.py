@@ -23,7 +23,7 @@ _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 def pool_size(n: int, variance: float, guess: float, inputs: float) -> int:
     """Where what is lost with the pool's members balances what their weights cost; in few sizes."""
-    rare = math.log(positive(inputs) / positive(_RARE * guess))
+    rare = math.log(positive(inputs)) - math.log(positive(_RARE * guess))
     least = max(math.sqrt(n * variance), _POOLED_VARIANCES * variance * rare)
     return math.ceil(math.sqrt(2.0) ** math.ceil(2.0 * math.log2(positive(least))))
 

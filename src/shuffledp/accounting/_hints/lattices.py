@@ -15,6 +15,7 @@ from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
 
 _CELLS_OF_THE_LARGEST = np.unique(np.geomspace(1, 20_000, 100).round())  # speed
 _CELLS_OF_THE_SECOND = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])  # speed
+_FEW_SUMMANDS = 64  # tightness: their sum is far from normal, and a steeper tilt costs whole percents
 _STEEP_IN_DEVIATIONS = 3.0  # speed: of the sum, one over the flattest tilt
 _FEW_TYPES = 6  # speed: below, values are neither cut nor told apart
 _RARE_POSITIVE_VALUES = 0.01  # speed: expected number among n
@@ -31,6 +32,8 @@ class LatticeHints:
         mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
         steep = _STEEP_IN_DEVIATIONS / np.sqrt(positive(n * (square - mean * mean)))
         best = saddle(x, w, n)
+        if n < _FEW_SUMMANDS:
+            return best
         usual = n * log_transform(x, w, steep) <= _STEEP_IN_DEVIATIONS**2  # not so of rare large values
         return np.asarray(np.where(usual, np.maximum(best, steep), best))
 
