@@ -1,7 +1,7 @@
 # Needs Python 3.11 or later, git and make. Everything else goes into .venv.
 #
 # Another interpreter: make PYTHON=/path/to/python3.12 test
-# More test processes: make JOBS=8 test
+# More test processes: make JOBS=8 test (3: some wait for servers and browsers, so that two cores are busy)
 # Another NumPy:       make WITH='numpy==1.26.*' test
 #
 # Tiers: check (a minute, while working), test (everything before a change lands), test-slow (repetitions
@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; \
 	done)
 OLDEST_PYTHON ?= python3.11
-JOBS ?= 2
+JOBS ?= 3
 WITH ?=
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check

@@ -397,12 +397,13 @@ def test_calibrate_finds_gamma() -> None:
 
 def test_calibrate_finds_sigma() -> None:
     target, delta, n = 0.5, 1e-5, 2000
-    found = sdp.calibrate(sdp.DiscreteGaussian, levels=2, high=10.0, n=n, epsilon=target, delta=delta)
+    shape = {"levels": 2, "high": 10.0}
+    found = sdp.calibrate(sdp.DiscreteGaussian, **shape, n=n, epsilon=target, delta=delta, analysis="blanket")
     assert found.parameter == "sigma"
 
     def achieved(sigma: float) -> float:
         randomizer = sdp.DiscreteGaussian(sigma=sigma, levels=2, high=10.0)
-        return sdp.Shuffled(randomizer, n=n).epsilon(delta=delta).upper
+        return sdp.Shuffled(randomizer, n=n, analysis="blanket").epsilon(delta=delta).upper
 
     assert achieved(float(found)) <= target < achieved(0.98 * float(found))
 

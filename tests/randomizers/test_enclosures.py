@@ -127,8 +127,11 @@ def test_rounds_cohorts_and_calibration_take_every_randomizer(randomizer: Any) -
     assert float(best) > 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::shuffledp.errors.CoarserBoundWarning")
 def test_calibration_stops_at_the_largest_local_epsilon_that_is_sampled() -> None:
-    best = sdp.calibrate(sdp.SymmetricUnaryEncoding, k=4, n=10_000, epsilon=40.0, delta=1e-6)
+    best = sdp.calibrate(
+        sdp.SymmetricUnaryEncoding, k=4, n=10_000, epsilon=40.0, delta=1e-6, analysis="blanket"
+    )
     assert float(best) == sdp.SymmetricUnaryEncoding.MOST_EPSILON0
     assert best.epsilon.lower < float(best.epsilon) <= 40.0

@@ -6,7 +6,7 @@ Every person sends dimension times ``shares`` messages; all rests on the shuffle
 
 >>> steps = VectorMeanProtocol(dimension=3, radius=1.0, epsilon=1.0, delta=1e-6, n=2000)
 >>> result = steps.analyze(steps.randomize([[0.6, 0.0, -0.8]] * 2000))
->>> [round(float(entry), 1) for entry in result.value], result.standard_error < 0.01
+>>> [round(float(entry), 1) + 0.0 for entry in result.value], result.standard_error < 0.01
 ([0.6, 0.0, -0.8], True)
 """
 
