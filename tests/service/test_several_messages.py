@@ -129,3 +129,16 @@ def test_messages_that_nobody_could_send_in_one_body_are_refused(embedded: Setti
     with pytest.raises(PlanError, match="more than 65536"):
         embedded.create(protocol=many)
     assert not Path(embedded.data / "batches").exists()
+
+
+def test_a_mean_of_vectors_comes_through(embedded: Setting) -> None:
+    moves = sdp.VectorMeanProtocol(dimension=2, radius=1.0, epsilon=3.0, delta=1e-3, n=PEOPLE)
+    task = embedded.create(protocol=moves)
+    with embedded.shuffler() as shuffler:
+        bodies = sealed(embedded, task, [[0.6, -0.8]] * PEOPLE)
+        shuffler.store.add([shuffler.opened(shuffler.collection("pets"), body) for body in bodies])
+        result = analyze_batch(shuffler.release("pets"), embedded.key)
+    assert result.n == PEOPLE
+    low, high = result.interval(confidence=1 - 1e-9)
+    assert (low <= [0.6, -0.8]).all()
+    assert (high >= [0.6, -0.8]).all()

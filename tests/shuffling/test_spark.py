@@ -243,7 +243,7 @@ def test_without_java_the_error_says_what_to_install(
 
 
 @needs_java
-@pytest.mark.parametrize("kind", ["sum", "histogram"])
+@pytest.mark.parametrize("kind", ["sum", "histogram", "vectors"])
 def test_several_messages_a_person_come_out_mixed_and_add_up(session: Any, kind: str) -> None:
     """Raw messages, and tallies of all of them; the threshold counts people."""
     numbers = [3.0] * 40 + [9.0] * 20
@@ -252,9 +252,12 @@ def test_several_messages_a_person_come_out_mixed_and_add_up(session: Any, kind:
         protocol = sdp.HistogramProtocol(
             [3.0, 9.0], 2.0, 1e-2, 60, randomizer=sdp.BlanketMessages(k=2, rate=0.5, slots=2)
         )
+    frame = session.createDataFrame([(number,) for number in numbers], "number double").repartition(3)
+    if kind == "vectors":
+        protocol = sdp.VectorMeanProtocol(dimension=2, radius=1.0, epsilon=3.0, delta=1e-3, n=60)
+        frame = session.createDataFrame([([0.6, -0.8],)] * 60, "move array<double>").repartition(3)
     m = protocol.messages
     assert m > 1
-    frame = session.createDataFrame([(number,) for number in numbers], "number double").repartition(3)
     assert frame.rdd.getNumPartitions() == 3
     engine = SparkEngine(session)
     with pytest.raises(TooFewReportsError, match="got 60"):
@@ -270,6 +273,8 @@ def test_several_messages_a_person_come_out_mixed_and_add_up(session: Any, kind:
         low, high = result.interval(confidence=1 - 1e-9)
         if kind == "sum":
             assert low <= sum(numbers) <= high
+        elif kind == "vectors":
+            assert np.all((low <= [0.6, -0.8]) & (high >= [0.6, -0.8]))
         else:
             assert low[0] <= 40 <= high[0]
 
