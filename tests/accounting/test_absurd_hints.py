@@ -206,7 +206,14 @@ def assert_certified(
     return answered
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in SLOW])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "rare reports" else [])
+        for name in MECHANISMS
+        if name not in SLOW
+    ],
+)
 def test_one_round_with_absurd_hints_is_certified_or_refused(name: str) -> None:
     seeds = range(1 if name in ("matrix", "rare reports") else 2)
     assert_certified(MECHANISMS[name](), 1, seeds, DELTAS, 1e-2)

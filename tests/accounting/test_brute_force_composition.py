@@ -48,7 +48,7 @@ def check_against_the_adaptive_adversary(
         assert_epsilon_sound(mechanism.epsilon(delta=delta), truth, delta)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+@pytest.mark.parametrize("rounds", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("E", "n"), [(Fraction(3, 2), 5), (Fraction(3), 2), (Fraction(3), 4), (Fraction(20), 3)]
 )
@@ -66,7 +66,7 @@ def test_rounds_of_binary_randomized_response_cover_the_adaptive_adversary(
         (3, Fraction(2), 2, 2),
         (3, Fraction(5), 4, 2),
         (3, Fraction(5), 2, 3),
-        (3, Fraction(3), 3, 3),
+        pytest.param(3, Fraction(3), 3, 3, marks=pytest.mark.slow),
         (4, Fraction(3), 3, 2),
         (4, Fraction(3), 1, 4),
         (5, Fraction(20), 2, 3),

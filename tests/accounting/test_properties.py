@@ -395,6 +395,7 @@ def test_calibrate_finds_gamma() -> None:
     assert achieved(float(found)) <= target < achieved(0.98 * float(found))
 
 
+@pytest.mark.slow
 def test_calibrate_finds_sigma() -> None:
     target, delta, n = 0.5, 1e-5, 2000
     shape = {"levels": 2, "high": 10.0}

@@ -53,6 +53,7 @@ def test_intervals_cover_the_true_counts_as_often_as_they_say() -> None:
     assert misses.sum() > 40  # and not because they hold everything
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_the_true_counts_up_to_their_own_noise() -> None:
     protocol = survey()
     result = protocol.analyze(protocol.randomize(HELD, rng=np.random.default_rng(1)))
