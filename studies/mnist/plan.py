@@ -83,9 +83,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 PLANS = (
-    Plan(0.1, 1.0, 0.185),
-    Plan(0.3, 1.0, 0.185),
-    Plan(0.667, 1.5, 0.15),
+    Plan(0.1, 0.5, 0.22),
+    Plan(0.3, 0.5, 0.22),
+    Plan(0.667, 1.0, 0.185),
     Plan(1.0, 1.5, 0.15),
     Plan(3.0, 2.0, 0.115),
     Plan(5.8, 3.0, 0.065),

@@ -1,10 +1,11 @@
 """MNIST with 60,000 clients, one image each: the trainer, real PrivUnit reports, the certified epsilon.
 
-    python studies/mnist/run.py --data DIR [--only best|paper|authors|network] [--seeds 5] [--quick --out DIR]
+    python studies/mnist/run.py --data DIR [--only best|curator|paper|authors|network] [--seeds 5]
     python studies/mnist/run.py --task fashion --data DIR --only best
 
 ``best`` trains a linear model on fixed features, with the settings that search.csv found on the
-validation split (for Fashion-MNIST too); ``paper`` repeats the learning paper's setting with a small
+validation split (for Fashion-MNIST too); ``curator`` trains the same with a trusted server that adds normal
+noise, and without noise; ``paper`` repeats the learning paper's setting with a small
 network; ``authors`` the same with the network, the hemispheres (caps of probability 1/2) and the steps of
 its authors' code; ``network`` trains that network once with epsilon = 3 certified. Writes one line per run
 to results.csv and one per evaluation to curves.csv (``authors``: kept as authors.csv). The test set is looked
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,8 +26,8 @@ import torch
 from features import Representation
 from networks import linear, small_cnn
 from plan import DELTA, PLANS, QUICK, WHOLE, Plan, Size
-from search import body_of
-from tasks import TASKS
+from search import NOISES, Data, body_of, deviation_of, trained
+from tasks import TASKS, Task
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
@@ -52,12 +54,18 @@ class Choice:
     decay: float
 
 
-def chosen(table: Path, task: str, epsilon: float, kept: int | None = None) -> Choice:
+def chosen(
+    table: Path, task: str, epsilon: float, kept: int | None = None, noise: str = "shuffled"
+) -> Choice:
     """Of all rows, or of those with so many directions."""
     with open(table, newline="") as file:
-        rows = [row for row in csv.DictReader(file) if (row["task"], row["noise"]) == (task, "shuffled")]
+        rows = [row for row in csv.DictReader(file) if (row["task"], row["noise"]) == (task, noise)]
     found = (row for row in rows if float(row["epsilon"]) == epsilon and kept in (None, int(row["kept"])))
-    best = max(found, key=lambda row: float(row["validation"]))
+    best = max(found, key=lambda row: float(row["validation"]), default=None)
+    if best is None:
+        raise SystemExit(
+            f"{table} has no line of {task}, {noise}, epsilon = {epsilon}, kept = {kept or 'any'}"
+        )
     power, step, clip, decay = (float(best[name]) for name in ("power", "step", "clip", "decay"))
     return Choice(int(best["kept"]), power, step, clip, decay)
 
@@ -217,6 +225,28 @@ def best_runs(
         yield Run(task, "best", plan.epsilon, seed, trainer, rounds, every, held, settings)
 
 
+def curator_lines(asked: argparse.Namespace) -> Iterator[list[object]]:
+    """Lines of results.csv: the same features and rounds with a trusted server, and without noise."""
+    size = QUICK if asked.quick else WHOLE
+    task, vectors, labels = represented(asked, size)
+    for plan, noise in itertools.product(PLANS, NOISES[1:]):
+        # Without noise once, with the rounds of epsilon = 3.
+        if plan.epsilon not in wanted(asked) or (noise == "none" and plan.epsilon != 3.0):
+            continue
+        choice = chosen(asked.search, task.name, plan.epsilon, asked.kept, noise)
+        train, test = vectors.turned(choice.kept, choice.power)
+        dimension, people, start = 10 * train.shape[1], len(train), time.monotonic()
+        rounds = plan.rounds(dimension, size)
+        deviation = deviation_of(noise, plan, dimension, people, rounds)
+        settings = (choice.step, choice.clip, choice.decay)
+        data = Data(train, labels[0], test, labels[1])
+        found = trained(data, rounds, deviation, asked.seeds if deviation else 1, [settings])[0]
+        seconds = round((time.monotonic() - start) / len(found), 1)
+        for seed, right in enumerate(found.tolist()):
+            head = (task.name, noise, plan.epsilon, plan.epsilon, "", "", people, rounds)
+            yield [*head, *settings, dimension, seed, round(right, 6), seconds]
+
+
 def arguments_of(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--task", choices=TASKS, default="mnist")
@@ -224,7 +254,7 @@ def arguments_of(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--search", type=Path, default=HERE / "search.csv")
     parser.add_argument("--network", type=Path, help="file of the features' network; made if it is missing")
     parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--only", choices=("best", "paper", "authors", "network"))
+    parser.add_argument("--only", choices=("best", "curator", "paper", "authors", "network"))
     parser.add_argument("--epsilon", type=float, action="append", help="of best, all by default")
     parser.add_argument(
         "--kept", type=int, help="directions; those of the best line of the search by default"
@@ -234,8 +264,8 @@ def arguments_of(given: list[str] | None) -> argparse.Namespace:
     asked = parser.parse_args(given)
     if asked.quick and asked.out == HERE:
         parser.error("--quick needs --out, another folder than that of the results")
-    if asked.task != "mnist" and asked.only != "best":
-        parser.error("--task fashion needs --only best: the paper is about MNIST")
+    if asked.task != "mnist" and asked.only not in ("best", "curator"):
+        parser.error("--task fashion needs --only best or curator: the paper is about MNIST")
     return asked
 
 
@@ -248,8 +278,7 @@ def main(given: list[str] | None = None) -> None:
         result, curve = (csv.writer(file, lineterminator="\n") for file in (results, curves))
         result.writerow(RESULTS)
         curve.writerow(CURVES)
-        for run in runs(asked):
-            line, points = run.lines()
+        for line, points in lines(asked):
             print(*line, flush=True)
             result.writerow(line)
             curve.writerows(points)
@@ -257,24 +286,47 @@ def main(given: list[str] | None = None) -> None:
             curves.flush()
 
 
-def runs(asked: argparse.Namespace) -> Iterator[Run]:
-    size = QUICK if asked.quick else WHOLE
+def lines(asked: argparse.Namespace) -> Iterator[tuple[list[object], list[list[object]]]]:
+    yield from (run.lines() for run in runs(asked))
+    if asked.only in (None, "curator"):
+        yield from ((line, []) for line in curator_lines(asked))
+
+
+def wanted(asked: argparse.Namespace) -> list[float]:
+    return asked.epsilon or [plan.epsilon for plan in PLANS]
+
+
+def images(asked: argparse.Namespace, size: Size) -> tuple[TensorDataset, TensorDataset]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    task = TASKS[asked.task]
+    load = TASKS[asked.task].load
     train, test = (
-        TensorDataset(*(part[: size.clients].to(device) for part in task.load(asked.data, name)))
+        TensorDataset(*(part[: size.clients].to(device) for part in load(asked.data, name)))
         for name in ("train", "test")
     )
+    return train, test
+
+
+def represented(asked: argparse.Namespace, size: Size) -> tuple[Task, Vectors, tuple[Tensor, Tensor]]:
+    """The task, everybody's features, and the labels of clients and test images."""
+    task, (train, test) = TASKS[asked.task], images(asked, size)
+    device = str(train.tensors[0].device)
+    features = Representation(task, body_of(task, asked.network, size, device), size, device)
+    vectors = Vectors(features, *(features.raw(part.tensors[0]) for part in (train, test)))
+    return task, vectors, (train.tensors[1], test.tensors[1])
+
+
+def runs(asked: argparse.Namespace) -> Iterator[Run]:
+    size = QUICK if asked.quick else WHOLE
     if asked.only in (None, "best"):
-        features = Representation(task, body_of(task, asked.network, size, device), size, device)
-        vectors = Vectors(features, *(features.raw(part.tensors[0]) for part in (train, test)))
-        labels = (train.tensors[1], test.tensors[1])
+        task, vectors, labels = represented(asked, size)
         for plan in PLANS:
-            if plan.epsilon in (asked.epsilon or [each.epsilon for each in PLANS]):
+            if plan.epsilon in wanted(asked):
                 choice = chosen(asked.search, task.name, plan.epsilon, asked.kept)
                 yield from best_runs(task.name, vectors, labels, plan, choice, asked.seeds, size)
+    if asked.only in ("best", "curator"):
+        return
     # Networks take a channel.
-    train, test = (TensorDataset(part.tensors[0][:, None], part.tensors[1]) for part in (train, test))
+    train, test = (TensorDataset(part.tensors[0][:, None], part.tensors[1]) for part in images(asked, size))
     if asked.only in (None, "paper"):
         yield from paper_runs(train, test, asked.seeds, size)
     if asked.only == "authors":

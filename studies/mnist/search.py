@@ -59,11 +59,14 @@ def body_of(task: Task, file: Path | None, size: Size, device: str) -> nn.Sequen
     return body
 
 
-def validated(data: Data, rounds: int, deviation: float, seeds: int) -> Iterator[Row]:
-    """(step, clip, decay, seeds, mean and deviation of the validation accuracy) of every setting."""
-    grid = list(itertools.product(STEPS, CLIPS, DECAYS))
+Setting = tuple[float, float, float]
+"""Step, clip, decay."""
+
+
+def trained(data: Data, rounds: int, deviation: float, seeds: int, settings: list[Setting]) -> Tensor:
+    """The accuracy on the images held out of every setting and seed, all trained side by side."""
     device, size = data.train.device, data.train.shape[1]
-    columns = [setting for setting in grid for _ in range(seeds)]
+    columns = [setting for setting in settings for _ in range(seeds)]
     step, clip, decay = (torch.tensor(column, device=device) for column in zip(*columns, strict=True))
     weights = torch.zeros(size, len(columns), 10, device=device)
     truth = torch.nn.functional.one_hot(data.train_labels, 10).float()[:, None, :]
@@ -76,10 +79,25 @@ def validated(data: Data, rounds: int, deviation: float, seeds: int) -> Iterator
         mean += deviation * torch.randn(weights.shape, device=device, generator=generator)
         weights -= (step * (1.0 - decay * t / rounds))[None, :, None] * mean
     guess = (data.held @ weights.flatten(1)).reshape(len(data.held), -1, 10).argmax(dim=-1)
-    right = (guess == data.held_labels[:, None]).double().mean(dim=0).reshape(-1, seeds)
-    for setting, values in zip(grid, right, strict=True):
+    return (guess == data.held_labels[:, None]).double().mean(dim=0).reshape(-1, seeds)
+
+
+def validated(data: Data, rounds: int, deviation: float, seeds: int) -> Iterator[Row]:
+    """(step, clip, decay, seeds, mean and deviation of the validation accuracy) of every setting."""
+    grid = list(itertools.product(STEPS, CLIPS, DECAYS))
+    for setting, values in zip(grid, trained(data, rounds, deviation, seeds, grid), strict=True):
         spread = float(values.std()) if seeds > 1 else 0.0
         yield (*setting, seeds, round(float(values.mean()), 6), round(spread, 6))
+
+
+def deviation_of(noise: str, plan: Plan, dimension: int, people: int, rounds: int) -> float:
+    """Of the noise in every coordinate of the mean of unit vectors, in every round."""
+    return {
+        "shuffled": plan.report_deviation(dimension, people),
+        "curator, substitution": plan.curator_deviation(people, rounds, difference=2.0),
+        "curator, add/remove": plan.curator_deviation(people, rounds, difference=1.0),
+        "none": 0.0,
+    }[noise]
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,7 @@ class Search:
     raw: Tensor
     labels: Tensor
     size: Size
+    kept: tuple[int, ...]
 
     def data(self, kept: int, power: float) -> Data:
         order = torch.randperm(len(self.raw), generator=torch.Generator().manual_seed(1)).to(self.raw.device)
@@ -99,12 +118,7 @@ class Search:
     def rows(self, data: Data, kept: int, power: float, noise: str, plan: Plan) -> list[Row]:
         dimension, people = 10 * data.train.shape[1], len(data.train)
         rounds = plan.rounds(dimension, self.size)
-        deviation = {
-            "shuffled": plan.report_deviation(dimension, people),
-            "curator, substitution": plan.curator_deviation(people, rounds, difference=2.0),
-            "curator, add/remove": plan.curator_deviation(people, rounds, difference=1.0),
-            "none": 0.0,
-        }[noise]
+        deviation = deviation_of(noise, plan, dimension, people, rounds)
         seeds = self.size.seeds if deviation else 1
         head = (self.task.name, kept, power, noise, plan.epsilon, rounds)
         return [(*head, *found) for found in validated(data, rounds, deviation, seeds)]
@@ -112,7 +126,7 @@ class Search:
     def every_row(self) -> Iterator[list[Row]]:
         main = next(plan for plan in PLANS if plan.epsilon == 3.0)
         tried = []
-        for kept, power in itertools.product(self.task.kept, POWERS):
+        for kept, power in itertools.product(self.kept, POWERS):
             tried += self.rows(self.data(kept, power), kept, power, "shuffled", main)
             yield tried[-len(STEPS) * len(CLIPS) * len(DECAYS) :]
         best = max(tried, key=_validation)
@@ -134,6 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the idx files")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--network", type=Path, help="file of the features' network; made if it is missing")
+    parser.add_argument("--kept", type=int, help="so many directions only; those of the task by default")
     parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
     asked = parser.parse_args(arguments)
     size, task = QUICK if asked.quick else WHOLE, TASKS[asked.task]
@@ -142,7 +157,8 @@ def main(arguments: list[str] | None = None) -> None:
     start = time.monotonic()
     images, labels = (part[: size.clients].to(device) for part in task.load(asked.data, "train"))
     features = Representation(task, body_of(task, asked.network, size, device), size, device)
-    search = Search(task, features, features.raw(images), labels, size)
+    kept = (asked.kept,) if asked.kept else task.kept
+    search = Search(task, features, features.raw(images), labels, size, kept)
     rows: list[Row] = [COLUMNS]
     for found in search.every_row():
         rows += found

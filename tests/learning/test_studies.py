@@ -68,14 +68,15 @@ def test_the_mnist_study_runs_from_idx_files_to_results(study: Any, digits: Any,
     options = ["--search", str(tmp_path / "search.csv"), "--seeds", "1", "--epsilon", "3.0"]
     study("mnist", "run").main([*where, *options, "--out", str(tmp_path)])
     results = rows(tmp_path / "results.csv")
-    assert [row["run"] for row in results] == ["best", "paper", "network"]
+    servers = ["curator, substitution", "curator, add/remove", "none"]
+    assert [row["run"] for row in results] == ["best", "paper", "network", *servers]
     shuffled = (r for r in tried if (r["epsilon"], r["noise"]) == ("3.0", "shuffled"))
     best = max(shuffled, key=lambda r: float(r["validation"]))
     assert [results[0][name] for name in ("step", "clip", "decay")] == [
         best[name] for name in ("step", "clip", "decay")
     ]
     ends = {(row["run"], row["seed"]): row["test_accuracy"] for row in rows(tmp_path / "curves.csv")}
-    assert ends == {(row["run"], row["seed"]): row["test_accuracy"] for row in results}
+    assert ends == {(row["run"], row["seed"]): row["test_accuracy"] for row in results[:3]}
 
 
 def test_a_glance_never_overwrites_the_results(study: Any, capsys: pytest.CaptureFixture[str]) -> None:

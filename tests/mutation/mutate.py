@@ -47,9 +47,9 @@ TESTS = {
 """The modules that are covered, and the tests that run for each."""
 
 CHANGES = {
-    "up": {"off": "({0})", "wrong way": "down({0}, {1}, tiny=0.0)"},
-    "down": {"off": "({0})", "wrong way": "up({0}, {1}, tiny=0.0)"},
-    "gamma": {"off": "(0.0 * gamma({0}))", "wrong way": "(-gamma({0}))"},
+    "up": {"off": "({first})", "wrong way": "down({all})"},
+    "down": {"off": "({first})", "wrong way": "up({all})"},
+    "gamma": {"off": "(0.0 * gamma({all}))", "wrong way": "(-gamma({all}))"},
     "TINY": {"off": "0.0", "wrong way": "(-TINY)"},
 }
 
@@ -77,9 +77,9 @@ def mutations(module: str) -> Iterator[Mutation]:
         first = starts[node.lineno - 1] + node.col_offset
         last = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         name = node.id if isinstance(node, ast.Name) else ast.unparse(node.func)
-        parts = [ast.unparse(part) for part in node.args] if isinstance(node, ast.Call) else []
+        parts = [ast.unparse(part) for part in (*node.args, *node.keywords)] if isinstance(node, ast.Call) else [""]
         for kind, pattern in CHANGES[name].items():
-            changed = raw[:first] + pattern.format(*parts).encode() + raw[last:]
+            changed = raw[:first] + pattern.format(first=parts[0], all=", ".join(parts)).encode() + raw[last:]
             new = changed.decode().replace(
                 "from __future__ import annotations\n",
                 "from __future__ import annotations\nfrom shuffledp._certified.rounding import down, up\n",
