@@ -10,8 +10,8 @@ no arrays, no metrics, no counts. The strategy must be run by somebody whom the 
 sent what: Flower's messages carry node ids up to there. It draws cohorts securely, mixes the reports, and
 steps by their mean. Certified epsilon and numbers of reports are in the history.
 
-*What comes, and what does not* (``least_reports``). A reply that fails or never comes is a drop-out. Late
-replies are not asked for again: a report is mixed in its round or never. Of two from one node the first
+*What comes, and what does not* (``least_reports``). A reply that fails or never comes is a drop-out. A report
+names its round, and is mixed in that one or never. Of two from one node the first
 counts. A report that the randomizer cannot have sent is dropped. Below the minimum a round is void: the
 model stays, and nothing is spent.
 
@@ -66,7 +66,8 @@ class ReportMod:
         if len(records) != 1 or (after := _flat(records[0])).size != before.size:
             raise ValueError("a client must return one ArrayRecord with the arrays that it was sent")
         report = self.randomizer.randomize(self.randomizer.clip(before - after))
-        content = RecordDict({REPORT: ArrayRecord({REPORT: Array(report)})})
+        number = str(message.content["config"]["server-round"])
+        content = RecordDict({REPORT: ArrayRecord({number: Array(report)})})
         return Message(content, reply_to=message)
 
 
@@ -121,7 +122,7 @@ class ShuffledReports(FedAvg):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """A step from the shuffled reports, or nothing where too few came."""
-        reports = self._reports(replies)
+        reports = self._reports(server_round, replies)
         if len(reports) < self.least_reports:
             self.void += 1
             return None, self._metrics(len(reports))
@@ -137,15 +138,15 @@ class ShuffledReports(FedAvg):
             start += part.size
         return ArrayRecord(changed), self._metrics(len(reports))
 
-    def _reports(self, replies: Iterable[Message]) -> list[Any]:
-        """One of each node that was asked, if it is one; ids and all else end here."""
+    def _reports(self, server_round: int, replies: Iterable[Message]) -> list[Any]:
+        """One of this round of each node that was asked, if it is one; ids and all else end here."""
         found: dict[int, Any] = {}
         for reply in replies:
             node = reply.metadata.src_node_id
             if reply.has_error() or node not in self._asked or node in found:
                 continue
             try:
-                report = reply.content[REPORT][REPORT].numpy()
+                report = reply.content[REPORT][str(server_round)].numpy()
                 checked, single = self.spending.round.randomizer._checked_reports(report)
             except (KeyError, TypeError, ValueError):
                 continue

@@ -1,4 +1,4 @@
-"""A real Flower simulation: drop-outs, a killed client, the certified epsilon in the history.
+"""A real Flower simulation: drop-outs, late and doubled replies, a killed client, epsilon in the history.
 
 Flower pins versions that other tests need newer, so it lives in an environment of its own, made once under
 build/ (a minute; that is why this test is slow) or named by SHUFFLEDP_FLOWER. The rest of this environment is
@@ -20,6 +20,23 @@ from shuffledp import PrivUnit, Shuffled
 ROOT = Path(__file__).parents[2]
 FLOWER = "flwr[simulation]>=1.41,<2"
 
+LATE_AND_TWICE = """
+import shuffled_sgd as example
+from shuffledp.flower import ShuffledReports
+
+class LateAndTwice(ShuffledReports):
+    late = []
+
+    def aggregate_train(self, server_round, replies):
+        came = list(replies)
+        everything, self.late = self.late + came + came, came
+        return super().aggregate_train(server_round, everything)
+
+example.ShuffledReports = LateAndTwice
+example.run_simulation(example.server, example.client, num_supernodes=example.POPULATION)
+"""
+"""Every reply comes twice, and once more, before all others, in the next round."""
+
 
 def python_with_flower() -> Path:
     named = os.environ.get("SHUFFLEDP_FLOWER")
@@ -39,14 +56,15 @@ def python_with_flower() -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="kills a process of Ray's")
-def test_a_simulation_with_drop_outs_and_a_killed_client(tmp_path: Path) -> None:
-    path = os.pathsep.join([str(ROOT / "src")])
+def test_a_simulation_with_drop_outs_late_and_doubled_reports_and_a_killed_client(tmp_path: Path) -> None:
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "examples" / "flower")])
     environment = os.environ | {
         "PYTHONPATH": path,
         "RAY_DISABLE_DASHBOARD": "1",
         "FLWR_TELEMETRY_ENABLED": "0",
     }
-    script = ROOT / "examples" / "flower" / "shuffled_sgd.py"
+    script = tmp_path / "late_and_twice.py"
+    script.write_text(LATE_AND_TWICE, encoding="utf-8")
     ran = subprocess.run(
         [python_with_flower(), script],
         env=environment,
@@ -59,7 +77,7 @@ def test_a_simulation_with_drop_outs_and_a_killed_client(tmp_path: Path) -> None
     assert lines, ran.stderr[-2000:]
     found = json.loads(lines[0])
     history = found["history"]
-    assert [history[number]["reports"] for number in "123"] == [36, 36, 36]  # four of forty fail in each
+    assert [history[number]["reports"] for number in "123"] == [36, 36, 36]  # four of forty fail
     one = Shuffled(PrivUnit(10, 4.0, 0.2), n=20)  # accounted at the minimum
     for number in (1, 2, 3):
         certified = (number * one).upper_epsilon(delta=1e-3)
