@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, permutations, product
 
@@ -12,6 +13,8 @@ import pytest
 from oracles.shares import Law, hockey_stick, law, mixed, shuffled_shares
 from shuffledp._certified.mixing import _small_sizes, mixing_distance
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
+from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
+from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
 
 pytestmark = pytest.mark.quick
@@ -156,3 +159,82 @@ def test_rounds_of_mixed_sums_compose_and_too_few_messages_certify_nothing() -> 
     assert few.epsilon(delta=1e-6).upper == math.inf
     with pytest.raises(ValueError, match="messages must be"):
         MixedSum(n=10, levels=1, scale=1.0, messages=1, modulus=4)
+
+
+def noise_of(share: float, scale: float, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The law on -size, ..., size of that share of discrete Laplace noise: of its clusters (Poisson many)."""
+    theta = 2.0 * np.pi * np.arange(4 * size) / (4 * size)
+    clusters = -np.log(
+        np.abs(1.0 - math.exp(-1.0 / scale) * np.exp(1j * theta)) ** 2
+    )  # of all, less its mean
+    clusters += 2.0 * math.log1p(-math.exp(-1.0 / scale))
+    law = np.fft.fftshift(np.fft.ifft(np.exp(share * clusters)).real)
+    return np.asarray(law[size : 3 * size + 1])
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.5, 0.2])
+@pytest.mark.parametrize(("levels", "scale"), [(1, 0.7), (3, 1.0), (5, 12.0), (40, 13.7)])
+def test_the_curve_of_a_part_of_the_noise_is_its_sum_for_the_worst_move(
+    levels: int, scale: float, share: float
+) -> None:
+    curve, size = ThinnedSumProfile(levels, scale, share), int(60 * scale) + levels
+    law = np.pad(noise_of(share, scale, size), levels)
+    epsilon = np.linspace(0.0, 1.05 * curve._pure, 23)
+    exact = [
+        [np.maximum(law - math.exp(e) * np.roll(law, move), 0.0).sum() for e in epsilon]
+        for move in range(1, levels + 1)
+    ]
+    worst = np.max(exact, axis=0)
+    doubt = 1e-14 * (1.0 + np.exp(epsilon))  # of the transform here
+    assert np.all(worst <= exact[-1] + doubt)
+    upper, lower = curve.upper(epsilon, 1e-3), replace(curve, beyond=-0.0).support(epsilon, 1e-3).value
+    assert np.all(lower <= worst + doubt)
+    assert np.all(worst <= upper + doubt)
+    assert upper == pytest.approx(lower, abs=1e-7)
+    middle = law.size // 2
+    assert curve._pure == pytest.approx(math.log(law[middle] / law[middle + levels]), rel=1e-7)
+    if share == 1.0:
+        assert upper == pytest.approx(NoisySumProfile(levels, scale).upper(epsilon, 1e-3), abs=1e-9)
+
+
+@pytest.mark.parametrize("sized", [2, 3, 8])
+@pytest.mark.parametrize(("m", "q"), [(5, 3), (4, 4)])
+def test_two_of_more_whose_shares_of_noise_were_planned_are_covered(m: int, q: int, sized: int) -> None:
+    """All shares of both people, and all of their noise."""
+    scale = 0.8
+    noise = np.zeros(q)
+    np.add.at(noise, np.arange(-60, 61) % q, noise_of(1.0 / sized, scale, 60))
+    shares = [shuffled_shares([x, y], m, q) for x, y in product(range(q), repeat=2)]
+    keys = sorted({key for part in shares for key in part})
+    table = np.array([[float(part.get(key, 0)) for key in keys] for part in shares]).reshape(q, q, -1)
+
+    def seen(x: int, y: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        moved = np.roll(np.roll(table, -x, axis=0), -y, axis=1)
+        return np.asarray(np.einsum("a,b,abk->k", noise, noise, moved))
+
+    one = MixedSum(n=2, levels=1, scale=scale, messages=m, modulus=q, sized=sized)
+    for epsilon in (0.0, 0.5, 1.5, 3.0):
+        found = [
+            np.maximum(seen(x, y) - math.exp(epsilon) * seen(1 - x, y), 0.0).sum()
+            for x, y in product(range(2), repeat=2)
+        ]
+        bound = one.delta(epsilon=epsilon)
+        assert bound.lower <= max(found) + 1e-12
+        assert max(found) <= bound.upper + 1e-12
+
+
+def test_fewer_people_than_sized_for_have_a_larger_epsilon_and_it_is_finite() -> None:
+    plan = {"levels": 100, "scale": 101.0, "messages": 9, "modulus": 2**24, "noise_distance": 1e-12}
+    found = [
+        MixedSum(n=n, **plan, sized=10_000).epsilon(delta=1e-6) for n in (20_000, 10_000, 9_999, 9_000, 5_000)
+    ]
+    assert all(0.0 < bound.lower <= bound.upper <= 1.002 * bound.lower for bound in found)
+    assert all(a.upper <= b.upper for a, b in pairwise(found))
+    assert found[2].upper < 1.001 * found[1].upper
+    assert found[3].upper < 1.2
+    few = MixedSum(n=9_000, **plan, sized=10_000)
+    assert found[3].upper < (2 * few).epsilon(delta=1e-6).upper < 2.001 * found[3].upper
+    assert Cohort(few, population=90_000).epsilon(delta=1e-6).upper < 0.25 * found[3].upper
+    assert MixedSum(n=1, **plan, sized=10_000).epsilon(delta=1e-6).upper == math.inf
+    with pytest.raises(ValueError, match="scale must be smaller"):
+        MixedSum(n=9, levels=1, scale=2.0**20, messages=9, modulus=2**40, sized=10)

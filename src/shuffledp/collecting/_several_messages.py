@@ -23,7 +23,7 @@ from shuffledp._certified.mixing import mixing_distance
 from shuffledp._randomness.polya import MOST_SCALE
 from shuffledp.accounting.blanket_counts import BlanketCounts
 from shuffledp.accounting.mechanism import OneRound, Shuffled
-from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.accounting.mixed_sum import MixedSum, tabled
 from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.collecting._gaussian import analytic_gaussian_sigma
 from shuffledp.errors import NoCertificateError
@@ -108,7 +108,7 @@ def mixed_tolerance(rounds: int) -> float:
 def one_round(randomizer: Any, honest: int) -> OneRound:
     """What the accountant sees of one round with so many honest people.
 
-    Laplace noise in shares was sized for a number of people; fewer add less, and nothing is certified."""
+    Where some of those whom very wide noise was sized for are missing, nothing is certified."""
     if isinstance(randomizer, BlanketMessages | HashedMessages):
         hashed = getattr(randomizer, "buckets", None)
         return BlanketCounts(n=honest, slots=randomizer.slots, clone=randomizer.clone, buckets=hashed)
@@ -116,9 +116,11 @@ def one_round(randomizer: Any, honest: int) -> OneRound:
         sent = {name: getattr(randomizer, name) for name in ("dimension", "farthest", "attained", "variance")}
         split = {"messages": randomizer.shares, "modulus": randomizer.modulus}
         return MixedVectors(n=honest, **sent, **split, noise_distance=randomizer.noise.distance)
-    if isinstance(randomizer, SplitAndMix) and honest >= randomizer.people:
-        mixed = {name: getattr(randomizer, name) for name in ("levels", "scale", "messages", "modulus")}
-        return MixedSum(n=honest, **mixed, noise_distance=randomizer.noise.distance)
+    if isinstance(randomizer, SplitAndMix):
+        sized = randomizer.people if honest < randomizer.people else None
+        if sized is None or tabled(randomizer.levels, randomizer.scale):
+            mixed = {name: getattr(randomizer, name) for name in ("levels", "scale", "messages", "modulus")}
+            return MixedSum(n=honest, **mixed, noise_distance=randomizer.noise.distance, sized=sized)
     return Shuffled(randomizer, n=honest)
 
 
