@@ -9,12 +9,14 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import shuffledp as sdp
 from shuffledp.service.documents import Signed, Task
@@ -71,6 +73,19 @@ class Setting:
     def logs(self) -> bytes:
         """All that all processes have said."""
         return b"".join(one.log.read_bytes() for one in self.running)
+
+    @property
+    def stored(self) -> bytes:
+        """All bytes of the store: of its files, or of every row of the database."""
+        if self.store is None:
+            return b"".join(path.read_bytes() for path in sorted(self.data.glob("store.sqlite*")))
+        psycopg = pytest.importorskip("psycopg")
+        with closing(psycopg.connect(self.store)) as database:
+            kept = b""
+            for (name,) in database.execute("SELECT relname FROM pg_stat_user_tables").fetchall():
+                with database.cursor().copy(f"COPY {name} TO STDOUT (FORMAT binary)") as rows:
+                    kept += b"".join(map(bytes, rows))
+            return kept
 
     def batches(self) -> list[Path]:
         """Released files."""

@@ -52,10 +52,10 @@ def test_overload_is_told_memory_is_bounded_and_nothing_acknowledged_is_lost(eac
         assert shuffler.pending("pets") == len(bodies)
 
 
-def test_a_refusal_for_overload_says_when_to_come_again(embedded: Setting) -> None:
-    task = embedded.create()
-    running = embedded.start("--capacity", "1")
-    bodies = sealed(embedded, task, ["yes"] * 2)
+def test_a_refusal_for_overload_says_when_to_come_again(each: Setting) -> None:
+    task = each.create()
+    running = each.start("--capacity", "1")
+    bodies = sealed(each, task, ["yes"] * 2)
     with socket.create_connection(("127.0.0.1", running.port), timeout=30) as slow:
         slow.sendall(request(bodies[0])[:-1])  # one byte is missing: the room is taken
         time.sleep(0.3)
@@ -122,11 +122,11 @@ IMPATIENT = (
 )
 
 
-def test_clients_that_never_come_to_the_point_are_let_go(embedded: Setting) -> None:
+def test_clients_that_never_come_to_the_point_are_let_go(each: Setting) -> None:
     """Also without a proxy; the seconds are fewer here."""
-    task = embedded.create()
-    running = embedded.start(code=IMPATIENT)
-    (body,) = sealed(embedded, task, ["yes"])
+    task = each.create()
+    running = each.start(code=IMPATIENT)
+    (body,) = sealed(each, task, ["yes"])
     with ExitStack() as stack:
         slow = [
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=30))
@@ -159,14 +159,14 @@ def certificate(folder: Path) -> None:
 
 
 @pytest.fixture(params=["nginx", "caddy"])
-def proxy(request: pytest.FixtureRequest, embedded: Setting) -> Iterator[tuple[Setting, Running, int]]:
+def proxy(request: pytest.FixtureRequest, each: Setting) -> Iterator[tuple[Setting, Running, int]]:
     """The example configurations, with other ports and files, and less patience."""
     program = shutil.which(request.param) or shutil.which(f"/usr/sbin/{request.param}")
     if program is None:
         pytest.skip(f"no {request.param} on this machine")
-    folder = embedded.folder
+    folder = each.folder
     certificate(folder)
-    running = embedded.start()
+    running = each.start()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     if request.param == "nginx":
@@ -195,7 +195,7 @@ def proxy(request: pytest.FixtureRequest, embedded: Setting) -> Iterator[tuple[S
     command = [program, *run, str(folder / name)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | home) as process:
         try:
-            yield embedded, running, port
+            yield each, running, port
         finally:
             process.terminate()
 
@@ -361,12 +361,12 @@ JUMPING = (
 )
 
 
-def test_a_clock_that_jumps_by_years_changes_nothing(embedded: Setting) -> None:
-    task = embedded.create()
-    running = embedded.start(code=JUMPING)
-    bodies = sealed(embedded, task, ["yes"] * 300)
+def test_a_clock_that_jumps_by_years_changes_nothing(each: Setting) -> None:
+    task = each.create()
+    running = each.start(code=JUMPING)
+    bodies = sealed(each, task, ["yes"] * 300)
     assert set(running.post_all(bodies)) == {202}
-    wait_for(embedded, 1)
+    wait_for(each, 1)
     assert set(running.post_all(bodies[:5])) == {409}
     assert running.stop() == 0
 

@@ -147,10 +147,10 @@ def test_values_outside_of_the_domain_are_refused(page: Path) -> None:
     assert len(answered[5]) == 2
 
 
-def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path, embedded: Setting) -> None:
-    task = embedded.create()
-    running = embedded.start("--no-release")
-    address, signer = f"{running.address}/tasks/pets", embedded.key.signer.hex()
+def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path, each: Setting) -> None:
+    task = each.create()
+    running = each.start("--no-release")
+    address, signer = f"{running.address}/tasks/pets", each.key.signer.hex()
     checks: dict[str, Any] = {
         "signer": signer,
         "maxEpsilon0": 3.0,
@@ -159,13 +159,11 @@ def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path,
     done = node(page, "submit", address=address, checks=checks, values=["yes", "no", "perhaps"] * 4)
     assert done["told"] == [1] * 12
     assert "differentially private" in " ".join(done["words"])
-    with embedded.shuffler() as shuffler:
+    with each.shuffler() as shuffler:
         assert shuffler.pending("pets") == 12
         with shuffler.store.transaction("BEGIN") as t:
-            _, seals = t.reports(
-                shuffler.collection("pets").key, 12, len(sealed(embedded, task, ["no"])[0]) - 73
-            )
-    opened = [open_inner(seal.tobytes(), task.id, embedded.key.opens) for seal in seals]
+            _, seals = t.reports(shuffler.collection("pets").key, 12, len(sealed(each, task, ["no"])[0]) - 73)
+    opened = [open_inner(seal.tobytes(), task.id, each.key.opens) for seal in seals]
     assert {len(report) for report in opened} == {1}
     assert {report[0] for report in opened} <= {0, 1, 2}
     wrong: dict[str, dict[str, Any]] = {
@@ -182,7 +180,7 @@ def test_node_submits_to_a_running_shuffler_and_refuses_what_it_must(page: Path,
 
 
 def test_a_person_answers_in_a_browser_and_the_batch_is_right(
-    page: Path, embedded: Setting, tmp_path: Path
+    page: Path, each: Setting, tmp_path: Path
 ) -> None:
     """Chromium opens the example page, answers and submits; scripted clients make the crowd."""
     playwright = pytest.importorskip("playwright.sync_api")
@@ -190,10 +188,10 @@ def test_a_person_answers_in_a_browser_and_the_batch_is_right(
         pytest.skip("no Chromium on this machine")
     folder = tmp_path / "page"
     shutil.copytree(page, folder)
-    task = embedded.create()
-    config = (folder / "config.js").read_text().replace("0" * 64, embedded.key.signer.hex())
+    task = each.create()
+    config = (folder / "config.js").read_text().replace("0" * 64, each.key.signer.hex())
     (folder / "config.js").write_text(config)
-    running = embedded.start("--page", str(folder))
+    running = each.start("--page", str(folder))
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         phone = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
@@ -214,7 +212,7 @@ def test_a_person_answers_in_a_browser_and_the_batch_is_right(
         tab.wait_for_function(
             "document.getElementById('state').textContent.startsWith('You have')", timeout=60_000
         )
-        (folder / "config.js").write_text(config.replace(embedded.key.signer.hex(), "ab" * 32))
+        (folder / "config.js").write_text(config.replace(each.key.signer.hex(), "ab" * 32))
         other = browser.new_page()
         other.goto(f"{running.address}/survey/")
         other.wait_for_function(
@@ -222,20 +220,20 @@ def test_a_person_answers_in_a_browser_and_the_batch_is_right(
         )
         browser.close()
     values = ["no"] * 150 + ["yes"] * 100 + ["perhaps"] * 49
-    assert set(running.post_all(sealed(embedded, task, values))) == {202}
+    assert set(running.post_all(sealed(each, task, values))) == {202}
     end = time.monotonic() + 60.0
-    while not embedded.batches():
+    while not each.batches():
         assert time.monotonic() < end
         time.sleep(0.05)
     assert running.stop() == 0
-    (batch,) = embedded.batches()
+    (batch,) = each.batches()
     assert open_reports(batch).n == 300
-    result = analyze_batch(batch, embedded.key)
+    result = analyze_batch(batch, each.key)
     low, high = result.interval(confidence=1 - 1e-9)
     for truth, a, b in zip((150, 100, 50), low, high, strict=True):
         assert a <= truth <= b
-    kept = b"".join(path.read_bytes() for path in embedded.data.rglob("*") if path.is_file())
-    text = (kept + embedded.logs).replace(json.dumps(task.signed.text).encode()[1:-1], b"")
+    kept = b"".join(path.read_bytes() for path in each.data.rglob("*") if path.is_file())
+    text = (kept + each.stored + each.logs).replace(json.dumps(task.signed.text).encode()[1:-1], b"")
     text = text.replace(f'"address": "{running.address}"'.encode(), b"")
-    for word in (*ANSWERS[2:], "127.0.0.1", "::1", "Mozilla", "Chrome"):
+    for word in (*ANSWERS[2:], "127.0.0.1", "[::1]", "Mozilla", "Chrome"):
         assert word.encode() not in text, word

@@ -59,13 +59,13 @@ def test_a_sum_of_shares_comes_through_and_one_body_counts_once(setting: Setting
         assert shuffler.status("pets")["batches"] == [PEOPLE]
 
 
-def test_neither_the_store_nor_a_batch_tells_which_messages_belong_together(embedded: Setting) -> None:
-    task, m, width = embedded.create(protocol=ages(), spread=5), ages().messages, inner_size(4)
-    with embedded.shuffler() as shuffler:
+def test_neither_the_store_nor_a_batch_tells_which_messages_belong_together(each: Setting) -> None:
+    task, m, width = each.create(protocol=ages(), spread=5), ages().messages, inner_size(4)
+    with each.shuffler() as shuffler:
         collection = shuffler.collection("pets")
-        kept = [shuffler.opened(collection, body) for body in sealed(embedded, task, VALUES + VALUES[:10])]
+        kept = [shuffler.opened(collection, body) for body in sealed(each, task, VALUES + VALUES[:10])]
         shuffler.store.add(kept)
-        store = b"".join(path.read_bytes() for path in embedded.data.glob("store.sqlite*"))
+        store = each.stored
         key = shuffler.keys.at_rest(task.id)
         assert key not in store
         person = {}
@@ -76,7 +76,7 @@ def test_neither_the_store_nor_a_batch_tells_which_messages_belong_together(embe
                 assert seal not in store, "the store has no message as it will be released"
                 person[seal] = place
         shuffler.release("pets")
-        rows = released_rows(embedded)
+        rows = released_rows(each)
         waiting = shuffler.pending("pets")
     assert len(rows) == len(set(rows)) == m * (len(kept) - waiting)
     assert set(Counter(person[row] for row in rows).values()) == {m}, "whole people are kept back"
@@ -84,20 +84,20 @@ def test_neither_the_store_nor_a_batch_tells_which_messages_belong_together(embe
     order = np.array([person[row] for row in rows])
     together = float(np.mean(order[1:] == order[:-1]))  # of neighbours, by chance (m - 1)/(rows - 1)
     assert together < (m - 1) / (len(rows) - 1) + 6 * (m / len(rows) / len(rows)) ** 0.5
-    opened = [open_inner(row, task.id, embedded.key.opens) for row in rows]
+    opened = [open_inner(row, task.id, each.key.opens) for row in rows]
     assert {len(message) for message in opened} == {4}
 
 
-def test_one_bad_message_costs_one_message_of_a_histogram_and_is_told_of_a_sum(embedded: Setting) -> None:
+def test_one_bad_message_costs_one_message_of_a_histogram_and_is_told_of_a_sum(each: Setting) -> None:
     for name, protocol, values in (("pets", pets(), ["yes"] * 40 + ["no"] * 20), ("ages", ages(), VALUES)):
-        task = embedded.create(name, protocol)
+        task = each.create(name, protocol)
         width, m = task.report_bytes, protocol.messages
         hostile = [bytes([255]) * width, *[bytes(width)] * (m - 1)]  # one outside the domain
-        with embedded.shuffler() as shuffler:
-            bodies = sealed(embedded, task, values)
-            bodies.append(sealed_report(task, public_key(embedded, task), hostile))
+        with each.shuffler() as shuffler:
+            bodies = sealed(each, task, values)
+            bodies.append(sealed_report(task, public_key(each, task), hostile))
             shuffler.store.add([shuffler.opened(shuffler.collection(name), body) for body in bodies])
-            found = open_batch(shuffler.release(name), embedded.key)
+            found = open_batch(shuffler.release(name), each.key)
         assert (found.n, found.not_opened, found.outside) == (m * 61 - 1, 0, 1)
         if name == "ages":
             with pytest.raises(ValueError, match="one is missing"):
@@ -131,13 +131,13 @@ def test_messages_that_nobody_could_send_in_one_body_are_refused(embedded: Setti
     assert not Path(embedded.data / "batches").exists()
 
 
-def test_a_mean_of_vectors_comes_through(embedded: Setting) -> None:
+def test_a_mean_of_vectors_comes_through(each: Setting) -> None:
     moves = sdp.VectorMeanProtocol(dimension=2, radius=1.0, epsilon=3.0, delta=1e-3, n=PEOPLE)
-    task = embedded.create(protocol=moves)
-    with embedded.shuffler() as shuffler:
-        bodies = sealed(embedded, task, [[0.6, -0.8]] * PEOPLE)
+    task = each.create(protocol=moves)
+    with each.shuffler() as shuffler:
+        bodies = sealed(each, task, [[0.6, -0.8]] * PEOPLE)
         shuffler.store.add([shuffler.opened(shuffler.collection("pets"), body) for body in bodies])
-        result = analyze_batch(shuffler.release("pets"), embedded.key)
+        result = analyze_batch(shuffler.release("pets"), each.key)
     assert result.n == PEOPLE
     low, high = result.interval(confidence=1 - 1e-9)
     assert (low <= [0.6, -0.8]).all()
