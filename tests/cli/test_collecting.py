@@ -514,7 +514,7 @@ def test_a_file_that_is_no_protocol_is_refused(shuffledp: Run, folder: Path) -> 
 
 def test_no_rows_give_no_answer(shuffledp: Run, folder: Path) -> None:
     (folder / "pets.csv").write_text("id,pet,age\n")
-    refused(shuffledp(COUNT), 1, "at least 1 reports", "got 0")
+    refused(shuffledp(COUNT), 1, "at least 1 report is", "got 0")
 
 
 def test_spark_is_an_engine_that_can_be_asked_for(shuffledp: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """What newcomers stumbled over: a slip gets a sentence that helps, and no answer is withheld without need."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,8 @@ Run = Callable[..., Result]
         ("espilon", "Did you mean 'epsilon'?"),
         ("epsilon --n 1000 --delta 1e-6", "describe the randomizer: --epsilon0, or one of its own options"),
         ("epsilon --epsilon0 1 --n 12,00 --delta 1e-6", "(as 1200000, 1.2e6 or 1.2M)"),
+        ("epsilon --sampling 0.1", "Did you mean --population or --rate?"),
+        ("epsilon --honest 0.9", "Did you mean --honest-fraction?"),
         ("reproduce koskela-2023-fig-4", "near are koskela-2023-figure-4"),
         ("histogram - --delimiter ;; --categories a,b --epsilon 1 --delta 1e-6", "one character"),
     ],
@@ -93,6 +96,20 @@ def test_another_encoding_is_asked_for_by_name(shuffledp: Run, tmp_path: Path) -
     assert shuffledp(line + " --encoding latin-1 --delimiter ; --column pet").exit_code == 0
 
 
+def test_a_file_without_rows_is_named(shuffledp: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("pet\n")
+    result = shuffledp(f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3")
+    assert "p.csv has no rows" in result.stderr
+
+
+def test_comparing_and_asking_tell_the_same_lower_end(shuffledp: Run) -> None:
+    question = "--krr 5 --epsilon0 3 --n 20000 --rounds 12 --delta 1e-7 --json"
+    asked, compared = (
+        json.loads(shuffledp(f"{which} {question}").stdout) for which in ("epsilon", "compare")
+    )
+    assert asked["lower"] == compared["lower"]
+
+
 def test_errors_name_places_and_no_private_values(shuffledp: Run, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("pet\ncat\nfrog\n")
     result = shuffledp(f"histogram {tmp_path / 'p.csv'} --categories cat,dog --epsilon 1 --delta 1e-3")
@@ -108,11 +125,18 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert done.stderr == ""
 
 
-def test_wrong_first_arguments_are_named() -> None:
+def test_wrong_first_arguments_are_named(tmp_path: Path) -> None:
     wrong: object = "epsilon0"
     with pytest.raises(TypeError, match="randomizer must be"):
         sdp.calibrate(wrong, epsilon=1.0, delta=1e-6, n=100)
     with pytest.raises(ValueError, match=r"got 1$"):
         sdp.HistogramProtocol(["a"], epsilon=1.0, delta=1e-6, n=100)
+    survey = sdp.HistogramProtocol(["a", "b"], epsilon=1.0, delta=1e-3, n=100)
+    with pytest.raises(sdp.TooFewReportsError, match="reports must hold at least one, got none"):
+        survey.analyze([])
+    with pytest.raises(TypeError, match="real numbers, but 1 of its 2 values are not"):
+        sdp.MeanProtocol(0.0, 1.0, epsilon=1.0, delta=1e-3, n=100).randomize([0.5, "half"])
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        sdp.Ledger(tmp_path)
     assert sorted(set(dir(sdp))) == dir(sdp)
     assert "Any" not in dir(sdp)

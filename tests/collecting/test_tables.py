@@ -69,7 +69,7 @@ def test_notebooks_show_tables_and_texts_and_no_markup_of_the_data() -> None:
     mechanism = 2 * sdp.Shuffled(sdp.LocalRandomizer(1.0), n=1000)
     found = sdp.calibrate(sdp.LocalRandomizer, n=1000, epsilon=0.1, delta=1e-6)
     bound = mechanism.epsilon(delta=1e-6)
-    for each in (result.privacy, mechanism, found, bound, mechanism.delta(epsilon=[0.1, 0.2])):
+    for each in (survey, result.privacy, mechanism, found, bound, mechanism.delta(epsilon=[0.1, 0.2])):
         assert each._repr_html_().startswith("<")
     assert "2 ×" in mechanism._repr_html_()
 

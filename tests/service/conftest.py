@@ -29,7 +29,7 @@ def postgres() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where it keeps its sockets
         folder = Path(tempfile.mkdtemp(prefix="shuffledp-postgres-"))
-        server = patiently(lambda attempt: pgserver.get_server(folder / str(attempt // 2), cleanup_mode=None))
+        server = patiently(lambda attempt: pgserver.get_server(folder / str(attempt // 4), cleanup_mode=None))
     yield server
     crash(server)  # nothing of it is wanted any more
     shutil.rmtree(folder, ignore_errors=True)
@@ -46,8 +46,8 @@ def crash(server: Any) -> None:
 
 
 def patiently(start: Callable[[int], Any]) -> Any:
-    """The package gives a start ten seconds, which a busy machine may need more than once."""
-    for attempt in range(6):
+    """The package gives a start ten seconds; a busy machine that recovers a database needs a minute."""
+    for attempt in range(12):
         with suppress(subprocess.SubprocessError, AssertionError):  # not yet, or still not ready
             return start(attempt)
         time.sleep(attempt)

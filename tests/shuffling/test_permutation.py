@@ -148,7 +148,7 @@ def test_the_input_is_left_alone() -> None:
 def test_batches_below_the_minimum_are_refused() -> None:
     with pytest.raises(TooFewReportsError, match=r"at least 3 reports .* got 2"):
         shuffle(np.zeros(2, dtype=np.uint8), minimum=3)
-    with pytest.raises(TooFewReportsError, match=r"at least 1 reports .* got 0"):
+    with pytest.raises(TooFewReportsError, match=r"at least 1 report is .* got 0"):
         shuffle([])
     with pytest.raises(ValueError, match="minimum must be in"):
         shuffle([1, 2], minimum=0)

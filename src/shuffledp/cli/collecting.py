@@ -321,7 +321,7 @@ def _honest_rows(given: Given) -> int:
 
     column = open_column(given["data"], given["column"], text=True)
     rows = sum(map(len, column)) if column.length is None else column.length
-    check_enough(rows, 1)
+    check_enough(rows, 1, f": {given['data']} has no rows")
     return honest_reports(rows, rows, given["honest_fraction"], None)
 
 

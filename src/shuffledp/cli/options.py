@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -27,6 +28,10 @@ Given = dict[str, Any]
 """The options of a command by name."""
 
 OUTPUT = "Output"
+_NEAR = 0.7  # of difflib: what is less alike was meant by nobody
+_SAMPLED = ("--population", "--rate")
+_MEANT = {"--sampling": _SAMPLED, "--sampling-rate": _SAMPLED, "--sample-rate": _SAMPLED, "--q": _SAMPLED}
+"""Words of the literature, and of other tools."""
 
 
 class Option(click.Option):
@@ -87,6 +92,18 @@ class Command(click.Command):
         """Run; what prints for machines shows no progress either."""
         with quiet() if ctx.params.get("as_json") else nullcontext():
             return super().invoke(ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options that do not exist get suggestions that are near, or what the word means here."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            wrong = error.option_name
+            own = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
+            meant = [name for name in own if name in _MEANT.get(wrong, ()) or name.startswith(wrong)]
+            near = meant or get_close_matches(wrong, own, 2, _NEAR)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"no option {wrong}.{hint}", ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

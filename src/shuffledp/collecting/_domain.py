@@ -19,6 +19,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,10 @@ def _as_numbers(array: npt.NDArray[Any], missing: Mask) -> Floats:
             raise TypeError
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"column must be real numbers, got {array.dtype} (texts?)") from None
+        wrong = sum(not isinstance(each, Real) for each in array.reshape(-1).tolist())
+        raise TypeError(
+            f"column must be real numbers, but {wrong:,} of its {array.size:,} values are not (texts?)"
+        ) from None
 
 
 def missing_in(array: npt.NDArray[Any]) -> Mask:

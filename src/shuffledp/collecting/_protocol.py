@@ -28,13 +28,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from shuffledp import _json, _validate
+from shuffledp import _html, _json, _validate
+from shuffledp._digits import written
 from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.accounting.mixed_sum import MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.collecting._several_messages import mixed_tolerance, one_round
-from shuffledp.errors import short
+from shuffledp.errors import TooFewReportsError, short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
 from shuffledp.shuffling._batches import Mask, passing, tally_of_possible
@@ -213,6 +214,17 @@ class Protocol(ABC):
         """64 hexadecimal digits that differ for protocols whose reports must not be mixed."""
         return _json.fingerprint(self.to_dict())
 
+    def _repr_html_(self) -> str:
+        rows = [
+            ("target", f"epsilon = {written(self.epsilon)} at delta = {written(self.delta)}"),
+            ("reports", f"at least {self.n:,} honest ones in each round"),
+            ("rounds", f"{self.rounds:,}"),
+            ("messages", f"{self.messages:,} a person, {self.bytes_per_person:,} bytes"),
+            ("randomizer", repr(self.randomizer)),
+            ("fingerprint", self.fingerprint),
+        ]
+        return _html.table([], rows, f"{self.name}, planned")
+
 
 def checked_description(description: Any, *names: str) -> str:
     """The protocol's name in a description of a known version."""
@@ -259,6 +271,8 @@ def checked_tally(
     if n is not None:
         raise ValueError(f"n is the number of reports when reports are given, got {n=}")
     rows = np.asarray(reports)
+    if not rows.size:
+        raise TooFewReportsError("reports must hold at least one, got none")
     rows = rows[None] if rows.ndim == len(protocol.report_shape) else rows
     exact_people(protocol, len(rows))  # what is set aside was sent; what is missing may have hidden somebody
     counted, aside = tally_of_possible(protocol, rows)

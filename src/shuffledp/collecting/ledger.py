@@ -127,7 +127,8 @@ class _Book:
         known = sorted({*self._populations, *(found.population for found in self.collections.values())})
         if not new and name not in known:
             raise ValueError(
-                f"population must be one of {short(known)}, got {name!r}; new_population=True begins another"
+                f"population must be one of {short(known)}, got {name!r}; new_population=True "
+                "(--new-population) begins another"
             )
         if new and name in known:
             raise ValueError(f"population {name!r} is not new: {self.path} knows it")
@@ -210,6 +211,8 @@ class Ledger:
             raise FileNotFoundError(
                 f"no ledger {str(self.path)!r}: a new one is made by create=True or `shuffledp ledger init`"
             ) from None
+        except IsADirectoryError:
+            raise IsADirectoryError(f"{str(self.path)!r} is a folder: a ledger is a file") from None
 
     @property
     def delta(self) -> float:

@@ -253,7 +253,8 @@ def one_percent(n: int) -> int:
 
 def lies(n: int) -> str:
     """What the column beside the errors means."""
-    return f"1% lies: how far {one_percent(n)} dishonest reports could move it (result.poisoning)"
+    few = one_percent(n)
+    return f"1% lies: how far {few} dishonest report{'s' * (few > 1)} could move it (result.poisoning)"
 
 
 def footnotes(result: Any) -> list[str]:

@@ -48,7 +48,8 @@ def check_enough(n: int, minimum: int, remark: str = "") -> None:
     """TooFewReportsError unless there are at least ``minimum`` reports, ``minimum`` being 1 or more."""
     least = _validate.count("minimum", minimum)
     if n < least:
-        raise TooFewReportsError(f"at least {least} reports are needed for a shuffle, got {n}{remark}")
+        needed = "report is" if least == 1 else "reports are"
+        raise TooFewReportsError(f"at least {least} {needed} needed for a shuffle, got {n}{remark}")
 
 
 def permuted(rows: Reports, words: Words) -> Reports:
