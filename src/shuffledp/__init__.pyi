@@ -84,6 +84,7 @@ from shuffledp.randomizers.levels import LeveledResponse as LeveledResponse
 from shuffledp.randomizers.local import LocalRandomizer as LocalRandomizer
 from shuffledp.randomizers.matrix import FiniteRandomizer as FiniteRandomizer
 from shuffledp.randomizers.privunit import PrivUnit as PrivUnit
+from shuffledp.randomizers.ramp import RampUnit as RampUnit
 from shuffledp.randomizers.registry import (
     Parameter as Parameter,
     Registration as Registration,

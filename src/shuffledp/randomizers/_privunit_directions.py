@@ -30,6 +30,7 @@ import numpy.typing as npt
 from shuffledp._certified.caps import SphericalCap
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.normals import normals
+from shuffledp._randomness.sums import sum_by_halves
 from shuffledp._randomness.uniform import Bools, open_uniforms
 from shuffledp._randomness.words import SeedWords, Words
 
@@ -45,16 +46,6 @@ _LEAST_LIMIT = float(np.finfo(np.float64).tiny)
 def height_error(dimension: int) -> float:
     """By how much the computed height of a drawn direction may miss the threshold (see module)."""
     return (96.0 + 4.0 * (dimension - 1).bit_length()) * 2.0**-53
-
-
-def sum_by_halves(terms: Floats) -> Floats:
-    """Sums over the last axis, in ceil(log2 width) steps, whatever the other axes; overwrites terms."""
-    width = terms.shape[-1]
-    while width > 1:
-        half = (width + 1) // 2
-        terms[..., : width - half] += terms[..., half:width]
-        width = half
-    return terms[..., 0]
 
 
 def heights_and_limits(drawn: Floats, axis: Floats, threshold: float) -> tuple[Floats, Floats]:

@@ -22,9 +22,10 @@ import numpy as np
 from shuffledp._certified.caps import SphericalCap
 from shuffledp._certified.rounding import Floats, gamma
 from shuffledp._randomness.lattice_normals import STEP, lattice_normals
+from shuffledp._randomness.sums import sum_by_halves
 from shuffledp._randomness.uniform import Bools
 from shuffledp._randomness.words import Words
-from shuffledp.randomizers._privunit_directions import Singles, sum_by_halves
+from shuffledp.randomizers._privunit_directions import Singles
 
 LEAST_DIMENSION, MOST_DIMENSION = 512, 1 << 14
 """Below, rejection is fast; above, the lattice would outgrow doubles."""
@@ -41,7 +42,7 @@ def longest(dimension: int) -> float:
 
 def lattice_error(dimension: int) -> float:
     """By how much probabilities of lattice vectors are off the normal law's, relatively."""
-    return 2.0**-46 * dimension
+    return 2.0**-46 * max(dimension, 256)
 
 
 def twist(dimension: int) -> float:

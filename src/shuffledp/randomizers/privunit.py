@@ -1,9 +1,8 @@
 """PrivUnit: a noisy direction, for vectors of the l2 ball.
 
-Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018 (the R_2 of Girgis et al. 2021). A vector x is first
-sent to a point of the sphere without bias: u = x/|x| with probability (1 + |x|/radius)/2, else
--x/|x|. Let the cap {v: <v, u> >= threshold} have probability q under the uniform law. With
-probability p the report is a uniformly random direction of the cap, otherwise of its complement,
+Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018 (the R_2 of Girgis et al. 2021). A vector is first sent to a
+point u of the sphere (``vectors``). Let the cap {v: <v, u> >= threshold} have probability q under the uniform
+law. With probability p the report is a uniformly random direction of the cap, otherwise of its complement,
 
     E = e^epsilon0 = (p/q) / ((1 - p)/(1 - q)),   so   p = c E q,   c = 1/(1 + (E - 1) q),
 
@@ -42,7 +41,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +50,7 @@ from shuffledp import _validate
 from shuffledp._certified.caps import SphericalCap, best_cap, cap_of, overlap
 from shuffledp._certified.rounding import CALL, Floats, down, gamma
 from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
-from shuffledp._randomness.uniform import WORD, happens, rounded_up
+from shuffledp._randomness.uniform import WORD, happens
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts
 from shuffledp.randomizers._privunit_directions import (
@@ -61,7 +60,6 @@ from shuffledp.randomizers._privunit_directions import (
     height_error,
     rejected,
     seeded,
-    sum_by_halves,
 )
 from shuffledp.randomizers._privunit_rotations import (
     LEAST_DIMENSION,
@@ -73,15 +71,13 @@ from shuffledp.randomizers._privunit_rotations import (
     twist,
     unusual,
 )
-from shuffledp.randomizers.vectors import VectorRandomizer
+from shuffledp.randomizers.vectors import DirectionRandomizer
 
 MOST_MARGIN = 1e-3
 """And an eighth of epsilon0 (see module); the default caps stay far below."""
 
 LEAST_CAP = 1e-12
 MOST_DRAWS = 2000.0
-
-_SMALLEST_SHARE = 1e-200  # of the radius: what is shorter has no direction
 
 _ANGLES = 105.0, 120.0, 135.0, 180.0  # tightness: of the pair, for the lower end; any are valid
 _LEAST_REST = 1e-3  # speed: of directions in neither cap, for the crowd apart
@@ -96,7 +92,7 @@ _MOST_TWIST = 1e-6  # tightness: else plain rejection
 
 
 @dataclass(frozen=True)
-class PrivUnit(VectorRandomizer):
+class PrivUnit(DirectionRandomizer):
     """Vectors of l2 norm at most ``radius``, dimension >= 2 (see module).
 
     ``cap_probability`` (q) is the probability of the cap under the uniform law, by default that of
@@ -106,9 +102,6 @@ class PrivUnit(VectorRandomizer):
 
     cap_probability: float | None = None
     sampler: str = "rejection"
-
-    norm: ClassVar[str] = "l2"
-    _least_dimension: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -205,10 +198,6 @@ class PrivUnit(VectorRandomizer):
         return (self.radius / self.mean_length) ** 2
 
     @property
-    def longest(self) -> float:
-        return self.radius
-
-    @property
     def total_variation(self) -> float:
         """Of antipodal points, c (E - 1) min(q, 1 - q), with q on the safe side."""
         return self._law_parts[2]
@@ -299,18 +288,11 @@ class PrivUnit(VectorRandomizer):
         inside = p if self.cap.threshold >= 0.0 else 1.0 - p
         return inside / (2.0 * small) + (1.0 - inside) / (1.0 - small)
 
-    def mean(self, reports: Any) -> Floats:
-        checked, _ = self._checked_reports(reports)
-        if checked.shape[0] == 0:
-            raise ValueError("reports must not be empty: there is no mean of no reports")
-        if self.sampler == "seeds":
-            parts = self._parts(checked.shape[0])
-            total = sum(
-                (directions_of(checked[part], self.dimension).sum(axis=0) for part in parts), np.zeros(1)
-            )
-        else:
-            total = np.sum(checked, axis=0, dtype=np.float64)
-        return np.asarray(total * (self.radius / (self.mean_length * checked.shape[0])))
+    def _total(self, reports: npt.NDArray[Any]) -> Floats:
+        if self.sampler != "seeds":
+            return super()._total(reports)
+        parts = self._parts(reports.shape[0])
+        return sum((directions_of(reports[part], self.dimension).sum(axis=0) for part in parts), np.zeros(1))
 
     def randomize(self, vectors: Any, *, rng: np.random.Generator | None = None) -> npt.NDArray[Any]:
         if self.sampler == "direct" and rng is None:
@@ -326,17 +308,8 @@ class PrivUnit(VectorRandomizer):
             )
         return super().randomize(vectors, rng=rng)
 
-    def _norms(self, rows: Floats) -> Floats:
-        # In units of the largest entry: squares neither overflow nor vanish.
-        peak = np.maximum(rows.max(axis=1), -rows.min(axis=1))
-        scaled = rows / np.where(peak > 0.0, peak, 1.0)[:, None]
-        scaled *= scaled
-        return np.asarray(peak * np.sqrt(sum_by_halves(scaled)))
-
     def _empty(self, count: int) -> npt.NDArray[Any]:
-        if self.sampler == "seeds":
-            return np.empty((count, SEED_BYTES), np.uint8)
-        return np.empty((count, self.dimension), np.float32)
+        return np.empty((count, SEED_BYTES), np.uint8) if self.sampler == "seeds" else super()._empty(count)
 
     def _report(self, rows: Floats, share: Floats, words: Words) -> npt.NDArray[Any]:
         axis = self._points(rows, share, words)
@@ -349,14 +322,6 @@ class PrivUnit(VectorRandomizer):
         draw = rotated if self._rotates else rejected if self.sampler == "rejection" else direct
         return draw(axis, inside, self.cap, words)
 
-    def _points(self, rows: Floats, share: Floats, words: Words) -> Floats:
-        """Unit vectors whose mean is the row; zero goes to plus or minus the first axis."""
-        zero = share < _SMALLEST_SHARE
-        rows[zero] = 0.0
-        rows[zero, 0] = 1.0
-        sign = np.where(rounded_up(share, words), 1.0, -1.0)
-        return np.asarray(rows * (sign / self._norms(rows))[:, None])
-
     def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
         if self.sampler == "seeds":
             seeds = np.asarray(reports)
@@ -365,15 +330,8 @@ class PrivUnit(VectorRandomizer):
                     f"reports must be seeds of {SEED_BYTES} bytes, got {seeds.dtype} of shape {seeds.shape}"
                 )
             return seeds.reshape(-1, SEED_BYTES), seeds.ndim == 1
-        array = self._rows("reports", reports)
-        for part in self._parts(array.shape[0]):
-            finite = np.isfinite(array[part]).all(axis=1)
-            if not finite.all():
-                row = part.start + int(np.argmin(finite))
-                raise ValueError(f"reports must be finite, row {row} is not")
-        return array, np.ndim(reports) == 1
+        return super()._checked_reports(reports)
 
     def _decoded(self, reports: npt.NDArray[Any]) -> Floats:
-        if self.sampler == "seeds":
-            return directions_of(reports, self.dimension) * (self.radius / self.mean_length)
-        return np.asarray(reports.astype(np.float64) * (self.radius / self.mean_length))
+        vectors = directions_of(reports, self.dimension) if self.sampler == "seeds" else reports
+        return super()._decoded(vectors)

@@ -181,6 +181,7 @@ _REGISTERED = [
         fields=("sigma", *_INTERVAL),
     ),
     _vector("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", *_CAP),
+    _vector("ramp", "ramp.RampUnit", "RampUnit on the l2 ball of dimension D.", "start"),
     _vector("linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D."),
     _vector("l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D."),
     Registration(

@@ -1,8 +1,8 @@
 """Randomizers of vectors: what the l2, l-infinity and l1 mechanisms share.
 
-Each takes vectors of one ball, sends a compact report and decodes it without bias. The decoded
-report has the same length whatever was drawn, so its expected squared error at an input of l2 norm r
-is ``second_moment - r^2``, exactly: largest at zero.
+Each takes vectors of one ball, sends a compact report and decodes it without bias. The expected squared
+length of a decoded report does not depend on the input, so its expected squared error at an input of l2 norm
+r is ``second_moment - r^2``, exactly: largest at zero.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
+from shuffledp._randomness.sums import sum_by_halves
+from shuffledp._randomness.uniform import rounded_up
 from shuffledp._randomness.words import Words, source
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
 
@@ -31,6 +33,7 @@ ROUNDING = 1e-12
 
 _AT_ONCE = 1 << 18
 _EXCHANGED = 1e-6  # soundness: of the reports of x and x', at least
+_SMALLEST_SHARE = 1e-200  # of the radius: what is shorter has no direction
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class VectorRandomizer(ABC):
         whole = _validate.count("dimension", self.dimension, least=least, most=MOST_DIMENSION)
         object.__setattr__(self, "dimension", whole)
         for name, low, high in (
-            ("epsilon0", LEAST_EPSILON0, MOST_EPSILON0),
+            ("epsilon0", LEAST_EPSILON0, self.MOST_EPSILON0),
             ("radius", LEAST_RADIUS, MOST_RADIUS),
         ):
             given = getattr(self, name)
@@ -80,7 +83,7 @@ class VectorRandomizer(ABC):
     @property
     @abstractmethod
     def second_moment(self) -> float:
-        """The squared l2 norm of a decoded report (it is the same for every report)."""
+        """The expected squared l2 norm of a decoded report, whatever the input."""
 
     @property
     @abstractmethod
@@ -215,3 +218,62 @@ class VectorRandomizer(ABC):
                 f"{float(norms[above[0]])!r} (see clip)"
             )
         return norms
+
+
+@dataclass(frozen=True)
+class DirectionRandomizer(VectorRandomizer):
+    """Vectors of the l2 ball, whose reports are single-precision vectors that lean towards one unit vector.
+
+    A vector x is first sent to a point of the sphere without bias: u = x/|x| with probability
+    (1 + |x|/radius)/2, else -x/|x|."""
+
+    norm: ClassVar[str] = "l2"
+    _least_dimension: ClassVar[int] = 2
+
+    @property
+    @abstractmethod
+    def mean_length(self) -> float:
+        """The length of the mean report of a vector on the sphere."""
+
+    @property
+    def longest(self) -> float:
+        return self.radius
+
+    def mean(self, reports: Any) -> Floats:
+        checked, _ = self._checked_reports(reports)
+        if checked.shape[0] == 0:
+            raise ValueError("reports must not be empty: there is no mean of no reports")
+        return np.asarray(self._total(checked) * (self.radius / (self.mean_length * checked.shape[0])))
+
+    def _total(self, reports: npt.NDArray[Any]) -> Floats:
+        return np.asarray(np.sum(reports, axis=0, dtype=np.float64))
+
+    def _norms(self, rows: Floats) -> Floats:
+        # In units of the largest entry: squares neither overflow nor vanish.
+        peak = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+        scaled = rows / np.where(peak > 0.0, peak, 1.0)[:, None]
+        scaled *= scaled
+        return np.asarray(peak * np.sqrt(sum_by_halves(scaled)))
+
+    def _points(self, rows: Floats, share: Floats, words: Words) -> Floats:
+        """Unit vectors whose mean is the row; zero goes to plus or minus the first axis."""
+        zero = share < _SMALLEST_SHARE
+        rows[zero] = 0.0
+        rows[zero, 0] = 1.0
+        sign = np.where(rounded_up(share, words), 1.0, -1.0)
+        return np.asarray(rows * (sign / self._norms(rows))[:, None])
+
+    def _empty(self, count: int) -> npt.NDArray[Any]:
+        return np.empty((count, self.dimension), np.float32)
+
+    def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
+        array = self._rows("reports", reports)
+        for part in self._parts(array.shape[0]):
+            finite = np.isfinite(array[part]).all(axis=1)
+            if not finite.all():
+                row = part.start + int(np.argmin(finite))
+                raise ValueError(f"reports must be finite, row {row} is not")
+        return array, np.ndim(reports) == 1
+
+    def _decoded(self, reports: npt.NDArray[Any]) -> Floats:
+        return np.asarray(reports.astype(np.float64) * (self.radius / self.mean_length))
