@@ -10,9 +10,9 @@ import pytest
 from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
-from shuffledp.collecting import _choice as choice
+from shuffledp.collecting import _accounted as accounted
+from shuffledp.collecting._accounted import Target, certified_epsilon, tolerance_for
 from shuffledp.collecting._choice import best_calibrated, calibrated_response, first_better, largest_certified
-from shuffledp.collecting._protocol import certified_epsilon, tolerance_for
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
 from shuffledp.errors import NoCertificateError
@@ -30,7 +30,7 @@ PLANS = [
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_two_categories_meet_their_target_and_nearly_reach_it(plan: dict[str, Any]) -> None:
-    response = calibrated_response(2, **plan)
+    response = calibrated_response(2, Target(**plan))
     one = Shuffled(response, n=plan["n"])
     rounds = plan["rounds"] * one
     certified = rounds.upper_epsilon(delta=plan["delta"], tolerance=tolerance_for(rounds))
@@ -42,7 +42,7 @@ def test_two_categories_meet_their_target_and_nearly_reach_it(plan: dict[str, An
 
 def test_two_categories_get_what_the_exact_analysis_allows() -> None:
     plan = {"epsilon": 1.0, "delta": 1e-6, "n": 1000, "rounds": 1}
-    found = calibrated_response(2, **plan).epsilon0
+    found = calibrated_response(2, Target(**plan)).epsilon0
     exact, blanket = (
         calibrate(KaryRandomizedResponse, k=2, analysis=analysis, **plan).value
         for analysis in ("best", "blanket")
@@ -60,7 +60,7 @@ def test_a_plan_of_several_rounds_for_two_categories_takes_a_few_exact_evaluatio
         asked.append(mechanism)
         return certified_epsilon(mechanism, delta)
 
-    monkeypatch.setattr(choice, "certified_epsilon", counting)
+    monkeypatch.setattr(accounted, "certified_epsilon", counting)
     weekly = HistogramProtocol(["no", "yes"], 1.0, 1e-6, n=10_000, rounds=4)
     assert len(asked) <= 5
     assert 0.99 < certified_epsilon(weekly.mechanism(), 1e-6) <= 1.0
@@ -113,7 +113,7 @@ def test_what_cannot_be_certified_is_passed_over(monkeypatch: pytest.MonkeyPatch
         raise NoCertificateError("too hard")
 
     monkeypatch.setattr(Mechanism, "upper_delta", refusing)
-    chosen = best_calibrated(12, epsilon=1.0, delta=1e-6, n=1000, rounds=1)
+    chosen = best_calibrated(12, Target(1.0, 1e-6, n=1000))
     assert isinstance(chosen, KaryRandomizedResponse)
 
 

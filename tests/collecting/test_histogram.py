@@ -13,6 +13,7 @@ from shuffledp import KaryRandomizedResponse, LocalRandomizer
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting import protocol_from_dict
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import best_calibrated, best_local, candidates, first_better, mean_variance
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.errors import DomainError
@@ -94,7 +95,7 @@ def test_no_other_calibrated_randomizer_is_much_better_than_the_chosen_one(
     k: int, n: int, epsilon: float
 ) -> None:
     target = {"epsilon": epsilon, "delta": 1e-5, "n": n, "rounds": 1}
-    chosen = best_calibrated(k, **target)
+    chosen = best_calibrated(k, Target(**target))
     for kind in candidates(k):
         value = calibrate(kind, k=k, tolerance=0.01, **target).value
         assert mean_variance(chosen) <= 1.03 * mean_variance(kind(k=k, epsilon0=value))

@@ -18,7 +18,7 @@ import pytest
 from shuffledp import KaryRandomizedResponse, _log
 from shuffledp.accounting.mechanism import Shuffled
 from shuffledp.collecting import ledger as ledger_room
-from shuffledp.collecting._protocol import certified_epsilon
+from shuffledp.collecting._accounted import certified_epsilon
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.ledger import Ledger
 from shuffledp.collecting.number import SumProtocol

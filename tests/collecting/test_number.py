@@ -12,6 +12,7 @@ import pytest
 
 from shuffledp import KaryRandomizedResponse
 from shuffledp.collecting import protocol_from_dict
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import best_levels, calibrated_response, relative_variance
 from shuffledp.collecting.number import MeanProtocol, NumberProtocol, SumProtocol, least_single_message_error
 from shuffledp.errors import DomainError
@@ -86,11 +87,11 @@ def test_rounding_keeps_the_mean_and_takes_neighbours_only() -> None:
 
 @pytest.mark.parametrize(("n", "epsilon"), [(50, 1.0), (20_000, 2.0)])
 def test_no_other_number_of_levels_is_much_better(n: int, epsilon: float) -> None:
-    target = {"n": n, "epsilon": epsilon, "delta": 1e-6, "rounds": 1, "tolerance": 0.01}
-    chosen = best_levels(**{k: v for k, v in target.items() if k != "tolerance"})
-    error = relative_variance(calibrated_response(chosen + 1, **target))
+    target = Target(epsilon, 1e-6, n)
+    chosen = best_levels(target)
+    error = relative_variance(calibrated_response(chosen + 1, target, 0.01))
     for levels in {1, 3, max(1, chosen - 1), chosen + 2, 2 * chosen}:
-        assert error <= 1.03 * relative_variance(calibrated_response(levels + 1, **target))
+        assert error <= 1.03 * relative_variance(calibrated_response(levels + 1, target, 0.01))
 
 
 def test_protocols_meet_their_target() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shuffledp import FiniteRandomizer, KaryRandomizedResponse, Ledger, Shuffled, collect, randomize_file
-from shuffledp.collecting._protocol import certified_epsilon
+from shuffledp.collecting._accounted import certified_epsilon
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import whole_histogram
 from shuffledp.facts import Facts

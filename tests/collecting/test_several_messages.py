@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.collecting._accounted import one_round
 from shuffledp.collecting._intervals import laplace_margin
-from shuffledp.collecting._several_messages import one_round
 from shuffledp.randomizers.split_and_mix import SplitAndMix
 from shuffledp.shuffling.roles import analyze_file, randomize_file, shuffle_files
 
@@ -115,7 +115,7 @@ def test_all_equal_data_at_the_ends_and_one_person_only(value: float) -> None:
     assert only.messages == 1
     with pytest.raises(ValueError, match="n must be"):
         plan.analyze(tally=np.zeros(3, dtype=int))
-    with pytest.raises(ValueError, match="n must be"):
+    with pytest.raises(sdp.errors.TooFewReportsError, match="at least one"):
         plan.analyze(np.empty(0, dtype=np.uint32))
 
 
@@ -126,6 +126,16 @@ def test_people_beyond_the_modulus_are_refused_and_nothing_is_lost_before() -> N
     crowd = plan.randomizer.modulus // plan.levels + 1
     with pytest.raises(ValueError, match="outgrow the modulus"):
         plan.analyze(plan.randomize(np.ones(crowd)))
+
+
+def test_a_sum_that_is_refused_leaves_its_reservation_as_it_was(tmp_path: Path) -> None:
+    plan = sdp.SumProtocol(0, 1, epsilon=1.0, delta=1e-6, n=300, levels=1, messages="auto")
+    ledger = sdp.Ledger(tmp_path / "ledger", budget=(2.0, 1e-5), create=True)
+    ticket = ledger.reserve(plan, population="all", new_population=True)
+    messages = plan.randomize(np.ones(plan.randomizer.modulus + 1))
+    with pytest.raises(ValueError, match="outgrow the modulus"):
+        plan.analyze(messages, ledger=ledger, reservation=ticket)
+    assert [found.status for found in ledger.collections] == ["reserved"]
 
 
 def certified(protocol: sdp.SumProtocol | sdp.MeanProtocol) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import calibrated_response, largest_error, mean_error
 from shuffledp.collecting._intervals import noisy_intervals
 from shuffledp.collecting._several_messages import best_counts, best_hashed
@@ -91,7 +92,7 @@ def test_hashing_costs_no_privacy_and_hardly_gains_any() -> None:
 
 @pytest.mark.parametrize("n", [10**4, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_a_million_categories_in_few_messages_with_an_error_that_is_known(n: int) -> None:
-    made = best_counts(10**6, epsilon=1.0, delta=1e-6, n=n, rounds=1, messages=None, most=12)
+    made = best_counts(10**6, Target(1.0, 1e-6, n), messages=None, most=12)
     assert isinstance(made, sdp.HashedMessages)
     assert made.messages <= 8
     empty = np.zeros(10**6)
@@ -158,7 +159,7 @@ def test_auto_hashes_where_that_errs_less_and_never_errs_more_than_one_message()
 def test_a_survey_of_hashed_categories_finds_the_frequent_ones() -> None:
     words = [f"word {i}" for i in range(5000)]
     plan = {"epsilon": 1.0, "delta": 1e-6, "n": 2000}
-    made = best_hashed(5000, **plan, rounds=1, messages=7)
+    made = best_hashed(5000, Target(**plan), messages=7)
     survey = sdp.HistogramProtocol(words, **plan, randomizer=made)
     assert sdp.load_plan(survey.to_dict()) == survey
     truth = ["word 7"] * 1500 + ["word 4999"] * 500
@@ -170,7 +171,7 @@ def test_a_survey_of_hashed_categories_finds_the_frequent_ones() -> None:
     assert low[7] <= 1500 <= high[7]
     assert [each.category for each in result.top(2)] == ["word 7", "word 4999"]
     # In the mean over all categories, most of them empty, one message errs less; in a large one far more.
-    one = calibrated_response(5000, 1.0, 1e-6, 2000, 1)
+    one = calibrated_response(5000, Target(**plan))
     assert largest_error(one, 2000) > 15 * survey.worst_standard_error
     assert mean_error(one, 2000) < survey.standard_error < 7.1
     assert survey.one_dishonest == pytest.approx(survey.messages, rel=0.01)
@@ -194,4 +195,4 @@ def test_parameters_out_of_range(change: dict[str, Any], words: str) -> None:
 
 def test_a_crowd_too_small_to_hide_so_many_is_told() -> None:
     with pytest.raises(ValueError, match="n must be larger, or messages more"):
-        best_hashed(10**6, epsilon=1.0, delta=1e-6, n=100, rounds=1, messages=1)
+        best_hashed(10**6, Target(1.0, 1e-6, n=100), messages=1)

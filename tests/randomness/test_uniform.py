@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from shuffledp._randomness.uniform import uniform, words_below
+from shuffledp._randomness.uniform import rounded_at_random, uniform, words_below
 from shuffledp._randomness.words import Words, source
 
 pytestmark = pytest.mark.quick
@@ -44,3 +44,10 @@ def test_a_million_throws_of_a_die_are_fair() -> None:
     # Chi-square with 5 degrees of freedom: beyond 38 once in 3 million seeds.
     seen = np.bincount(uniform(source(np.random.default_rng(6)), 6, 10**6).astype(int))
     assert ((seen - 10**6 / 6) ** 2 / (10**6 / 6)).sum() < 38
+
+
+def test_numbers_are_rounded_to_their_neighbours_also_the_tiny_negative_ones() -> None:
+    steps = np.array([0.25, -0.25, 3.0, -3.0, -1e-20, -5e-324, 1e-20])
+    for words, expected in (([0] * 7, [1, 0, 3, -3, 0, 0, 0]), ([2**63] * 7, [0, 0, 3, -3, 0, 0, 0])):
+        assert rounded_at_random(steps, Script(words)).tolist() == expected
+    assert rounded_at_random(steps[:2], Script([2**62, 2**64 - 2**62])).tolist() == [0, -1]

@@ -55,6 +55,15 @@ def rounded_up(share: Floats, words: Words) -> Bools:
     return np.asarray((words.draw(share.size) >> _LOW_BITS) < threshold)
 
 
+def rounded_at_random(steps: Floats, words: Words) -> npt.NDArray[np.int64]:
+    """Each number as a whole one next to it, in the mean itself (up to 2^-53)."""
+    below = np.floor(steps)
+    share = np.minimum(steps - below, np.nextafter(1.0, 0.0))  # tiny negative numbers are one above theirs
+    # Below 2^64, and whole unless the share is under 2^-11 (then cut by less than 2^-64).
+    up = words.draw(steps.size).reshape(steps.shape) < np.ldexp(share, 64).astype(np.uint64)
+    return below.astype(np.int64) + up
+
+
 def open_uniforms(count: int, words: Words) -> Floats:
     """Uniform on the multiples of 2^-53 in (0, 1]."""
     return np.asarray(((words.draw(count) >> _LOW_BITS) + np.uint64(1)) * 2.0**-53)

@@ -257,7 +257,7 @@ def _planned(make: Make, given: Given, n: int) -> Protocol:
 
 
 def _plan(make: Make, given: Given) -> None:
-    from shuffledp.collecting._protocol import certified_epsilon
+    from shuffledp.collecting._accounted import certified_epsilon
     from shuffledp.collecting.plan import short_fingerprint
 
     protocol = _planned(make, given, given["n"])

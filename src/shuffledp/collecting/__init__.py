@@ -5,7 +5,9 @@ ordered              protocols of ranges and quantiles; distribution: their resu
 table                joint tables of several attributes
 strings              frequent strings of an unknown domain, cohort by cohort
 plan                 a protocol that is handed on: fingerprint, signature, checks
-_protocol            what both kinds share: the plan, its certificate, descriptions, tallies
+_protocol            what all share: descriptions, tallies, the way from reports to a result
+_accounted           the target of a plan, and what the accountant certifies of it
+_several_messages    plans of several messages a person
 _choice              which randomizer, with how much noise
 _domain              raw values to inputs, or what does not belong
 _fixed_point         numbers on a grid, and the variance of their sums

@@ -24,8 +24,8 @@ interval (``collecting._fixed_point``). More levels round less and are noisier. 
 given false report hardly depends on the number of levels, so a few calibrations and interpolation between
 them find the best number (the error is flat around it).
 
->>> target = {"epsilon": 1.0, "delta": 1e-6, "n": 1000, "rounds": 1}
->>> calibrated_response(4, **target).epsilon0 < calibrated_response(2, **target).epsilon0
+>>> target = Target(epsilon=1.0, delta=1e-6, n=1000)
+>>> calibrated_response(4, target).epsilon0 < calibrated_response(2, target).epsilon0
 True
 """
 
@@ -39,8 +39,8 @@ import numpy as np
 
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._fixed_point import FixedPointDecoder, highest_between, response_spread
-from shuffledp.collecting._protocol import certified_epsilon
 from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -95,35 +95,31 @@ def largest_error(randomizer: FrequencyOracle, n: int) -> float:
     return math.sqrt(float(np.max(randomizer.variance(held, n))))
 
 
-def best_calibrated(
-    k: int, epsilon: float, delta: float, n: int, rounds: int, most: float = math.inf
-) -> FrequencyOracle:
-    """The best randomizer of k categories that is certified for (epsilon, delta) (see module).
-
-    ``most``: what one report may reveal alone, at most."""
+def best_calibrated(k: int, target: Target) -> FrequencyOracle:
+    """The best randomizer of k categories that is certified for the target (see module)."""
 
     def calibrated(kind: Kind) -> FrequencyOracle:
-        if math.isfinite(most) and is_certified(limited := within(lambda e: kind(k=k, epsilon0=e), most)):
-            made: FrequencyOracle = limited
-            return made
-        found = calibrate(kind, k=k, n=n, rounds=rounds, epsilon=epsilon, delta=delta)
-        return kind(k=k, epsilon0=found.value)
+        if target.is_limited:
+            limited: FrequencyOracle = within(lambda e: kind(k=k, epsilon0=e), target.most)
+            if is_certified(limited):
+                return limited
+        return kind(k=k, epsilon0=calibrate(kind, k=k, **target.plan).value)
 
     def is_certified(randomizer: FrequencyOracle) -> bool:
-        one = Shuffled(randomizer, n=n)
+        one = Shuffled(randomizer, n=target.n)
         try:
             # One round costs less than all: most are out after that, quickly.
-            deltas = ((i * one).upper_delta(epsilon=epsilon) for i in sorted({1, rounds}))
-            return all(found <= delta for found in deltas)
+            deltas = ((i * one).upper_delta(epsilon=target.epsilon) for i in sorted({1, target.rounds}))
+            return all(found <= target.delta for found in deltas)
         except NoCertificateError:
             return False
 
-    best: FrequencyOracle = calibrated_response(k, epsilon, delta, n, rounds, most=most)
+    best: FrequencyOracle = calibrated_response(k, target)
     for kind in candidates(k):
         if kind is KaryRandomizedResponse:
             continue
         first = first_better(kind, k, mean_variance(best) / _AS_GOOD)
-        if first is not None and first.facts().epsilon0.upper <= most and is_certified(first):
+        if first is not None and first.facts().epsilon0.upper <= target.most and is_certified(first):
             best = min(best, calibrated(kind), key=mean_variance)
     return best
 
@@ -170,38 +166,26 @@ def within(kind: Callable[[float], Any], most: float) -> Any:
 
 
 def calibrated_response(
-    k: int,
-    epsilon: float,
-    delta: float,
-    n: int,
-    rounds: int,
-    tolerance: float = DEFAULT_TOLERANCE,
-    most: float = math.inf,
+    k: int, target: Target, tolerance: float = DEFAULT_TOLERANCE
 ) -> KaryRandomizedResponse:
-    """The least noisy randomized response that is certified, and reveals at most ``most`` (see module)."""
+    """The least noisy randomized response that is certified (see module)."""
 
     def response(epsilon0: float) -> KaryRandomizedResponse:
         made = canonical(KaryRandomizedResponse(k=k, epsilon0=epsilon0))
         assert isinstance(made, KaryRandomizedResponse)
         return made
 
-    def certified(epsilon0: float) -> float:
-        try:
-            return certified_epsilon(rounds * Shuffled(response(epsilon0), n=n), delta)
-        except NoCertificateError:
-            return math.inf  # what cannot be certified does not meet the target
-
-    if math.isfinite(most):
-        limited = within(response, most)
+    if target.is_limited:
+        limited = within(response, target.most)
         assert isinstance(limited, KaryRandomizedResponse)
-        if certified(limited.epsilon0) <= epsilon:
+        if target.is_met(limited):
             return limited
-    plan: dict[str, Any] = {"k": k, "n": n, "rounds": rounds, "epsilon": epsilon, "delta": delta}
+    plan: dict[str, Any] = {"k": k, **target.plan}
     if k > 2:
         return response(calibrate(KaryRandomizedResponse, tolerance=tolerance, **plan).value)
     quick: dict[str, Any] = {"analysis": "blanket", "tolerance": max(tolerance, _FIRST_TOLERANCE)}
     first = calibrate(KaryRandomizedResponse, **plan, **quick).value
-    return response(largest_certified(first, certified, epsilon))
+    return response(largest_certified(first, lambda e: target.certified(response(e)), target.epsilon))
 
 
 def largest_certified(first: float, certified: Callable[[float], float], epsilon: float) -> float:
@@ -243,12 +227,12 @@ def relative_variance(randomizer: KaryRandomizedResponse) -> float:
     return FixedPointDecoder.of(randomizer).worst_variance() / (randomizer.k - 1) ** 2
 
 
-def best_levels(**target: Any) -> int:
+def best_levels(target: Target) -> int:
     """The number of levels of smallest error for a sum, to a few per cent (see module)."""
     false_report: dict[int, float] = {}
     levels = _FIRST_LEVELS
     while len(false_report) < _MOST_CALIBRATIONS:
-        response = calibrated_response(levels + 1, tolerance=_LEVELS_TOLERANCE, **target)
+        response = calibrated_response(levels + 1, target, _LEVELS_TOLERANCE)
         false_report[levels] = response.support_probability[1]
         levels = _best_given(false_report)
         if any(abs(levels - tried) <= _NEAR_LEVELS * tried for tried in false_report):

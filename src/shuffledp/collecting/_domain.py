@@ -32,6 +32,8 @@ Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_CATEGORIES = 2**20
+OUTSIDE = ("error", "clip")
+"""What is done with numbers beyond the ends of a domain."""
 _EXACT = 2**53
 _COMPARABLE = {"i": "biuf", "U": "U"}
 """Kinds of arrays that can be compared with categories of a kind."""

@@ -7,23 +7,13 @@ for clients, shuffler and analyst; private data and generators are arguments of 
 
 Tallies of different pieces of the reports add up, so an engine needs only ``randomize`` and ``count``
 on batches, a sum, and one ``analyze(tally=..., n=...)`` at the end.
-
-What a protocol, a statement or a ledger may promise is ``certified_epsilon``, the accountant's upper end.
-A few rounds of binary randomized response are analysed exactly, the worst case over everybody else's
-data included. To a thousandth (the accountant's default) that takes minutes for a million people; to five
-thousandths, seconds. The answer is an upper bound either way, and hardly larger (0.2 % in practice).
-
->>> from shuffledp import KaryRandomizedResponse
->>> daily = Shuffled(KaryRandomizedResponse(k=2, epsilon0=3.0), n=10_000)
->>> tolerance_for(daily), tolerance_for(30 * daily)
-(0.001, 0.005)
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,10 +21,9 @@ import numpy as np
 from shuffledp import _html, _json, _validate
 from shuffledp._digits import written
 from shuffledp._randomness.simulated import is_simulated, marked
-from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
-from shuffledp.accounting.mixed_sum import MixedSum
-from shuffledp.accounting.mixed_vectors import MixedVectors
-from shuffledp.collecting._several_messages import mixed_tolerance, one_round
+from shuffledp.accounting.mechanism import Mechanism
+from shuffledp.collecting._accounted import PLAN, Target, certified_epsilon, one_round
+from shuffledp.collecting.statement import PrivacyStatement, state_privacy
 from shuffledp.errors import TooFewReportsError, short
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import describe, restore
@@ -42,23 +31,22 @@ from shuffledp.shuffling._batches import Mask, passing, tally_of_possible
 
 FORMAT_VERSION = 1
 """Of ``to_dict``. A reader refuses what it does not know."""
-_PLAN = ("epsilon", "delta", "n", "rounds")
 _MOST_USERS = 2**40
-_MOST_ROUNDS = 2**20
-_BINARY_ROUNDS = 5e-3  # speed: relative tolerance
 
 
 class Protocol(ABC):
-    """One randomizer with the encoding before it and the analysis after it.
+    """One randomizer with the encoding before it and the analysis after it, which gives a result.
 
     Attributes:
-        name: "histogram", "sum" or "mean".
+        name: "histogram", "sum", "mean" and so on.
         randomizer: what a client runs on encoded values.
         n: the planned number of honest reports in one shuffle.
         epsilon, delta: the target that ``rounds`` collections on the same people meet together.
     """
 
     name: ClassVar[str]
+    needs_all: ClassVar[bool] = False
+    """Whether a missing message spoils the result of all others."""
     randomizer: Any
     n: int
     epsilon: float
@@ -96,8 +84,8 @@ class Protocol(ABC):
 
     def people(self, sent: int) -> int:
         """How many people sent so many messages; where some are missing, as many as can have sent all of
-        theirs: what is missing hides nobody."""
-        return sent // self.messages
+        theirs: what is missing hides nobody. ValueError where the result says nothing then."""
+        return exact_people(self, sent) if self.needs_all else sent // self.messages
 
     @property
     def bytes_per_person(self) -> int:
@@ -119,7 +107,11 @@ class Protocol(ABC):
         """The tally: all that the analysis needs of (shuffled) reports. Checks every report.
 
         Tallies of pieces add up to the tally of the whole."""
-        return marked(self.randomizer.support(reports), is_simulated(reports))
+        return marked(self._tally(reports), is_simulated(reports))
+
+    def _tally(self, reports: Any) -> Counts:
+        counts: Counts = self.randomizer.support(reports)
+        return counts
 
     def possible(self, reports: Any) -> Mask:
         """Which of the reports the randomizer can have sent. One that it cannot costs itself, no other.
@@ -134,6 +126,10 @@ class Protocol(ABC):
         """The length of a tally."""
         return len(self.count(np.empty((0, *self.report_shape), dtype=self.report_dtype)))
 
+    def people_in(self, tally: Counts) -> int:
+        """How many people's reports a tally counts, where it says so."""
+        raise ValueError("tally needs n, the number of reports it counts")
+
     def most_in_tally(self, n: int) -> int:
         """What no entry of a tally of n people's reports exceeds."""
         return n * self.messages
@@ -142,14 +138,33 @@ class Protocol(ABC):
     def estimate(self, tally: Counts, n: int) -> Any:
         """Unbiased, from the tally of n reports."""
 
-    @abstractmethod
     def analyze(
-        self, reports: Any = None, *, tally: Any = None, n: int | None = None, **assumptions: Any
+        self,
+        reports: Any = None,
+        *,
+        tally: Any = None,
+        n: int | None = None,
+        confidence: float = 0.95,
+        **assumptions: Any,
     ) -> Any:
-        """The result, from shuffled reports or from their tally and number.
+        """Unbiased estimates with error bars, from shuffled reports or from their tally and number.
 
         ``assumptions`` (see ``collecting.statement.state_privacy``): honest_fraction, minimum_honest,
         rounds, ledger, reservation."""
+        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
+        aside = remarks.get("set_aside", 0)
+        if aside and self.needs_all and self.messages > 1:
+            raise ValueError(f"{aside} messages are none of this protocol: the sum of all says nothing")
+        self._check(seen, received)
+        return self._result(seen, received, state_privacy(self, received, **remarks), confidence)
+
+    @abstractmethod
+    def _check(self, tally: Counts, n: int) -> None:
+        """ValueError for a tally that n people's reports cannot have, or that says nothing."""
+
+    @abstractmethod
+    def _result(self, tally: Counts, n: int, privacy: PrivacyStatement, confidence: float) -> Any:
+        """What the analyst gets."""
 
     def mechanism(self, *, honest: int | None = None, rounds: int | None = None) -> Mechanism:
         """What the accountant sees: ``rounds`` shuffles of ``honest`` reports (default: as planned)."""
@@ -158,7 +173,7 @@ class Protocol(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """All parameters, ready for JSON; ``protocol_from_dict`` gives the same protocol back."""
-        plan = {name: getattr(self, name) for name in _PLAN}
+        plan = {name: getattr(self, name) for name in PLAN}
         return {
             "protocol": self.name,
             "version": FORMAT_VERSION,
@@ -184,7 +199,7 @@ class Protocol(ABC):
         checked_description(description, cls.name)
         self = cls.__new__(cls)
         try:
-            plan = checked_plan(*(description[name] for name in _PLAN))
+            plan = Target(*(description[name] for name in PLAN)).plan
             self._assign(**self._described_domain(description), **plan)
             self._accept(restore(description["randomizer"]))
         except KeyError as missing:
@@ -283,10 +298,8 @@ def checked_tally(
 
 
 def _checked_counts(protocol: Protocol, tally: Any, n: int | None) -> tuple[Counts, int]:
-    if n is None:
-        raise ValueError("tally needs n, the number of reports it counts")
-    users = _validate.count("n", n, most=_MOST_USERS)
     counts = np.atleast_1d(_validate.integers("tally", tally)).astype(np.int64)
+    users = _validate.count("n", protocol.people_in(counts) if n is None else n, most=_MOST_USERS)
     if counts.shape != (protocol.tally_size,):
         raise ValueError(f"tally must have shape ({protocol.tally_size},), got {counts.shape}")
     most = protocol.most_in_tally(users)
@@ -295,24 +308,6 @@ def _checked_counts(protocol: Protocol, tally: Any, n: int | None) -> tuple[Coun
             f"tally must be in [0, {most}] for n = {users}, got {counts.min()} .. {counts.max()}"
         )
     return counts, users
-
-
-def checked_plan(epsilon: Any, delta: Any, n: Any, rounds: Any) -> dict[str, Any]:
-    """The plan of a collection, checked: (epsilon, delta) for ``rounds`` shuffles of n honest reports."""
-    level = _validate.probability("delta", delta, positive=True)
-    if level == 1.0:
-        raise ValueError(f"delta must be in (0, 1), got {delta!r}")
-    return {
-        "epsilon": _validate.positive("epsilon", epsilon),
-        "delta": level,
-        "n": _validate.count("n", n, most=_MOST_USERS),
-        "rounds": _validate.count("rounds", rounds, most=_MOST_ROUNDS),
-    }
-
-
-def checked_most(max_epsilon0: Any) -> float:
-    """What one report may reveal alone, at most; None for no limit."""
-    return math.inf if max_epsilon0 is None else _validate.sampled_epsilon0(max_epsilon0)
 
 
 def require_target(protocol: Protocol, most: float = math.inf) -> None:
@@ -332,23 +327,3 @@ def require_target(protocol: Protocol, most: float = math.inf) -> None:
             f"n = {protocol.n} and rounds = {protocol.rounds}, but {protocol.randomizer!r} is "
             f"certified for {certified!r} only"
         )
-
-
-@lru_cache(maxsize=256)
-def certified_epsilon(mechanism: Mechanism, delta: float) -> float:
-    """The accountant's upper end, remembered: many collections have the same plan."""
-    return mechanism.upper_epsilon(delta=delta, tolerance=tolerance_for(mechanism))
-
-
-def tolerance_for(mechanism: Mechanism) -> float:
-    """How much larger than the exact epsilon the certified one may be, relatively (see module)."""
-    rounds = sum(count for _, count in mechanism.parts)
-    if any(isinstance(part, MixedSum | MixedVectors) for part, _ in mechanism.parts):
-        return mixed_tolerance(rounds)
-    binary = any(_is_binary(part) for part, _ in mechanism.parts)
-    return _BINARY_ROUNDS if binary and rounds > 1 else DEFAULT_TOLERANCE
-
-
-def _is_binary(part: Mechanism) -> bool:
-    response = part.facts.response if isinstance(part, Shuffled) else None
-    return response is not None and response.k == 2

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp import _html
 from shuffledp._digits import rounded_up, written
+from shuffledp.collecting._intervals import checked_confidence
 
 if TYPE_CHECKING:
     from shuffledp.collecting.statement import PrivacyStatement
@@ -25,6 +26,13 @@ class Tabular(ABC):
     confidence: float
     privacy: PrivacyStatement
 
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+
+    def level(self, confidence: float | None) -> float:
+        """The confidence that is asked for, or else the result's own."""
+        return checked_confidence(self.confidence if confidence is None else confidence)
+
     @abstractmethod
     def columns(self, confidence: float | None = None) -> dict[str, list[Any]]:
         """Name -> values, one per row; the first column names the rows."""
@@ -36,8 +44,7 @@ class Tabular(ABC):
 
     def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
         """Estimates with their intervals, and the privacy statement, ready for JSON."""
-        level = self.confidence if confidence is None else confidence
-        whole = {"n": self.n, "confidence": level, "estimates": self.rows(confidence)}
+        whole = {"n": self.n, "confidence": self.level(confidence), "estimates": self.rows(confidence)}
         return whole | {"privacy": self.privacy.to_dict()}
 
     def to_json(self, confidence: float | None = None) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.collecting._intervals import checked_confidence, quantile as normal_quantile
+from shuffledp.collecting._intervals import quantile as normal_quantile
 from shuffledp.collecting._tabular import Tabular
 from shuffledp.collecting.result import (
     ONE_PERCENT,
@@ -148,7 +148,7 @@ class RangeResult(HistogramResult):
 
     def interval(self, confidence: float | None = None) -> Interval:
         """Confidence intervals of the true numbers of people, one per range: normal."""
-        return self.distribution.interval(self.sums, _level(self, confidence))
+        return self.distribution.interval(self.sums, self.level(confidence))
 
     def projected(self) -> Floats:
         """Of the nearest distribution without negative counts: not unbiased."""
@@ -160,11 +160,11 @@ class RangeResult(HistogramResult):
 
     def between(self, low: float, high: float, confidence: float | None = None) -> Estimate:
         """The people from ``low`` up to ``high`` (two edges of bins), asked for or not."""
-        return between(self.distribution, low, high, _level(self, confidence))
+        return between(self.distribution, low, high, self.level(confidence))
 
     def quantile(self, share: float, confidence: float | None = None) -> Quantile:
         """The number that a ``share`` of the people do not exceed."""
-        return quantile(self.distribution, share, _level(self, confidence))
+        return quantile(self.distribution, share, self.level(confidence))
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,6 @@ class QuantileResult(Tabular):
     privacy: PrivacyStatement
     confidence: float = 0.95
 
-    def __post_init__(self) -> None:
-        checked_confidence(self.confidence)
-
     @property
     def n(self) -> int:  # type: ignore[override]
         """The people who answered."""
@@ -200,11 +197,11 @@ class QuantileResult(Tabular):
 
     def quantile(self, share: float, confidence: float | None = None) -> Quantile:
         """The number that a ``share`` of the people do not exceed."""
-        return quantile(self.distribution, share, _level(self, confidence))
+        return quantile(self.distribution, share, self.level(confidence))
 
     def between(self, low: float, high: float, confidence: float | None = None) -> Estimate:
         """The people from ``low`` up to ``high``, two edges of bins."""
-        return between(self.distribution, low, high, _level(self, confidence))
+        return between(self.distribution, low, high, self.level(confidence))
 
     def quantiles(self, confidence: float | None = None) -> list[Quantile]:
         """Those that were asked for."""
@@ -247,10 +244,6 @@ class QuantileResult(Tabular):
         for each in self.quantiles():
             lines.append(f"{each.share:>8g}  {each.value:12.6g}  {each.lower:12.6g} .. {each.upper:11.6g}")
         return "\n".join([*lines, lies(self.n), "", self.privacy.text])
-
-
-def _level(result: Any, confidence: float | None) -> float:
-    return checked_confidence(result.confidence if confidence is None else confidence)
 
 
 def quantile(distribution: Distribution, share: float, confidence: float) -> Quantile:

@@ -17,22 +17,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import best_calibrated, largest_error, mean_error
 from shuffledp.collecting._domain import CategoryIndex, checked_categories
-from shuffledp.collecting._protocol import Protocol, checked_most, checked_plan, checked_tally, require_target
+from shuffledp.collecting._protocol import Protocol, require_target
 from shuffledp.collecting._several_messages import best_counts, checked_messages, checked_most_messages
 from shuffledp.collecting.result import HistogramResult, reach_of
-from shuffledp.collecting.statement import state_privacy
+from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
-from shuffledp.randomizers.blanket_messages import BlanketMessages
+from shuffledp.randomizers.blanket_messages import SlottedMessages
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
-from shuffledp.randomizers.hashed_messages import HashedMessages
 from shuffledp.randomizers.registry import canonical
 
 _PREFERENCES = ("error", "worst", "messages", "robustness")
@@ -79,39 +79,32 @@ class HistogramProtocol(Protocol):
         prefer: str = "error",
     ) -> None:
         listed = _with_other(checked_categories(categories), other)
-        plan = checked_plan(epsilon, delta, n, rounds)
-        asked: dict[str, Any] = {"max_messages": max_messages, "prefer": prefer}
+        target = Target(epsilon, delta, n, rounds, most=max_epsilon0)
         domain = {"categories": listed, "other": other}
-        self._choose(domain, plan, randomizer, messages, max_epsilon0, **asked)
+        self._choose(domain, target, randomizer, messages, max_messages, prefer)
 
     def _choose(
         self,
         domain: dict[str, Any],
-        plan: dict[str, Any],
+        target: Target,
         randomizer: Any,
-        messages: int | str,
-        max_epsilon0: float | None,
-        *,
+        messages: int | str = 1,
         max_messages: int | None = None,
         prefer: str = "error",
     ) -> None:
         """Set everything, with the best randomizer if none is given, certified."""
-        most = checked_most(max_epsilon0)
-        self._assign(**domain, **plan)
+        self._assign(**domain, **target.plan)
         preferred = _validate.one_of("prefer", prefer, _PREFERENCES)
-        number, several = checked_messages(messages), checked_most_messages(max_messages)
+        number, several = checked_messages(messages, target), checked_most_messages(max_messages)
         if randomizer is None:
-            if number == "auto" and max_epsilon0 is not None:
-                number = 1  # what several messages of one person reveal is not bounded
-            limited = plan | {"most": most} if number == 1 else plan
-            randomizer = self._best(number, limited, several, preferred)
-        elif number != 1:
+            randomizer = self._best(number, target, several, preferred)
+        elif messages != 1:
             raise ValueError(f"{messages=} is a matter of the randomizer when that is given")
         self._accept(canonical(randomizer))
-        require_target(self, most)
+        require_target(self, target.most)
 
-    def _best(self, messages: int | str, plan: dict[str, Any], most: int, prefer: str) -> FrequencyOracle:
-        return _best_oracle(self.k, messages, most, prefer, plan)
+    def _best(self, messages: int | str, target: Target, most: int, prefer: str) -> FrequencyOracle:
+        return _best_oracle(self.k, messages, most, prefer, target)
 
     @property
     def k(self) -> int:
@@ -156,20 +149,21 @@ class HistogramProtocol(Protocol):
         """Unbiased counts, from the tally of n reports."""
         return np.asarray(self.randomizer.estimate(tally, n), dtype=np.float64)
 
-    def analyze(
-        self,
-        reports: Any = None,
-        *,
-        tally: Any = None,
-        n: int | None = None,
-        confidence: float = 0.95,
-        **assumptions: Any,
-    ) -> HistogramResult:
-        """Unbiased counts with error bars, from shuffled reports or from their tally and number."""
-        support, received, remarks = checked_tally(self, reports, tally, n, assumptions)
-        _check_sum(self.randomizer, int(support.sum()), received)
-        privacy = state_privacy(self, received, **remarks)
-        return HistogramResult(self.categories, support, received, self.randomizer, privacy, confidence)
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> HistogramResult: ...
+
+    def _check(self, tally: Counts, n: int) -> None:
+        """Where every report supports equally many categories, the tally's sum is known."""
+        each, total = getattr(self.randomizer, "support_size", None), int(tally.sum())
+        if each is not None and total != each * n:
+            raise ValueError(f"tally must sum to n = {n} times {each}, got {total}")
+
+    def _result(self, *found: Any) -> HistogramResult:
+        return HistogramResult(*self._found(*found))
+
+    def _found(self, tally: Counts, n: int, privacy: PrivacyStatement, confidence: float) -> tuple[Any, ...]:
+        return self.categories, tally, n, self.randomizer, privacy, confidence
 
     @staticmethod
     def truth(counts: Counts) -> Counts:
@@ -190,20 +184,18 @@ class HistogramProtocol(Protocol):
         self._assign(randomizer=_suitable(randomizer, self.k))
 
 
-def _best_oracle(
-    k: int, messages: int | str, most: int, prefer: str, plan: dict[str, Any]
-) -> FrequencyOracle:
+def _best_oracle(k: int, messages: int | str, most: int, prefer: str, target: Target) -> FrequencyOracle:
     """One message or several, as asked for; "auto": whichever is better by ``prefer``, exactly."""
     if messages == 1:
-        return best_calibrated(k, **plan)
+        return best_calibrated(k, target)
     if not isinstance(messages, str):
-        return best_counts(k, **plan, messages=messages, most=most)
-    one = best_calibrated(k, **plan)
+        return best_counts(k, target, messages, most)
+    one = best_calibrated(k, target)
     try:
-        several: FrequencyOracle = best_counts(k, **plan, messages=None, most=most)
+        several: FrequencyOracle = best_counts(k, target, None, most)
     except ValueError:  # more messages than anybody should send
         return one
-    n = plan["n"]
+    n = target.n
     measures: dict[str, Callable[[FrequencyOracle], float]] = {
         "error": lambda oracle: mean_error(oracle, n),
         "worst": lambda oracle: largest_error(oracle, n),
@@ -219,13 +211,6 @@ def _with_other(categories: tuple[Any, ...], other: Any) -> tuple[Any, ...]:
     return checked_categories((*categories, other))
 
 
-def _check_sum(randomizer: FrequencyOracle, total: int, n: int) -> None:
-    """Where every report supports equally many categories, the tally's sum is known."""
-    each = getattr(randomizer, "support_size", None)
-    if each is not None and total != each * n:
-        raise ValueError(f"tally must sum to n = {n} times {each}, got {total}")
-
-
 def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
     if not isinstance(randomizer, FrequencyOracle):
         raise TypeError(f"randomizer must be one of categories (see FrequencyOracle), got {randomizer!r}")
@@ -234,7 +219,7 @@ def _suitable(randomizer: Any, k: int) -> FrequencyOracle:
     p, q = two_probabilities(randomizer) or (1.0, 0.0)
     if not p > q:
         raise ValueError(f"randomizer must depend on its input, got {randomizer!r}")
-    if not isinstance(randomizer, BlanketMessages | HashedMessages):  # which protect nobody alone
+    if not isinstance(randomizer, SlottedMessages):  # which protect nobody alone
         _validate.sampled_epsilon0(randomizer.facts().epsilon0.upper)
     # An error of its own where nothing can be estimated.
     randomizer.variance(np.eye(1, k, dtype=np.int64)[0], 1)

@@ -47,8 +47,8 @@ from shuffledp.accounting._ends.moments import LogMoments
 from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mechanism import Composition, Mechanism, Shuffled
 from shuffledp.accounting.mixed_vectors import MixedVectors
-from shuffledp.collecting._protocol import Protocol, certified_epsilon
-from shuffledp.collecting._several_messages import one_round
+from shuffledp.collecting._accounted import certified_epsilon, one_round
+from shuffledp.collecting._protocol import Protocol
 from shuffledp.errors import BudgetExceededError, LogCorruptError, NoCertificateError, OverspentWarning, short
 from shuffledp.randomizers.registry import describe, restore
 from shuffledp.randomizers.split_vectors import SplitVectors

@@ -20,25 +20,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, Floats, down
-from shuffledp._randomness.simulated import is_simulated, marked
+from shuffledp._randomness.uniform import rounded_at_random
 from shuffledp._randomness.words import source
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import MOST_LEVELS, best_levels, calibrated_response
-from shuffledp.collecting._domain import numbers_in
+from shuffledp.collecting._domain import OUTSIDE, numbers_in
 from shuffledp.collecting._fixed_point import FixedPointDecoder
-from shuffledp.collecting._protocol import (
-    Protocol,
-    checked_most,
-    checked_plan,
-    checked_tally,
-    exact_people,
-    require_target,
-)
+from shuffledp.collecting._protocol import Protocol, require_target
 from shuffledp.collecting._several_messages import (
     SharesDecoder,
     best_shares,
@@ -47,15 +41,13 @@ from shuffledp.collecting._several_messages import (
     honest_people,
 )
 from shuffledp.collecting.result import NumberResult
-from shuffledp.collecting.statement import state_privacy
+from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers._grid import GridRandomizer, interval
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 from shuffledp.randomizers.registry import canonical
 from shuffledp.randomizers.split_and_mix import SplitAndMix
-from shuffledp.shuffling._batches import Mask, passing
 
-_OUTSIDE = ("error", "clip")
 _PREFERENCES = ("error", "messages", "robustness")
 
 
@@ -76,6 +68,7 @@ class NumberProtocol(Protocol):
     ``n`` counts the honest people that the noise is sized for; with ``honest_fraction`` it is that share of
     the given n, rounded down: fewer honest people, more noise of each."""
 
+    needs_all: ClassVar[bool] = True
     low: float
     high: float
     epsilon: float
@@ -103,22 +96,17 @@ class NumberProtocol(Protocol):
         prefer: str = "error",
         honest_fraction: float = 1.0,
     ) -> None:
-        most = checked_most(max_epsilon0)
-        first, last = interval(low, high)
-        plan = checked_plan(epsilon, delta, honest_people(n, honest_fraction), rounds)
-        _validate.one_of("outside", outside, _OUTSIDE)
-        number, several = checked_messages(messages), checked_most_messages(max_messages)
+        target = Target(epsilon, delta, honest_people(n, honest_fraction), rounds, most=max_epsilon0)
+        domain = self._described_domain({"low": low, "high": high, "outside": outside})
+        number, several = checked_messages(messages, target), checked_most_messages(max_messages)
         preferred = _validate.one_of("prefer", prefer, _PREFERENCES)
         if randomizer is None:
-            if number == "auto" and max_epsilon0 is not None:
-                number = 1  # what several messages of one person reveal is not bounded
-            limited = plan | {"most": most} if number == 1 else plan
-            randomizer = _best_randomizer(levels, number, several, preferred, limited)
-        elif levels is not None or number != 1:
+            randomizer = _best_randomizer(levels, number, several, preferred, target)
+        elif levels is not None or messages != 1:
             raise ValueError(f"{levels=} and {messages=} are a matter of the randomizer when that is given")
-        self._assign(low=first, high=last, outside=outside, **plan)
+        self._assign(**domain, **target.plan)
         self._accept(canonical(randomizer))
-        require_target(self, most)
+        require_target(self, target.most)
 
     @property
     def step(self) -> float:
@@ -140,23 +128,14 @@ class NumberProtocol(Protocol):
         if isinstance(self.randomizer, GridRandomizer):
             return numbers
         place = np.clip((numbers - self.low) / (self.high - self.low) * self.levels, 0, self.levels)
-        below = np.floor(place)
-        words = source(rng).draw(numbers.size).reshape(numbers.shape)
-        # Below 2^64, and a whole number unless the share is under 2^-11 (then cut by less than 2^-64).
-        up = words < np.ldexp(place - below, 64).astype(np.uint64)
-        return below.astype(np.int64) + up
+        return rounded_at_random(place, source(rng))
 
     def numbers(self, column: Any, *, show_values: bool = False) -> Floats:
         """The column as numbers in [low, high]; DomainError for what is none."""
         return numbers_in(column, self.low, self.high, clip=self.outside == "clip", show_values=show_values)
 
-    def count(self, reports: Any) -> Counts:
-        """How often each report came."""
-        return marked(self.decoder.count(reports), is_simulated(reports))
-
-    def possible(self, reports: Any) -> Mask:
-        """Which of the reports the randomizer can have sent."""
-        return passing(self.count, np.asarray(reports))
+    def _tally(self, reports: Any) -> Counts:
+        return self.decoder.count(reports)
 
     @property
     def worst_standard_error(self) -> float:
@@ -180,9 +159,8 @@ class NumberProtocol(Protocol):
         """What a sum of n numbers is multiplied with."""
         return 1.0
 
-    def people(self, sent: int) -> int:
-        """How many sent so many messages. ValueError where one is missing: then the sum says nothing."""
-        return exact_people(self, sent)
+    def people_in(self, tally: Counts) -> int:
+        return self.people(self.decoder.sent(tally))
 
     def most_in_tally(self, n: int) -> int:
         return n if self.messages == 1 else n * self.messages << 32
@@ -191,40 +169,20 @@ class NumberProtocol(Protocol):
         """Unbiased, from the tally of n reports."""
         return (n * self.low + self.step * self.decoder.total(tally)) * self.scale(n)
 
-    def analyze(
-        self,
-        reports: Any = None,
-        *,
-        tally: Any = None,
-        n: int | None = None,
-        confidence: float = 0.95,
-        **assumptions: Any,
-    ) -> NumberResult:
-        """The unbiased estimate with its error bar, from shuffled reports or their tally."""
-        if tally is not None and n is None:
-            n = self.people(self.decoder.sent(np.asarray(tally)))
-        seen, counted, remarks = checked_tally(self, reports, tally, n, assumptions)
-        if self.messages > 1 and remarks.get("set_aside"):
-            raise ValueError(
-                f"{remarks['set_aside']} messages are none of this protocol: the sum says nothing"
-            )
-        received = self.decoder.people(seen, counted)
-        privacy = state_privacy(self, received, **remarks)
-        scale = self.scale(received)
-        error = self.step * float(np.sqrt(self.decoder.variance(seen))) * scale
-        ends = (received * scale * self.low, received * scale * self.high)
-        reach = self._reach(received)
-        return NumberResult(
-            self.name,
-            self.estimate(seen, received),
-            error,
-            received,
-            ends,
-            reach,
-            privacy,
-            confidence,
-            self._noise_scale * scale,
-        )
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> NumberResult: ...
+
+    def _check(self, tally: Counts, n: int) -> None:
+        self.decoder.people(tally, n)
+        self.decoder.total(tally)
+
+    def _result(self, tally: Counts, n: int, privacy: PrivacyStatement, confidence: float) -> NumberResult:
+        scale = self.scale(n)
+        error = self.step * float(np.sqrt(self.decoder.variance(tally))) * scale
+        ends = (n * scale * self.low, n * scale * self.high)
+        found = (self.name, self.estimate(tally, n), error, n, ends, self._reach(n))
+        return NumberResult(*found, privacy, confidence, self._noise_scale * scale)
 
     @property
     def _noise_scale(self) -> float:
@@ -247,7 +205,7 @@ class NumberProtocol(Protocol):
     @classmethod
     def _described_domain(cls, description: dict[str, Any]) -> dict[str, Any]:
         low, high = interval(description["low"], description["high"])
-        outside = _validate.one_of("outside", description["outside"], _OUTSIDE)
+        outside = _validate.one_of("outside", description["outside"], OUTSIDE)
         return {"low": low, "high": high, "outside": outside}
 
     def _accept(self, randomizer: Any) -> None:
@@ -294,32 +252,32 @@ def least_single_message_error(n: int, epsilon: float, delta: float) -> float:
 
 
 def _best_randomizer(
-    levels: int | None, messages: int | str, most: int, prefer: str, plan: dict[str, Any]
+    levels: int | None, messages: int | str, most: int, prefer: str, target: Target
 ) -> KaryRandomizedResponse | SplitAndMix:
     """One message or several, as asked for; "auto": whichever has the smaller error, exactly. The fewest
     messages, and the least that one person can do, is always one."""
     if messages == 1 or (messages == "auto" and prefer != "error"):
-        return _best_response(levels, plan)
+        return _best_response(levels, target)
     try:
         number = None if isinstance(messages, str) else messages
-        shares = best_shares(**plan, messages=number, levels=levels, most=most)
+        shares = best_shares(target, number, levels, most)
     except ValueError:
         if isinstance(messages, str):  # a crowd too small to mix
-            return _best_response(levels, plan)
+            return _best_response(levels, target)
         raise
     if messages == "auto":
-        one = _best_response(levels, plan)
-        error = FixedPointDecoder.of(one).worst_variance(plan["n"]) / (one.k - 1) ** 2
-        if error <= SharesDecoder(shares).worst_variance(plan["n"]) / shares.levels**2:
+        one = _best_response(levels, target)
+        error = FixedPointDecoder.of(one).worst_variance(target.n) / (one.k - 1) ** 2
+        if error <= SharesDecoder(shares).worst_variance(target.n) / shares.levels**2:
             return one
     return shares
 
 
-def _best_response(levels: int | None, plan: dict[str, Any]) -> KaryRandomizedResponse:
+def _best_response(levels: int | None, target: Target) -> KaryRandomizedResponse:
     """The certified randomized response on levels + 1 points, with the best ``levels`` if not given."""
     if levels is None:
-        return calibrated_response(best_levels(**plan) + 1, **plan)
-    return calibrated_response(_validate.count("levels", levels, most=MOST_LEVELS) + 1, **plan)
+        return calibrated_response(best_levels(target) + 1, target)
+    return calibrated_response(_validate.count("levels", levels, most=MOST_LEVELS) + 1, target)
 
 
 def _checked_levels(randomizer: Any, ends: tuple[float, float]) -> int:

@@ -16,26 +16,21 @@ True
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.calibration import calibrate
+from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import calibrated_response, within
-from shuffledp.collecting._domain import numbers_in
-from shuffledp.collecting._protocol import (
-    Protocol,
-    certified_epsilon,
-    checked_most,
-    checked_plan,
-    checked_tally,
-    require_target,
-)
-from shuffledp.collecting._several_messages import one_round
+from shuffledp.collecting._domain import OUTSIDE, numbers_in
+from shuffledp.collecting._protocol import Protocol, require_target
 from shuffledp.collecting.distribution import (
     Distribution,
     QuantileResult,
@@ -45,7 +40,7 @@ from shuffledp.collecting.distribution import (
     range_name,
     rising,
 )
-from shuffledp.collecting.statement import PrivacyStatement, state_privacy
+from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers._grid import interval
 from shuffledp.randomizers._tree import Tree
@@ -54,7 +49,6 @@ from shuffledp.randomizers.registry import canonical
 
 MOST_BINS = 2**14
 QUARTILES = (0.25, 0.5, 0.75)
-_OUTSIDE = ("error", "clip")
 _MOST_LEVELS = 6
 _COMPARED = 64  # speed: sums whose error decides on the tree
 _TOLERANCE = 0.01  # speed: of the calibrations that only choose the tree
@@ -99,28 +93,28 @@ class OrderedProtocol(Protocol):
         max_epsilon0: float | None = None,
         **question: Any,
     ) -> None:
-        most, plan = checked_most(max_epsilon0), checked_plan(epsilon, delta, n, rounds)
+        target = Target(epsilon, delta, n, rounds, most=max_epsilon0)
         if set(question) - {self.asks}:
             raise TypeError(
                 f"{type(self).__name__} takes no argument {', '.join(set(question) - {self.asks})!r}"
             )
         domain = {"low": low, "high": high, "bins": bins, "outside": outside}
-        self._assign(**self._described_domain({self.asks: self.usual} | domain | question), **plan)
+        self._assign(**self._described_domain({self.asks: self.usual} | domain | question), **target.plan)
         if randomizer is None:
-            randomizer = best_leveled(self._rows(_COMPARED), branching, plan, most)
+            randomizer = best_leveled(self._rows(_COMPARED), branching, target)
         elif branching is not None:
             raise ValueError(f"{branching=} is a matter of the randomizer when that is given")
         self._accept(canonical(randomizer))
-        require_target(self, most)
+        require_target(self, target.most)
 
     @cached_property
     def edges(self) -> Floats:
         """Of the bins: one more than there are bins."""
         return np.linspace(self.low, self.high, self.bins + 1)
 
+    @abstractmethod
     def _rows(self, most: int | None = None) -> Floats:
         """The sums of bins that are asked for, one row of coefficients each (about ``most`` of them)."""
-        raise NotImplementedError
 
     def encode(
         self, column: Any, *, rng: np.random.Generator | None = None, show_values: bool = False
@@ -134,26 +128,18 @@ class OrderedProtocol(Protocol):
         """Unbiased, consistent counts of the bins."""
         return self.randomizer.estimate(tally, n)
 
-    def analyze(
-        self,
-        reports: Any = None,
-        *,
-        tally: Any = None,
-        n: int | None = None,
-        confidence: float = 0.95,
-        **assumptions: Any,
-    ) -> Any:
-        """What is asked for with its intervals, from shuffled reports or their tally: a ``RangeResult`` or a
-        ``QuantileResult``."""
-        seen, received, remarks = checked_tally(self, reports, tally, n, assumptions)
-        if int(seen.sum()) != received:
-            raise ValueError(f"tally must sum to n = {received}, got {int(seen.sum())}")
-        found = Distribution(self.edges, seen, received, self.randomizer)
+    def _check(self, tally: Counts, n: int) -> None:
+        if int(tally.sum()) != n:
+            raise ValueError(f"tally must sum to n = {n}, got {int(tally.sum())}")
+        found = Distribution(self.edges, tally, n, self.randomizer)
         self.randomizer.weights(found.sent)  # an error of its own where too few reports came
-        return self._result(found, state_privacy(self, received, **remarks), confidence)
 
-    def _result(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> Any:
-        raise NotImplementedError
+    def _result(self, tally: Counts, n: int, privacy: PrivacyStatement, confidence: float) -> Any:
+        return self._told(Distribution(self.edges, tally, n, self.randomizer), privacy, confidence)
+
+    @abstractmethod
+    def _told(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> Any:
+        """A ``RangeResult`` or a ``QuantileResult``."""
 
     @property
     def worst_standard_errors(self) -> Floats:
@@ -170,14 +156,14 @@ class OrderedProtocol(Protocol):
     def _described_domain(cls, description: dict[str, Any]) -> dict[str, Any]:
         low, high = interval(description["low"], description["high"])
         bins = _validate.count("bins", description["bins"], least=2, most=MOST_BINS)
-        outside = _validate.one_of("outside", description["outside"], _OUTSIDE)
+        outside = _validate.one_of("outside", description["outside"], OUTSIDE)
         asked = cls._checked(description[cls.asks], np.linspace(low, high, bins + 1))
         return {"low": low, "high": high, "bins": bins, "outside": outside, "asked": asked}
 
     @classmethod
+    @abstractmethod
     def _checked(cls, asked: Any, edges: Floats) -> tuple[Any, ...]:
         """What is asked for, if it is of the right kind."""
-        raise NotImplementedError
 
     def _accept(self, randomizer: Any) -> None:
         if not isinstance(randomizer, LeveledResponse):
@@ -223,7 +209,11 @@ class RangeProtocol(OrderedProtocol):
         """What the ranges hold, of true counts of the bins."""
         return np.asarray(self._rows() @ counts)
 
-    def _result(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> RangeResult:
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> RangeResult: ...
+
+    def _told(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> RangeResult:
         names = tuple(range_name(self.edges, *bins_between(self.edges, *ends)) for ends in self.asked)
         told: tuple[Any, ...] = (found.support, found.n, self.randomizer, privacy, confidence)
         return RangeResult(names, *told, distribution=found, sums=self._rows())
@@ -255,44 +245,41 @@ class QuantileProtocol(OrderedProtocol):
         grown = np.concatenate([[0.0], np.cumsum(counts)])
         return rising(grown, self.edges, np.array(self.asked) * grown[-1])
 
-    def _result(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> QuantileResult:
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> QuantileResult: ...
+
+    def _told(self, found: Distribution, privacy: PrivacyStatement, confidence: float) -> QuantileResult:
         return QuantileResult(self.asked, found, privacy, confidence)
 
 
-def best_leveled(
-    sums: Floats, branching: int | None, plan: dict[str, Any], most: float = math.inf
-) -> LeveledResponse:
+def best_leveled(sums: Floats, branching: int | None, target: Target) -> LeveledResponse:
     """The certified randomizer of the smallest mean variance of ``sums`` for people spread evenly.
 
-    ``branching``: of the tree, if that is given. ``most``: what one report may reveal alone."""
+    ``branching``: of the tree, if that is given."""
     bins = sums.shape[1]
     if branching is not None:
-        return _calibrated(bins, _validate.count("branching", branching, least=2, most=bins), plan, most)
-    even = np.full(bins, plan["n"] / bins)
+        return _calibrated(bins, _validate.count("branching", branching, least=2, most=bins), target)
+    even = np.full(bins, target.n / bins)
 
     def error(tried: LeveledResponse) -> float:
-        return float(tried.variance(even, plan["n"], sums=sums).mean())
+        return float(tried.variance(even, target.n, sums=sums).mean())
 
     trees = {bins: 1} | {math.ceil(bins ** (1.0 / levels)): levels for levels in range(2, _MOST_LEVELS + 1)}
     shapes = {Tree(bins, each).sizes: each for each in trees if 2 <= each <= bins}
-    quick = [_calibrated(bins, each, plan, most, _TOLERANCE) for each in shapes.values()]
-    return _calibrated(bins, min(quick, key=error).branching, plan, most)
+    quick = [_calibrated(bins, each, target, _TOLERANCE) for each in shapes.values()]
+    return _calibrated(bins, min(quick, key=error).branching, target)
 
 
 def _calibrated(
-    bins: int, branching: int, plan: dict[str, Any], most: float, tolerance: float | None = None
+    bins: int, branching: int, target: Target, tolerance: float = DEFAULT_TOLERANCE
 ) -> LeveledResponse:
     """The least noisy one of this tree that is certified."""
-    close: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
     if branching >= bins:
-        flat = calibrated_response(bins, **plan, **close, most=most)
-        return LeveledResponse(bins, flat.epsilon0, bins)
-    if math.isfinite(most):
-        limited: LeveledResponse = within(lambda e: LeveledResponse(bins, e, branching), most)
-        if (
-            certified_epsilon(plan["rounds"] * one_round(limited, plan["n"]), plan["delta"])
-            <= plan["epsilon"]
-        ):
+        return LeveledResponse(bins, calibrated_response(bins, target, tolerance).epsilon0, bins)
+    if target.is_limited:
+        limited: LeveledResponse = within(lambda e: LeveledResponse(bins, e, branching), target.most)
+        if target.is_met(limited):
             return limited
-    found = calibrate(LeveledResponse, k=bins, branching=branching, **plan, **close)
+    found = calibrate(LeveledResponse, k=bins, branching=branching, **target.plan, tolerance=tolerance)
     return LeveledResponse(bins, found.value, branching)

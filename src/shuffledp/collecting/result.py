@@ -15,13 +15,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp.collecting._intervals import (
-    checked_confidence,
-    count_intervals,
-    laplace_margin,
-    noisy_intervals,
-    quantile,
-)
+from shuffledp.collecting._intervals import count_intervals, laplace_margin, noisy_intervals, quantile
 from shuffledp.collecting._tabular import Tabular
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
@@ -67,9 +61,6 @@ class HistogramResult(Tabular):
     privacy: PrivacyStatement
     confidence: float = 0.95
 
-    def __post_init__(self) -> None:
-        checked_confidence(self.confidence)
-
     @property
     def labels(self) -> list[str]:
         """The categories as they are printed and drawn."""
@@ -102,7 +93,7 @@ class HistogramResult(Tabular):
 
         For their coverage see ``collecting._intervals``. For a randomizer without the two probabilities of
         support they are normal, with ``standard_errors``."""
-        level = checked_confidence(self.confidence if confidence is None else confidence)
+        level = self.level(confidence)
         known = two_probabilities(self.randomizer)
         if known is not None:
             return Interval(*count_intervals(self.support, self.n, *known, level))
@@ -200,9 +191,6 @@ class NumberResult(Tabular):
     confidence: float = 0.95
     noise_scale: float = 0.0
 
-    def __post_init__(self) -> None:
-        checked_confidence(self.confidence)
-
     def poisoning(self, m: int) -> float:
         """How far m dishonest reports can move ``value``: in the place of honest ones or beside them."""
         return _validate.count("m", m, least=0, most=self.n) * self.reach
@@ -213,7 +201,7 @@ class NumberResult(Tabular):
         Normal, with a variance that in the mean is not below the true one: its coverage is
         ``confidence`` or more, up to the error of the normal approximation of a sum of n bounded
         reports. With Laplace noise in shares (``noise_scale``): for the sum of that and a normal one."""
-        level = checked_confidence(self.confidence if confidence is None else confidence)
+        level = self.level(confidence)
         margin = laplace_margin(level, self.noise_scale, self.standard_error)
         low, high = self.ends
         return Interval(min(max(self.value - margin, low), high), max(min(self.value + margin, high), low))

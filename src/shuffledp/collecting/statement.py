@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp import _html, _validate
 from shuffledp._digits import rounded_up, written
-from shuffledp.collecting._protocol import certified_epsilon
+from shuffledp.collecting._accounted import certified_epsilon
 from shuffledp.errors import WeakerPrivacyWarning
 from shuffledp.randomizers.split_and_mix import SplitAndMix
 

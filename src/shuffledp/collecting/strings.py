@@ -27,7 +27,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,10 +36,10 @@ from shuffledp._certified.binomial import log_upper_tail
 from shuffledp._certified.rounding import Floats
 from shuffledp._progress import Progress
 from shuffledp._randomness.words import source
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import calibrated_response
 from shuffledp.collecting._domain import MOST_CATEGORIES, as_column, missing_in, refuse
 from shuffledp.collecting._intervals import checked_confidence, quantile
-from shuffledp.collecting._protocol import checked_plan
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import Estimate, HistogramResult, Interval
 from shuffledp.collecting.statement import honest_reports
@@ -90,7 +90,7 @@ class PrefixProtocol(HistogramProtocol):
     ) -> None:
         given = {"alphabet": "".join(alphabet), "length": length, "stride": stride, "step": step}
         given |= {"false_positives": false_positives, "most": most, "prefixes": prefixes}
-        self._choose(_checked(given), checked_plan(epsilon, delta, n, 1), randomizer, 1, max_epsilon0)
+        self._choose(_checked(given), Target(epsilon, delta, n, most=max_epsilon0), randomizer)
 
     @staticmethod
     def check(alphabet: Any, length: int, stride: int, most: int, false_positives: float) -> None:
@@ -118,9 +118,9 @@ class PrefixProtocol(HistogramProtocol):
         cut = np.array([padded(value, size) for value in flat.tolist()], dtype=object).reshape(array.shape)
         return super().encode(cut)
 
-    def _best(self, messages: int | str, plan: dict[str, Any], most: int, prefer: str) -> FrequencyOracle:
+    def _best(self, messages: int | str, target: Target, most: int, prefer: str) -> FrequencyOracle:
         """Behind a shuffler randomized response errs least; nothing else is tried, at every step."""
-        return calibrated_response(self.k, **plan)
+        return calibrated_response(self.k, target)
 
     def threshold(self, n: int) -> int:
         """The support, of n reports, from which on a prefix is kept (certified; see module)."""
@@ -149,11 +149,12 @@ class PrefixProtocol(HistogramProtocol):
             held = needed + z * math.sqrt(max(spread, 0.0)) / (p - q)
         return held
 
-    def analyze(self, *args: Any, **settings: Any) -> PrefixResult:
-        """Unbiased counts of the candidates in this cohort, from shuffled reports or their tally."""
-        found = super().analyze(*args, **settings)
-        fields = (found.categories, found.support, found.n, found.randomizer, found.privacy, found.confidence)
-        return PrefixResult(*fields, protocol=self)
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> PrefixResult: ...
+
+    def _result(self, *found: Any) -> PrefixResult:
+        return PrefixResult(*self._found(*found), protocol=self)
 
     def _domain(self) -> dict[str, Any]:
         names = ("alphabet", "length", "stride", "step", "false_positives", "most")
@@ -314,7 +315,7 @@ class StringsResult(HistogramResult):
 
     def interval(self, confidence: float | None = None) -> Interval:
         """Score intervals, one per string, with a continuity correction of half a report."""
-        z = quantile(checked_confidence(self.confidence if confidence is None else confidence))
+        z = quantile(self.level(confidence))
         (_, p, q), m, ends = self._shares(), self.cohort, []
         for side in (-1.0, 1.0):
             seen = np.clip((self.support + 0.5 * side) / m, 0.0, 1.0)

@@ -25,9 +25,9 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
+from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import calibrated_response
 from shuffledp.collecting._domain import MOST_CATEGORIES, CategoryIndex, as_column, checked_categories
-from shuffledp.collecting._protocol import checked_plan
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.result import HistogramResult
 from shuffledp.errors import DomainError
@@ -68,8 +68,8 @@ class TableProtocol(HistogramProtocol):
     ) -> None:
         if not isinstance(attributes, Mapping):
             raise TypeError(f"attributes must map names to lists of categories, got {attributes!r}")
-        plan = checked_plan(epsilon, delta, n, rounds)
-        self._choose(_checked(list(attributes.items())), plan, randomizer, messages, max_epsilon0)
+        target = Target(epsilon, delta, n, rounds, most=max_epsilon0)
+        self._choose(_checked(list(attributes.items())), target, randomizer, messages)
 
     @staticmethod
     def check(attributes: Mapping[str, Any]) -> None:
@@ -127,16 +127,17 @@ class TableProtocol(HistogramProtocol):
             raise ValueError(f"the columns {', '.join(self.columns)} must be of equal lengths")
         return found
 
-    def _best(self, messages: int | str, plan: dict[str, Any], most: int, prefer: str) -> FrequencyOracle:
+    def _best(self, messages: int | str, target: Target, most: int, prefer: str) -> FrequencyOracle:
         """Only reports that name one cell: sums of cells are then as exact as cells."""
-        found = None if messages == 1 else super()._best(messages, plan, most, prefer)
-        return found if isinstance(found, _ONE_CELL) else calibrated_response(self.k, **plan)
+        found = None if messages == 1 else super()._best(messages, target, most, prefer)
+        return found if isinstance(found, _ONE_CELL) else calibrated_response(self.k, target)
 
-    def analyze(self, *args: Any, **settings: Any) -> TableResult:
-        """Unbiased counts of all cells with error bars, from shuffled reports or their tally."""
-        found = super().analyze(*args, **settings)
-        fields = (found.categories, found.support, found.n, found.randomizer, found.privacy, found.confidence)
-        return TableResult(*fields, attributes=self.attributes)
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> TableResult: ...
+
+    def _result(self, *found: Any) -> TableResult:
+        return TableResult(*self._found(*found), attributes=self.attributes)
 
     def _domain(self) -> dict[str, Any]:
         return {"attributes": [[name, list(listed)] for name, listed in self.attributes]}

@@ -14,28 +14,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.simulated import is_simulated, marked
 from shuffledp._randomness.words import source
-from shuffledp.collecting._intervals import checked_confidence, quantile
-from shuffledp.collecting._protocol import Protocol, checked_plan, checked_tally, exact_people, require_target
+from shuffledp.collecting._accounted import Target
+from shuffledp.collecting._domain import OUTSIDE
+from shuffledp.collecting._intervals import quantile
+from shuffledp.collecting._protocol import Protocol, require_target
 from shuffledp.collecting._several_messages import best_vectors, checked_messages, checked_most_messages
 from shuffledp.collecting._tabular import Tabular
 from shuffledp.collecting.result import ONE_PERCENT, Interval, lies, one_percent
-from shuffledp.collecting.statement import PrivacyStatement, state_privacy
+from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.errors import DomainError
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers.registry import canonical
 from shuffledp.randomizers.split_vectors import NORMS, SplitVectors
 from shuffledp.randomizers.vectors import LEAST_RADIUS, MOST_RADIUS, ROUNDING
-from shuffledp.shuffling._batches import Mask, passing
 
-_OUTSIDE = ("error", "clip")
 _SHOWN = 20
 
 
@@ -48,6 +47,7 @@ class VectorMeanProtocol(Protocol):
     coordinate (default: as few as mix well enough, up to ``max_messages``)."""
 
     name: ClassVar[str] = "vector-mean"
+    needs_all: ClassVar[bool] = True
     dimension: int
     radius: float
     norm: str
@@ -75,17 +75,17 @@ class VectorMeanProtocol(Protocol):
     ) -> None:
         if max_epsilon0 is not None:
             raise ValueError(f"{max_epsilon0=} cannot be kept: one person's messages reveal the vector")
-        plan = checked_plan(epsilon, delta, n, rounds)
+        target = Target(epsilon, delta, n, rounds)
         ball = {"dimension": dimension, "radius": radius, "norm": norm, "outside": outside}
-        self._assign(**self._described_domain(ball), **plan)
-        number, most = checked_messages(messages), checked_most_messages(max_messages)
+        self._assign(**self._described_domain(ball), **target.plan)
+        number, most = checked_messages(messages, target), checked_most_messages(max_messages)
         if randomizer is None:
             if number == 1:
                 raise ValueError(
                     "messages must be 3 or more shares of a coordinate: see PrivUnit for one report"
                 )
             several = None if isinstance(number, str) else number
-            randomizer = best_vectors(self.dimension, norm, **plan, messages=several, most=most)
+            randomizer = best_vectors(self.dimension, norm, target, several, most)
         elif number != "auto":
             raise ValueError(f"{messages=} is a matter of the randomizer when that is given")
         self._accept(canonical(randomizer))
@@ -123,17 +123,11 @@ class VectorMeanProtocol(Protocol):
             return np.asarray(np.clip(rows, -self.radius, self.radius))
         return np.asarray(rows * (self.radius / np.maximum(norms, self.radius))[:, None])
 
-    def count(self, reports: Any) -> Counts:
-        """Sums of the shares of every coordinate, in halves, and their numbers."""
-        return marked(self.randomizer.tally(reports), is_simulated(reports))
+    def _tally(self, reports: Any) -> Counts:
+        return self.randomizer.tally(reports)
 
-    def possible(self, reports: Any) -> Mask:
-        """Which of the reports the randomizer can have sent."""
-        return passing(self.count, np.asarray(reports))
-
-    def people(self, sent: int) -> int:
-        """How many sent so many messages. ValueError where one is missing: then the sums say nothing."""
-        return exact_people(self, sent)
+    def people_in(self, tally: Counts) -> int:
+        return self.randomizer.people(tally)
 
     def most_in_tally(self, n: int) -> int:
         return n * self.randomizer.shares << 32
@@ -159,31 +153,18 @@ class VectorMeanProtocol(Protocol):
         """Unbiased, from the tally of n people's messages."""
         return np.asarray(self.randomizer.totals(tally) * (self.step / n))
 
-    def analyze(
-        self,
-        reports: Any = None,
-        *,
-        tally: Any = None,
-        n: int | None = None,
-        confidence: float = 0.95,
-        **assumptions: Any,
-    ) -> VectorResult:
-        """The unbiased estimate with its error bar, from shuffled messages or their tally."""
-        if tally is not None and n is None:
-            n = self.randomizer.people(np.asarray(tally))
-        seen, counted, remarks = checked_tally(self, reports, tally, n, assumptions)
-        if remarks.get("set_aside"):
-            raise ValueError(
-                f"{remarks['set_aside']} messages are none of this protocol: the sums say nothing"
-            )
-        received = self.randomizer.people(seen, counted)
-        if 2 * received * self.randomizer.levels >= self.randomizer.modulus:
-            raise ValueError(
-                f"tally must be of fewer people, got {received}: their sums may outgrow the modulus"
-            )
-        privacy = state_privacy(self, received, **remarks)
-        found = (self.estimate(seen, received), self._error(received), received, self.radius)
-        return VectorResult(*found, self._reach(received), privacy, confidence)
+    if TYPE_CHECKING:
+
+        def analyze(self, reports: Any = None, **settings: Any) -> VectorResult: ...
+
+    def _check(self, tally: Counts, n: int) -> None:
+        self.randomizer.people(tally, n)
+        if 2 * n * self.randomizer.levels >= self.randomizer.modulus:
+            raise ValueError(f"tally must be of fewer people, got {n}: their sums may outgrow the modulus")
+
+    def _result(self, tally: Counts, n: int, privacy: PrivacyStatement, confidence: float) -> VectorResult:
+        found = (self.estimate(tally, n), self._error(n), n, self.radius, self._reach(n))
+        return VectorResult(*found, privacy, confidence)
 
     def _domain(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("dimension", "radius", "norm", "outside")}
@@ -197,7 +178,7 @@ class VectorMeanProtocol(Protocol):
             "dimension": _validate.count("dimension", description["dimension"]),
             "radius": radius,
             "norm": _validate.one_of("norm", description["norm"], NORMS),
-            "outside": _validate.one_of("outside", description["outside"], _OUTSIDE),
+            "outside": _validate.one_of("outside", description["outside"], OUTSIDE),
         }
 
     def _accept(self, randomizer: Any) -> None:
@@ -225,9 +206,6 @@ class VectorResult(Tabular):
     privacy: PrivacyStatement
     confidence: float = 0.95
 
-    def __post_init__(self) -> None:
-        checked_confidence(self.confidence)
-
     @property
     def l2_error(self) -> float:
         """Root of the expected squared Euclidean distance of ``value`` from the truth."""
@@ -239,8 +217,7 @@ class VectorResult(Tabular):
 
     def interval(self, confidence: float | None = None) -> Interval:
         """Confidence intervals of the entries of the true mean, each for itself: the noise is Gaussian."""
-        level = checked_confidence(self.confidence if confidence is None else confidence)
-        margin = quantile(level) * self.standard_error
+        margin = quantile(self.level(confidence)) * self.standard_error
         return Interval(
             *(np.clip(self.value + side, -self.radius, self.radius) for side in (-margin, margin))
         )

@@ -32,7 +32,8 @@ from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mechanism import OneRound
 from shuffledp.accounting.mixed_vectors import MixedVectors
-from shuffledp.collecting._several_messages import best_vectors, one_round
+from shuffledp.collecting._accounted import Target, one_round
+from shuffledp.collecting._several_messages import best_vectors
 from shuffledp.facts import Facts
 from shuffledp.randomizers.split_vectors import SplitVectors
 
@@ -62,10 +63,10 @@ class GradientShares:
     ) -> GradientShares:
         """With nearly the least noise for which so many rounds are certified to be (epsilon, delta)-DP."""
         people = _validate.count("population", cohort if population is None else population, least=cohort)
-        target: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n": cohort, "rounds": rounds}
+        target = Target(epsilon, delta, cohort, rounds)
 
         def meets(noise: float) -> GradientShares | None:
-            split = best_vectors(dimension, "l2", **target, messages=None, noise=noise)
+            split = best_vectors(dimension, "l2", target, messages=None, noise=noise)
             tried = cls(_validate.positive("radius", radius), split)
             certified = (rounds * tried.training_round(cohort, people)).upper_epsilon(delta=delta)
             return tried if certified <= epsilon else None

@@ -15,6 +15,7 @@ rests on the shuffler.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,16 +25,24 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.uniform import WORD
-from shuffledp._randomness.words import source
+from shuffledp._randomness.words import Words, source
 from shuffledp.facts import Facts
-from shuffledp.randomizers._categories import Counts, checked_symbols, chunks, histogram, smallest_unsigned
+from shuffledp.randomizers._categories import (
+    Counts,
+    Integers,
+    checked_symbols,
+    chunks,
+    histogram,
+    smallest_unsigned,
+)
 
 MOST_SLOTS = 4096
 
 
 @dataclass(frozen=True)
-class BlanketMessages:
-    """One message of k categories that is true, and ``slots`` that are random with probability ``rate``.
+class SlottedMessages(ABC):
+    """One message that supports the own category, among k, and ``slots`` that are random with probability
+    ``rate``, each any of some cells; plain and hashed ones differ in what a cell is.
 
     ``rate`` is rounded down to what whole weights of 2^64 sample exactly."""
 
@@ -42,31 +51,35 @@ class BlanketMessages:
     slots: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", _validate.count("k", self.k, least=2, most=2**40))
         object.__setattr__(self, "slots", _validate.count("slots", self.slots, most=MOST_SLOTS))
         object.__setattr__(self, "rate", _validate.probability("rate", self.rate, positive=True))
         if self._weight == 0:
-            raise ValueError(f"rate must be at least k / 2^64 to be sampled, got {self.rate!r}")
+            raise ValueError(f"rate must be at least {self._cells} / 2^64 to be sampled, got {self.rate!r}")
 
     @property
     def messages(self) -> int:
         """How many messages each person sends."""
         return 1 + self.slots
 
+    @property
+    @abstractmethod
+    def _cells(self) -> int:
+        """How many different messages there are, but for the empty one, which has this number."""
+
     @cached_property
     def _weight(self) -> int:
-        """Of one category in one slot, out of 2^64."""
-        return weight_of(self.rate, self.k)
+        """Of one cell in one slot, out of 2^64."""
+        return min(int(math.ldexp(self.rate, 64)), WORD) // self._cells
 
     @property
+    @abstractmethod
     def clone(self) -> float:
-        """The probability of a given category in one slot, exactly as it is sampled but for rounding."""
-        return self._weight / WORD
+        """The probability that a slot supports a given category, exactly as sampled but for rounding."""
 
     @property
+    @abstractmethod
     def collision(self) -> float:
-        """The probability that another category's own message supports a given one: it does not."""
-        return 0.0
+        """The probability that another category's own message supports a given one."""
 
     def facts(self) -> Facts:
         """Without a shuffler nothing is hidden: the own category is among one person's messages."""
@@ -75,7 +88,7 @@ class BlanketMessages:
     @property
     def report_dtype(self) -> np.dtype[Any]:
         """The type of a message."""
-        return smallest_unsigned(self.k)
+        return smallest_unsigned(self._cells)
 
     @property
     def report_shape(self) -> tuple[int, ...]:
@@ -89,21 +102,26 @@ class BlanketMessages:
         own = np.atleast_1d(checked_symbols(values, self.k)).reshape(-1)
         words = source(rng)
         sent = np.empty((own.size, self.messages), dtype=self.report_dtype)
-        sent[:, 0] = own
-        for part in chunks(own.size, self.slots):
+        for part in chunks(own.size, self.messages):
+            sent[part, 0] = self._own(own[part], words)
             drawn = words.draw(own[part].size * self.slots) // np.uint64(self._weight)
-            sent[part, 1:] = np.minimum(drawn, np.uint64(self.k)).reshape(-1, self.slots)
+            sent[part, 1:] = np.minimum(drawn, np.uint64(self._cells)).reshape(-1, self.slots)
         return sent.reshape(-1)
 
+    @abstractmethod
+    def _own(self, values: Integers, words: Words) -> Integers:
+        """The cells of the true messages."""
+
+    @abstractmethod
     def support(self, reports: Any) -> Counts:
-        """How often each category was sent; empty messages are not counted."""
-        return histogram(checked_symbols(reports, self.k + 1), self.k + 1)[: self.k]
+        """How many messages support each category; empty ones support none."""
 
     def estimate(self, support: Any, n: int) -> Floats:
         """Unbiased estimates of how many of n people hold each category."""
         people = _validate.count("n", n)
         seen = _validate.counts("support", support, self.k, people * self.messages)
-        return np.asarray(seen - people * self.slots * self.clone)
+        expected = people * (self.slots * self.clone + self.collision)
+        return np.asarray((seen - expected) / (1.0 - self.collision))
 
     def added_noise(self, n: int) -> tuple[float, int, float]:
         """(q, trials, chance): a category of c among n people is supported by c + Bin(n - c, q) +
@@ -111,12 +129,38 @@ class BlanketMessages:
         return self.collision, n * self.slots, self.clone
 
     def variance(self, counts: Any, n: int) -> Floats:
-        """The exact variance of each estimate: that of the random messages, whatever the counts."""
+        """The exact variance of each estimate: that of the random messages and of the collisions."""
         people = _validate.count("n", n)
         held = _validate.counts("counts", counts, self.k, people)
-        return np.full(held.shape, people * self.slots * self.clone * (1.0 - self.clone))
+        collisions = (people - held) * self.collision * (1.0 - self.collision)
+        noise = people * self.slots * self.clone * (1.0 - self.clone)
+        return np.asarray((collisions + noise) / (1.0 - self.collision) ** 2)
 
 
-def weight_of(rate: float, outcomes: int) -> int:
-    """The whole weight, out of 2^64, of each of some equal outcomes that have at most ``rate`` together."""
-    return min(int(math.ldexp(rate, 64)), WORD) // outcomes
+@dataclass(frozen=True)
+class BlanketMessages(SlottedMessages):
+    """One message of k categories that is true, and ``slots`` that are random with probability ``rate``.
+
+    ``rate`` is rounded down to what whole weights of 2^64 sample exactly."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", _validate.count("k", self.k, least=2, most=2**40))
+        super().__post_init__()
+
+    @property
+    def _cells(self) -> int:
+        return self.k
+
+    @property
+    def clone(self) -> float:
+        return self._weight / WORD
+
+    @property
+    def collision(self) -> float:
+        return 0.0
+
+    def _own(self, values: Integers, words: Words) -> Integers:
+        return values
+
+    def support(self, reports: Any) -> Counts:
+        return histogram(checked_symbols(reports, self.k + 1), self.k + 1)[: self.k]

@@ -29,6 +29,7 @@ from shuffledp import _validate
 from shuffledp._certified.gaussian_shares import LEAST_VARIANCE
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.gaussian_shares import MOST_VARIANCE, GaussianShares
+from shuffledp._randomness.uniform import rounded_at_random
 from shuffledp._randomness.words import Words, source
 from shuffledp.facts import Facts
 from shuffledp.randomizers._categories import Counts, chunks
@@ -117,9 +118,7 @@ class SplitVectors:
 
     def rounded(self, steps: Floats, words: Words) -> Wholes:
         """Vectors in steps (rows, inside of the ball) as whole numbers, each in the mean itself."""
-        below = np.floor(steps)
-        up = words.draw(steps.size).reshape(steps.shape) < np.ldexp(steps - below, 64).astype(np.uint64)
-        whole = np.clip(below.astype(np.int64) + up, -self.levels, self.levels)
+        whole = np.clip(rounded_at_random(steps, words), -self.levels, self.levels)
         if self.norm == "l2":
             # Never but for the rounding of the scaling: what is sent has the norm that the proof counts on.
             long = np.flatnonzero((whole * whole).sum(axis=1) > self.longest**2)

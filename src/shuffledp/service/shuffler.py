@@ -29,7 +29,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._randomness.words import source
-from shuffledp.collecting._protocol import certified_epsilon
+from shuffledp.collecting._accounted import certified_epsilon
 from shuffledp.collecting.plan import short_fingerprint
 from shuffledp.errors import PlanError, SealError, TooFewReportsError, UnknownKeyError
 from shuffledp.service._journal import Journal
