@@ -100,22 +100,27 @@ NOISES = {
 
 
 def curator_figure(search: Rows, results: Rows, folder: Path) -> None:
-    """Beside a trusted server and no noise, on the validation images; and the real runs on the test set."""
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
-    for axes, task, title in zip(panels, ("mnist", "fashion"), ("MNIST", "Fashion-MNIST"), strict=True):
-        for noise, (label, color) in NOISES.items():
-            points = validated(search, task, noise)
+    """Beside a trusted server and no noise: MNIST on the test set, with real reports; Fashion-MNIST on the
+    validation images, and its real reports on the test set."""
+    figure, (digits, clothes) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
+    for noise, (label, color) in NOISES.items():
+        tested = by_epsilon(results, "best" if noise == "shuffled" else noise)
+        for axes, points in ((digits, tested), (clothes, validated(search, "fashion", noise))):
             values, deviations = zip(*points.values(), strict=True)
             axes.errorbar(list(points), values, deviations, marker=".", label=label, color=color)
-        (free, _), *_ = validated(search, task, "none").values()
-        axes.axhline(free, color="tab:gray", linestyle="--", label="no noise")
-        epsilon, (middle, deviation) = next(iter(by_epsilon(results, "best", task).items()))
-        axes.errorbar(
-            [epsilon], [middle], [deviation], fmt="s", color="black", label="real reports, test set", zorder=3
-        )
+    (free,), (other, *_) = by_epsilon(results, "none").values(), validated(search, "fashion", "none").values()
+    real = by_epsilon(results, "best", "fashion")
+    values, deviations = zip(*real.values(), strict=True)
+    style = {"fmt": "s", "color": "black", "label": "real reports, test set", "zorder": 3}
+    clothes.errorbar(list(real), values, deviations, **style)
+    for axes, (height, _), title in (
+        (digits, free, "MNIST, test set"),
+        (clothes, other, "Fashion-MNIST, validation images"),
+    ):
+        axes.axhline(height, color="tab:gray", linestyle="--", label="no noise")
         axes.set(xscale="log", title=title, xlabel="epsilon (delta = 1e-5)", ylabel="accuracy")
         axes.grid(alpha=0.3)
-    panels[0].legend(loc="lower right", fontsize=8)
+        axes.legend(loc="lower right", fontsize=8)
     figure.savefig(folder / "curator.svg", metadata={"Date": None})
 
 
@@ -144,9 +149,9 @@ def main(arguments: list[str] | None = None) -> None:
     results, curves, search, budget = (
         read(folder / f"{name}.csv") for name in ("results", "curves", "search", "budget")
     )
-    for task, run in (("mnist", "paper"), ("mnist", "network"), ("mnist", "best"), ("fashion", "best")):
+    for task, run in sorted({(row["task"], row["run"]) for row in results}):
         for epsilon, (middle, deviation) in by_epsilon(results, run, task).items():
-            print(f"{task:8} {run:8} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")
+            print(f"{task:8} {run:22} {epsilon:.4f} {100 * middle:.2f} ± {100 * deviation:.2f}")
     for task, noise in itertools.product(("mnist", "fashion"), (*NOISES, "none")):
         for epsilon, (middle, deviation) in validated(search, task, noise).items():
             print(f"{task:8} {noise:22} {epsilon:5} validation {100 * middle:.2f} ± {100 * deviation:.2f}")

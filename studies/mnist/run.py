@@ -197,12 +197,12 @@ def best_runs(
     labels: tuple[Tensor, Tensor],
     plan: Plan,
     choice: Choice,
-    seeds: int,
+    seeds: range,
     size: Size,
 ) -> Iterator[Run]:
     turned = vectors.turned(choice.kept, choice.power)
     clients, held = (TensorDataset(*pair) for pair in zip(turned, labels, strict=True))
-    for seed in range(seeds):
+    for seed in seeds:
         model = linear(choice.kept + 1).to(turned[0].device)
         rounds = plan.rounds(parameter_count(model), size)
         # The step of the search is per unit vector; reports have length ``clip``.
@@ -226,10 +226,11 @@ def best_runs(
 
 
 def curator_lines(asked: argparse.Namespace) -> Iterator[list[object]]:
-    """Lines of results.csv: the same features and rounds with a trusted server, and without noise."""
+    """Lines of results.csv: the same features and rounds with a trusted server, and without noise; also with
+    normal noise in place of reports, which should change nothing."""
     size = QUICK if asked.quick else WHOLE
     task, vectors, labels = represented(asked, size)
-    for plan, noise in itertools.product(PLANS, NOISES[1:]):
+    for plan, noise in itertools.product(PLANS, NOISES):
         # Without noise once, with the rounds of epsilon = 3.
         if plan.epsilon not in wanted(asked) or (noise == "none" and plan.epsilon != 3.0):
             continue
@@ -260,6 +261,7 @@ def arguments_of(given: list[str] | None) -> argparse.Namespace:
         "--kept", type=int, help="directions; those of the best line of the search by default"
     )
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="seed, of best: to add to earlier ones")
     parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
     asked = parser.parse_args(given)
     if asked.quick and asked.out == HERE:
@@ -322,7 +324,8 @@ def runs(asked: argparse.Namespace) -> Iterator[Run]:
         for plan in PLANS:
             if plan.epsilon in wanted(asked):
                 choice = chosen(asked.search, task.name, plan.epsilon, asked.kept)
-                yield from best_runs(task.name, vectors, labels, plan, choice, asked.seeds, size)
+                seeds = range(asked.first, asked.first + asked.seeds)
+                yield from best_runs(task.name, vectors, labels, plan, choice, seeds, size)
     if asked.only in ("best", "curator"):
         return
     # Networks take a channel.

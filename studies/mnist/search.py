@@ -107,7 +107,6 @@ class Search:
     raw: Tensor
     labels: Tensor
     size: Size
-    kept: tuple[int, ...]
 
     def data(self, kept: int, power: float) -> Data:
         order = torch.randperm(len(self.raw), generator=torch.Generator().manual_seed(1)).to(self.raw.device)
@@ -126,7 +125,7 @@ class Search:
     def every_row(self) -> Iterator[list[Row]]:
         main = next(plan for plan in PLANS if plan.epsilon == 3.0)
         tried = []
-        for kept, power in itertools.product(self.kept, POWERS):
+        for kept, power in itertools.product(self.task.kept, POWERS):
             tried += self.rows(self.data(kept, power), kept, power, "shuffled", main)
             yield tried[-len(STEPS) * len(CLIPS) * len(DECAYS) :]
         best = max(tried, key=_validation)
@@ -148,7 +147,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the idx files")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--network", type=Path, help="file of the features' network; made if it is missing")
-    parser.add_argument("--kept", type=int, help="so many directions only; those of the task by default")
     parser.add_argument("--quick", action="store_true", help="a glance, to see that it runs")
     asked = parser.parse_args(arguments)
     size, task = QUICK if asked.quick else WHOLE, TASKS[asked.task]
@@ -157,8 +155,7 @@ def main(arguments: list[str] | None = None) -> None:
     start = time.monotonic()
     images, labels = (part[: size.clients].to(device) for part in task.load(asked.data, "train"))
     features = Representation(task, body_of(task, asked.network, size, device), size, device)
-    kept = (asked.kept,) if asked.kept else task.kept
-    search = Search(task, features, features.raw(images), labels, size, kept)
+    search = Search(task, features, features.raw(images), labels, size)
     rows: list[Row] = [COLUMNS]
     for found in search.every_row():
         rows += found

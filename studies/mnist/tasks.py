@@ -53,6 +53,6 @@ def _fashion(folder: Path, split: str) -> Iterator[Tensor]:
 
 
 TASKS = {
-    "mnist": Task("mnist", strokes, scales=3, orientations=4, kept=(300, 500)),
+    "mnist": Task("mnist", strokes, scales=3, orientations=4, kept=(300,)),
     "fashion": Task("fashion", silhouettes, scales=2, orientations=8, kept=(300, 500, 800)),
 }
