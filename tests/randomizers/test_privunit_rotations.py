@@ -69,8 +69,9 @@ def test_lattice_normals_are_normal_also_in_the_tail() -> None:
 
 
 def axes(count: int, dimension: int, rng: np.random.Generator) -> np.ndarray:
-    """Dense, with few entries, with tiny entries, the first axis and a last one."""
+    """Dense, with few, tiny and vanishing entries (squares underflow), the first axis and a last one."""
     rows = rng.normal(size=(count, dimension))
+    rows[5::10, 1:] *= 2.0**-538
     rows[1::5, 4:] = 0.0
     rows[2::5] *= 2.0 ** -rng.integers(0, 300, (len(rows[2::5]), dimension))
     rows[3::5], rows[4::5] = 0.0, 0.0
@@ -81,7 +82,7 @@ def axes(count: int, dimension: int, rng: np.random.Generator) -> np.ndarray:
 def turned_back(turned: np.ndarray, axis: np.ndarray) -> np.ndarray:
     """The inverse, written from the shears: signs, then the planes in the opposite order."""
     y = np.copysign(1.0, axis) * turned
-    share, planes = np.abs(axis), []
+    share, planes = np.where(np.abs(axis) < 2.0**-500, 0.0, np.abs(axis)), []
     while share.size > 1:
         half = 1 << ((share.size - 1).bit_length() - 1)
         above = share[:half].copy()
@@ -125,6 +126,31 @@ def test_no_two_points_of_a_plane_are_turned_into_one() -> None:
     for angle in (0.0, 0.3, 1.0, 2.5, -0.7, math.pi / 2):
         axis = np.tile([math.cos(angle), math.sin(angle)], (len(points), 1))
         assert len(np.unique(turn(points.copy(), axis), axis=0)) == len(points)
+
+
+@pytest.mark.parametrize(("dimension", "step"), [(2, 2.0**-6), (3, 2.0**-3)])
+def test_densities_of_turned_vectors_by_enumeration(dimension: int, step: float) -> None:
+    """The whole lattice of a ball, a coarse one: what every input sends, point by point, from the definition.
+
+    A side of probability p is drawn by the normal law of the lattice, and turned. Against that law no density
+    is below (1 - p)/(1 - q) or above p/q by more than lengths are stretched, nor two inputs apart by more."""
+    ball, p = 3.5, 0.7
+    line = np.arange(-math.ceil(ball / step), math.ceil(ball / step)) + 0.5
+    points = np.stack(np.meshgrid(*[line] * dimension), axis=-1).reshape(-1, dimension)
+    points = points[np.linalg.norm(points, axis=1) * step <= ball]
+    mass = np.exp(-0.5 * (points * step) ** 2).prod(axis=1)
+    inside = points[:, 0] * step >= 0.8
+    q = mass[inside].sum() / mass.sum()
+    side = np.where(inside, p / q, (1.0 - p) / (1.0 - q))
+    least = 6.7 * step * math.sqrt(dimension) * (ball + 7.0 * step * math.sqrt(dimension))
+    rng = np.random.default_rng(dimension)
+    for axis in axes(11, dimension, rng):
+        turned = turn(points.copy(), np.tile(axis, (len(points), 1)))
+        assert len(np.unique(turned, axis=0)) == len(points)
+        there = np.exp(-0.5 * (turned * step) ** 2).prod(axis=1)
+        density = side * mass / there  # with respect to the lattice law, up to the same constant for all
+        assert np.abs(np.log(density / side)).max() <= least
+        assert density.max() / density.min() <= (p / q) / ((1.0 - p) / (1.0 - q)) * math.exp(2.0 * least)
 
 
 @pytest.mark.parametrize("probability", [0.42, 0.115, 0.003])

@@ -33,6 +33,7 @@ LEAST_DIMENSION, MOST_DIMENSION = 512, 1 << 14
 _BAND = 6.5  # standard deviations times sqrt(2): lengths beyond are as unlikely as ``unusual``
 _BALL = 13.0
 _AT_ONCE = 1 << 18  # speed
+_LEAST_ENTRY = 2.0**-500  # soundness: of an axis. Squares of smaller ones underflow: no sine of an angle
 
 
 def longest(dimension: int) -> float:
@@ -122,7 +123,7 @@ def turn(drawn: Floats, axis: Floats) -> Floats:
 
     Entry 0 hands its share over to entry 1, the two to entries 2 and 3, the four to the next, and so on."""
     dimension = axis.shape[1]
-    radii = [np.abs(axis)]
+    radii = [np.where(np.abs(axis) < _LEAST_ENTRY, 0.0, np.abs(axis))]
     while radii[-1].shape[1] > 1:
         below = radii[-1]
         half = 1 << ((below.shape[1] - 1).bit_length() - 1)
