@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 
 from shuffledp import _html, _validate
 from shuffledp.learning._budget import Budget, epsilon0_for
-from shuffledp.learning._clients import Loss
+from shuffledp.learning._clients import Loss, cohort_size
 from shuffledp.learning._reports import parameter_count
 from shuffledp.learning._trainer import ShuffledTrainer
 from shuffledp.randomizers.privunit import PrivUnit
@@ -53,7 +53,7 @@ def make_private(
     if isinstance(data, DataLoader):
         cohort, data = data.batch_size if cohort is None else cohort, data.dataset
     people = len(data[1]) if isinstance(data, tuple) else len(data)
-    size = people if cohort is None else _validate.count("cohort", cohort, most=people)
+    size = people if cohort is None else cohort_size(cohort, people)
     shape: dict[str, Any] = {"dimension": parameter_count(model), "radius": _validate.positive("clip", clip)}
     target: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rounds": _validate.count("rounds", rounds)}
     crowd: dict[str, Any] = {"cohort": size, "population": people, "least_reports": least_reports}
@@ -108,20 +108,12 @@ class ShuffledClassifier:
         seed: int | None = None,
     ) -> None:
         self.classes = np.asarray(classes)
-        if (
-            self.classes.ndim != 1
-            or len(np.unique(self.classes)) != len(self.classes)
-            or len(self.classes) < 2
-        ):
+        if self.classes.ndim != 1 or not 2 <= len(np.unique(self.classes)) == len(self.classes):
             raise ValueError(f"classes must be at least two different labels, got {classes!r}")
-        self.hidden, self.learning_rate, self.seed = (
-            hidden,
-            _validate.positive("learning_rate", learning_rate),
-            seed,
-        )
+        self.hidden, self.seed = hidden, seed
+        self.learning_rate = _validate.positive("learning_rate", learning_rate)
         self.rounds = _validate.count("rounds", rounds)
         self._plan: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "clip": clip, "cohort": cohort}
-        self._delta = delta
 
     def __repr__(self) -> str:
         plan = ", ".join(f"{name}={value!r}" for name, value in self._plan.items() if value is not None)
@@ -148,18 +140,11 @@ class ShuffledClassifier:
             torch.manual_seed(self.seed)
         model = classifier(inputs.shape[1], len(self.classes), self.hidden)
         steps = torch.optim.SGD(model.parameters(), lr=self.learning_rate)
-        people = (inputs, torch.from_numpy(places))
-        self.trainer_ = make_private(
-            model,
-            steps,
-            people,
-            nn.functional.cross_entropy,
-            rounds=self.rounds,
-            seed=self.seed,
-            **self._plan,
-        )
+        people, loss = (inputs, torch.from_numpy(places)), nn.functional.cross_entropy
+        plan = self._plan | {"rounds": self.rounds, "seed": self.seed}
+        self.trainer_ = make_private(model, steps, people, loss, **plan)
         self.trainer_.run(self.rounds, every=self.rounds, progress=progress)
-        self.epsilon_ = self.trainer_.epsilon(delta=self._delta)
+        self.epsilon_ = self.trainer_.epsilon(delta=self._plan["delta"])
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

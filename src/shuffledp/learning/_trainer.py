@@ -56,6 +56,7 @@ from shuffledp.learning._clients import (
     Loss,
     PerExampleGradients,
     UserData,
+    cohort_size,
     draw_cohort,
     draw_events,
     shaped_like,
@@ -68,8 +69,8 @@ from shuffledp.randomizers.vectors import VectorRandomizer
 
 Evaluate = Callable[[nn.Module], Mapping[str, float]]
 
-_CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 32}  # of gradients at a time; speed
-_SECURE_CHUNK = 64  # clients; their reports take long, and Ctrl-C is heard in between
+_CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 32}  # of gradients at a time; speed, and Ctrl-C is heard between
+_SECURE_CHUNK = 256  # clients; their reports take long
 
 
 class ShuffledTrainer:
@@ -118,51 +119,16 @@ class ShuffledTrainer:
         generator: torch.Generator | None = None,
         chunk: int | None = None,
     ) -> None:
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise TypeError(
-                f"optimizer must be one of torch.optim, of the model's parameters, got {optimizer!r}"
-            )
         self.model, self.optimizer, self.scheduler = model, optimizer, scheduler
         self._parameters = trainable(model)
+        _refuse_other_optimizer(optimizer, self._parameters)
         device = self._parameters[0].device
-        self._data: ClientData
-        if local_steps is None:
-            self._gradients, self._data = PerExampleGradients(model, loss), ClientData(dataset, device)
-        else:
-            steps, rate = (
-                _validate.count("local_steps", local_steps),
-                _validate.positive("local_rate", local_rate),
-            )
-            self._gradients, self._data = LocalUpdates(model, loss, steps, rate), UserData(dataset, device)
-        self.cohort = _validate.count("cohort", cohort)
-        if self.cohort > self._data.population:
-            raise ValueError(
-                f"cohort must be in [1, {self._data.population}], the population, got {cohort!r}"
-            )
-        shared = _validate.one_of("aggregate", aggregate, ("reports", "messages")) == "messages"
-        if randomizer is None:
-            if not shared or budget is None or planned_rounds is None:
-                raise ValueError(
-                    'randomizer must be given, or aggregate="messages" with budget and planned_rounds'
-                )
-            randomizer = GradientShares.planned(
-                parameter_count(model),
-                radius=radius,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                rounds=planned_rounds,
-                cohort=self.cohort,
-                population=self._data.population,
-            )
-        if isinstance(randomizer, GradientShares) != shared:
-            raise ValueError(f'aggregate must be "messages" for GradientShares alone, got {aggregate!r}')
-        if randomizer.dimension != parameter_count(model):
-            raise ValueError(
-                f"randomizer.dimension must be {parameter_count(model)}, the number of "
-                f"parameters that are learned, got {randomizer.dimension}"
-            )
-        _refuse_other_parameters(optimizer, self._parameters)
+        self._data, self._gradients = _clients(model, dataset, loss, local_steps, local_rate)
+        self.cohort = cohort_size(cohort, self._data.population)
         sizes = {"cohort": self.cohort, "population": self._data.population}
+        if randomizer is None:
+            randomizer = _planned(model, aggregate, radius, budget, planned_rounds, sizes)
+        _refuse_other_randomizer(randomizer, aggregate, parameter_count(model))
         one = training_round(randomizer, **sizes, least_reports=least_reports)
         self.least_reports = self.cohort if least_reports is None else int(least_reports)
         self.drop_out = _validate.probability("drop_out", drop_out)
@@ -173,9 +139,7 @@ class ShuffledTrainer:
         self.history = self._history([])
         self.projection = None if projection is None else _validate.positive("projection", projection)
         self.generator = _generator(seed, generator, device)
-        self._chunk = _chunk(chunk, randomizer.dimension, device)
-        if chunk is None and self.generator is None:
-            self._chunk = min(self._chunk, _SECURE_CHUNK)
+        self._chunk = _chunk(chunk, randomizer.dimension, device, secure=self.generator is None)
         self.rounds = self.void = 0
         self._resumed: Path | None = None
 
@@ -427,8 +391,47 @@ def _generator(
     return generator
 
 
-def _refuse_other_parameters(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> None:
+def _clients(
+    model: nn.Module, dataset: Any, loss: Loss, steps: int | None, rate: float
+) -> tuple[ClientData, PerExampleGradients]:
+    """People with one example each, or users who take some steps on their own; and what they report on."""
+    device = trainable(model)[0].device
+    if steps is None:
+        return ClientData(dataset, device), PerExampleGradients(model, loss)
+    count, size = _validate.count("local_steps", steps), _validate.positive("local_rate", rate)
+    return UserData(dataset, device), LocalUpdates(model, loss, count, size)
+
+
+def _planned(
+    model: nn.Module,
+    aggregate: str,
+    radius: float,
+    budget: Budget | None,
+    rounds: int | None,
+    sizes: dict[str, int],
+) -> GradientShares:
+    """Shares whose noise is sized for so many rounds within the budget."""
+    if aggregate != "messages" or budget is None or rounds is None:
+        raise ValueError('randomizer must be given, or aggregate="messages" with budget and planned_rounds')
+    target: dict[str, Any] = {"epsilon": budget.epsilon, "delta": budget.delta, "rounds": rounds}
+    return GradientShares.planned(parameter_count(model), radius=radius, **target, **sizes)
+
+
+def _refuse_other_randomizer(randomizer: Any, aggregate: str, dimension: int) -> None:
+    shared = _validate.one_of("aggregate", aggregate, ("reports", "messages")) == "messages"
+    if isinstance(randomizer, GradientShares) != shared:
+        raise ValueError(f'aggregate must be "messages" for GradientShares alone, got {aggregate!r}')
+    if randomizer.dimension != dimension:
+        raise ValueError(
+            f"randomizer.dimension must be {dimension}, the number of parameters that are learned, got "
+            f"{randomizer.dimension}"
+        )
+
+
+def _refuse_other_optimizer(optimizer: Any, parameters: list[nn.Parameter]) -> None:
     """Parameters that nobody steps would be asked about, and paid for, in vain."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"optimizer must be one of torch.optim, of the model's parameters, got {optimizer!r}")
     held = {id(value) for group in optimizer.param_groups for value in group["params"]}
     missing = sum(id(value) not in held for value in parameters)
     if missing:
@@ -438,8 +441,9 @@ def _refuse_other_parameters(optimizer: torch.optim.Optimizer, parameters: list[
         )
 
 
-def _chunk(chunk: int | None, dimension: int, device: torch.device) -> int:
-    """Clients at a time: by default what fits a fixed amount of memory."""
+def _chunk(chunk: int | None, dimension: int, device: torch.device, *, secure: bool) -> int:
+    """Clients at a time: by default what fits a fixed amount of memory, and soon done."""
     if chunk is not None:
         return _validate.count("chunk", chunk)
-    return max(1, _CHUNK_BYTES.get(device.type, 1 << 27) // (4 * dimension))
+    fitting = max(1, _CHUNK_BYTES.get(device.type, 1 << 27) // (4 * dimension))
+    return min(fitting, _SECURE_CHUNK) if secure else fitting
