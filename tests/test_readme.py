@@ -2,11 +2,13 @@
 
 The Python blocks of a page share one namespace and one empty folder. A ``text`` block right after a
 Python block is what that block prints. In ``console`` blocks the lines after ``$ shuffledp ...`` are what the
-command prints. A line ``...`` stands for any lines; numbers may differ by 1%.
+command prints. A line ``...`` stands for any lines; numbers may differ by 1%. ``REWRITE=1`` writes the
+digits of today into the pages.
 """
 
 import io
 import math
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -94,10 +96,11 @@ def number(text: str) -> float:
     return float(text.strip(",").replace(",", ""))
 
 
-def check_output(printed: str, promised: str) -> None:
-    """Every promised line is printed, in order; nothing else is, except where ``...`` stands."""
+def check_output(printed: str, promised: str) -> str:
+    """Every promised line is printed, in order; nothing else is, except where ``...`` stands. Gives what is
+    promised, with the digits that were printed."""
     lines = [line for line in printed.splitlines() if line.strip()]
-    place, gap = 0, False
+    place, gap, fresh = 0, False, promised
     for line in (line for line in promised.splitlines() if line.strip()):
         if line.strip() == "...":
             gap = True
@@ -106,8 +109,11 @@ def check_output(printed: str, promised: str) -> None:
             place += 1
         here = lines[place] if place < len(lines) else ""
         assert alike(here, line), f"{line!r} is not printed, or not there:\n{printed}"
+        if NUMBER.findall(line) != NUMBER.findall(here):
+            fresh = fresh.replace(f"{line}\n", f"{here}\n", 1)
         place, gap = place + 1, False
     assert gap or place == len(lines), f"more is printed than promised:\n{printed}"
+    return fresh
 
 
 def run_python(block: Block, page: Path, namespace: dict[str, object]) -> str:
@@ -132,16 +138,20 @@ def test_every_block_of_the_page_runs_and_prints_what_it_says(
     monkeypatch.setenv("MPLBACKEND", "Agg")
     outputs = promised_outputs(text)
     namespace: dict[str, object] = {"__name__": "__page__"}
+    fresh = text
     for block in found:
         if block.language == "python":
             printed = run_python(block, page, namespace)
             if block.start in outputs:
-                check_output(printed, outputs[block.start])
+                promised = outputs[block.start]
+                fresh = fresh.replace(promised, check_output(printed, promised), 1)
         elif block.language in SHELLS:
             for line, promised in commands(block):
                 printed = run_command(line)
                 if promised.strip():
-                    check_output(printed, promised)
+                    fresh = fresh.replace(promised, check_output(printed, promised), 1)
+    if "REWRITE" in os.environ:
+        page.write_text(fresh, encoding="utf-8")
 
 
 def test_the_readme_shows_python_and_commands() -> None:

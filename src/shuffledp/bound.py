@@ -30,8 +30,8 @@ class Bound:
     1.0
     >>> 0.95 in Bound(lower=0.9, upper=1.0)
     True
-    >>> bound = Bound(lower=0.61235, upper=0.61326)
-    >>> f"{bound:.3f}", round(bound, 3), bound < 0.6133
+    >>> bound = Bound(lower=0.61252, upper=0.61312)
+    >>> f"{bound:.3f}", round(bound, 3), bound < 0.6132
     ('0.614', Bound(lower=0.612, upper=0.614), True)
     >>> low, high = bound
     """

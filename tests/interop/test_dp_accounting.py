@@ -151,7 +151,7 @@ def test_the_accountant_knows_cohorts() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        dp_accounting.LaplaceDpEvent(1.0),
+        dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.LaplaceDpEvent(1.0)),
         dp_accounting.PoissonSampledDpEvent(0.1, ShuffledDpEvent(SURVEY)),
         dp_accounting.SampledWithoutReplacementDpEvent(10**6, 7, ShuffledDpEvent(SURVEY)),
         dp_accounting.SampledWithoutReplacementDpEvent(10**6, 7, dp_accounting.GaussianDpEvent(1)),
@@ -184,6 +184,24 @@ def test_the_accountant_mixes_shuffled_rounds_with_their_events() -> None:
     least, most = max(part.get_epsilon(1e-6) for part in parts), sum(part.get_epsilon(5e-7) for part in parts)
     assert least < mixed.get_epsilon(1e-6) <= most * 1.001
     assert ShuffleAccountant().compose(dp_accounting.GaussianDpEvent(0.0)).get_epsilon(1e-6) == math.inf
+
+
+@pytest.mark.quick
+def test_laplace_noise_costs_what_the_replacement_of_a_record_costs() -> None:
+    """Two densities that are 2 apart, and whole numbers by enumeration; up to that library's rounding."""
+    accountant = ShuffleAccountant().compose(dp_accounting.LaplaceDpEvent(4.0))
+    for epsilon in (0.1, 0.3, 0.49):
+        exact = -math.expm1((epsilon - 0.5) / 2.0)
+        assert exact * (1.0 - 1e-9) <= accountant.get_delta(epsilon) <= exact + 1e-3
+    assert accountant.get_delta(0.5001) < 1e-12
+    accountant = ShuffleAccountant().compose(dp_accounting.dp_event.DiscreteLaplaceDpEvent(0.25, 3), 2)
+    weights = np.exp(-0.25 * np.abs(np.arange(-200, 207))) * math.tanh(0.125)
+    moved = np.exp(-0.25 * np.abs(np.arange(-206, 201))) * math.tanh(0.125)
+    twice, other = np.outer(weights, weights), np.outer(moved, moved)
+    for epsilon in (0.5, 1.0, 2.0):
+        exact = float(np.maximum(twice - math.exp(epsilon) * other, 0.0).sum())
+        assert exact * (1.0 - 1e-9) <= accountant.get_delta(epsilon) <= exact + 1e-3
+    assert ShuffleAccountant().compose(dp_accounting.LaplaceDpEvent(0.0)).get_epsilon(1e-6) == math.inf
 
 
 @pytest.mark.quick

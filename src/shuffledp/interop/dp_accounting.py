@@ -154,9 +154,9 @@ class ShuffleAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[m
 
     It takes ``ShuffledDpEvent``, ``SampledWithoutReplacementDpEvent`` of one whose n is the sample size,
     every event that dp_accounting's own ``PLDAccountant`` takes for the same neighbours (Gaussian, Poisson
-    sampled Gaussian, randomized response, ...), and compositions of all these. Neighbours differ in the
-    data of one user (replace one); events of which dp_accounting knows no loss then (Laplace) are
-    refused."""
+    sampled Gaussian, randomized response, ...), Laplace and discrete Laplace noise, and compositions of all
+    these. Neighbours differ in the data of one user (replace one); events of which no loss is known then
+    (sampled Laplace noise, mixtures of Gaussians) are refused."""
 
     def __init__(self) -> None:
         super().__init__(privacy_accountant.NeighboringRelation.REPLACE_ONE)
@@ -191,10 +191,14 @@ class ShuffleAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[m
 
     def _compose_loss(self, event: Any, count: int) -> None:
         """An event of theirs, repeated: they know how to compose it with itself."""
-        known = _known().compose(event, count)
-        self._private = self._private and not known._contains_non_dp_event
-        if self._private:
-            self._total = self._total + from_dp_accounting(known._pld)
+        if isinstance(event, _LAPLACE):
+            loss = _replaced(event)
+        else:
+            known = _known().compose(event, count)
+            loss, count = None if known._contains_non_dp_event else known._pld, 1
+        self._private = self._private and loss is not None
+        if loss is not None:
+            self._total = self._total + count * from_dp_accounting(loss)
 
     def get_epsilon(self, target_delta: float) -> float:
         """The certified upper end of epsilon at ``target_delta``."""
@@ -205,6 +209,19 @@ class ShuffleAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[m
     def get_delta(self, target_epsilon: float) -> float:
         """The certified upper end of delta at ``target_epsilon``."""
         return float(self._total.upper_delta(epsilon=target_epsilon)) if self._private else 1.0
+
+
+_LAPLACE = (dp_event.LaplaceDpEvent, dp_event.DiscreteLaplaceDpEvent)
+
+
+def _replaced(event: Any) -> Any:
+    """The loss of Laplace noise where a record is replaced: the sum moves by twice what one record adds, as
+    that library counts it for Gaussian noise. None without noise."""
+    if isinstance(event, dp_event.LaplaceDpEvent):
+        scale = event.noise_multiplier
+        return privacy_loss_distribution.from_laplace_mechanism(scale, sensitivity=2.0) if scale else None
+    rate, far = event.noise_parameter, 2 * event.sensitivity
+    return privacy_loss_distribution.from_discrete_laplace_mechanism(rate, sensitivity=far) if rate else None
 
 
 def _known() -> Any:
@@ -222,7 +239,7 @@ def _mechanism(event: Any) -> Mechanism | str | None:
         if inner.n != event.sample_size:
             return f"the shuffled round has n = {inner.n}, not the sample size {event.sample_size}"
         return inner.sampled_from(event.source_dataset_size)
-    if _known().supports(event):
+    if isinstance(event, _LAPLACE) or _known().supports(event):
         return None
     return (
         f"{type(event).__name__} is no shuffled round, and dp_accounting knows no loss of it for the "

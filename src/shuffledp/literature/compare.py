@@ -138,7 +138,8 @@ def compare(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
         quantity, given, level = "delta", "epsilon", _validate.positive("epsilon", epsilon)
     with Progress.clock("comparing bounds"):
         # Of the reports alone: what another analysis adds to the adversary's view is no fault of the others.
-        lower = getattr(_under(mechanism, "best"), quantity)(**{given: level}).lower
+        # Finer than epsilon() looks for it: here it shows which bounds are too small.
+        lower = getattr(_under(mechanism, "best"), f"lower_{quantity}")(**{given: level})
         rows = [*_certified(mechanism, quantity, level), *_published(mechanism, quantity, level)]
     rows.sort(key=lambda row: row.value)
     return Comparison(repr(mechanism), quantity, given, level, float(lower), tuple(rows))

@@ -75,4 +75,5 @@ def _print(found: Comparison) -> None:
     for row in found:
         if row.soundness != "sound" and row.note:
             click.echo(f"  {row.bound}: {row.note}")
-    click.echo(f"  the truth is at least {rounded_down(found.lower)}")
+    looked = "looked for more finely than by `shuffledp epsilon`"
+    click.echo(f"  the truth is at least {rounded_down(found.lower)} ({looked})")
