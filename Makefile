@@ -27,8 +27,8 @@ demo: .venv/installed ## the main job: a certified epsilon for 30 rounds of a sh
 	@$(BIN)/python examples/demo.py
 
 check: lint ## while working: lint, types and the quick tests of every room, in about a minute
-	@echo "== pytest -m quick"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m quick
+	@echo "== pytest, the quick tests"
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m 'quick and not thorough and not slow'
 
 test: lint ## before a change lands: lint, types and all tests but the slow ones
 	@echo "== pytest"

@@ -24,6 +24,7 @@ def test_an_honest_client_stands_and_much_of_its_epsilon0_is_seen() -> None:
     assert 0.6 < found.found <= 1.0
 
 
+@pytest.mark.thorough
 def test_wrong_probabilities_a_repeated_seed_and_impossible_reports_are_found() -> None:
     rng = np.random.default_rng(1)
     looser = sdp.KaryRandomizedResponse(k=4, epsilon0=2.0)
@@ -42,6 +43,7 @@ def test_wrong_probabilities_a_repeated_seed_and_impossible_reports_are_found() 
     assert not sdp.audit(laplace.randomize, laplace, inputs=(0.0, 1.0), runs=500).violated
 
 
+@pytest.mark.thorough
 def test_shuffles_are_audited_too() -> None:
     binary = sdp.BinaryRandomizedResponse(epsilon0=1.0)
     honest = sdp.audit(binary.randomize, binary, runs=4000, shuffled=3, delta=0.01, confidence=0.999)

@@ -82,6 +82,7 @@ RESPONSES = [(2, 3, 4), (3, 3, 4), (4, 5, 3)]  # k, e^epsilon0, n
 OF_RESPONSES = [name for name in BY_NAME if name != "crowd"]  # says nothing of a few people: test_crowd
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*BEST, *OF_RESPONSES])
 def test_an_analysis_covers_the_adversaries_that_the_table_says_and_no_other(name: str) -> None:
     """Where it is said to hold it holds in every case; where not, some case exceeds it."""
@@ -215,6 +216,7 @@ def largest(n: int, choices: Sequence[Matrix], shuffled: bool, alpha: Fraction) 
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n", "choices"), [(2, 4), (3, 2)])
 def test_choice_inside_a_round_is_covered_if_people_come_in_random_order_and_not_else(
     n: int, choices: int

@@ -77,6 +77,7 @@ def test_messages_are_the_truth_and_as_many_random_ones_as_is_said() -> None:
         sdp.BlanketMessages(k=2**40, rate=1e-9, slots=1)
 
 
+@pytest.mark.thorough
 def test_a_survey_takes_several_messages_where_that_errs_less() -> None:
     pets = sdp.HistogramProtocol(["cat", "dog", "fish"], epsilon=1.0, delta=1e-6, n=10_000, messages="auto")
     assert pets.messages == 2

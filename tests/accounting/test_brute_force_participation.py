@@ -117,6 +117,7 @@ def test_rounds_of_honest_shares_and_of_coins_cover_the_adaptive_adversary() -> 
         assert_encloses(mechanism.delta(epsilon=epsilon), curve(epsilon))
 
 
+@pytest.mark.thorough
 @pytest.mark.quick
 def test_dishonest_people_never_help() -> None:
     """The case of the guide: 5% of 1.2 million asked, a tenth of whom are dishonest."""

@@ -71,6 +71,7 @@ def test_one_user_s_renyi_divergence_is_a_formula_and_rounds_add_up(order: float
     assert three.upper == pytest.approx(3 * found.upper)
 
 
+@pytest.mark.thorough
 def test_renyi_of_a_crowd_bounds_its_epsilon() -> None:
     crowd = sdp.Shuffled(sdp.KaryRandomizedResponse(k=5, epsilon0=2.0), n=1000)
     found = crowd.renyi(8.0)
@@ -108,6 +109,7 @@ def test_large_crowds_are_near_their_gaussian_limit(randomizer: object) -> None:
         assert found.upper == pytest.approx(normal_epsilon(limit.upper, 1e-6), rel=0.04)
 
 
+@pytest.mark.thorough
 def test_a_list_of_renyi_orders_is_what_an_accountant_of_renyi_dp_takes() -> None:
     rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
     month = 30 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=16, epsilon0=2.0), n=10**5)

@@ -56,6 +56,7 @@ def crowd_cases() -> Iterator[tuple[int, float, float, float, float]]:
             yield n, b, gap, rng.choice([1e-6, rng.uniform(0.01, 0.45)]), rng.choice([1.0, 0.03])
 
 
+@pytest.mark.thorough
 def test_even_crowds_are_enclosed_and_their_lines_stay_below() -> None:
     for n, b, gap, h, share in crowd_cases():
         near, away = 2.0 * b + gap, 1.0 - (2.0 * b + gap)
@@ -107,6 +108,7 @@ def round_cases() -> Iterator[tuple[sdp.Shuffled, object, float]]:
         yield sdp.Shuffled(response, n=n, analysis="strong"), strong, 1e-3
 
 
+@pytest.mark.thorough
 def test_random_rounds_are_covered_and_as_tight_as_asked() -> None:
     rng = random.Random(7)
     for mechanism, profile, tolerance in round_cases():

@@ -106,6 +106,7 @@ def test_the_two_ends_meet_at_every_epsilon_that_rounds_look_at(scales: float) -
     assert lower <= upper <= lower * 1.03
 
 
+@pytest.mark.thorough
 def test_rounds_of_gaussian_noise_are_certified() -> None:
     month = 30 * Shuffled(DiscreteGaussian(1.0, levels=8), n=10**5)
     one, bound = month.parts[0][0].epsilon(delta=1e-6), month.epsilon(delta=1e-6)
@@ -123,6 +124,7 @@ def test_estimates_of_heavy_laws_are_within_a_factor_of_two() -> None:
     assert np.all((found.total > 0.5 * truth) & (found.total < 2.0 * truth))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sigma", "n", "delta"), [(0.5, 10**5, 1e-6), (0.35, 10**4, 1e-10), (0.25, 10**6, 1e-6)]
 )

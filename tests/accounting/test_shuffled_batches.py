@@ -34,6 +34,7 @@ def test_two_batches_lie_between_the_ends(epsilon: float, s: float) -> None:
     assert exact * (1.0 - 1e-4) - 1e-9 <= found.upper
 
 
+@pytest.mark.thorough
 def test_the_numbers_of_the_page_and_their_order() -> None:
     run = sdp.ShuffledBatches(noise_multiplier=1.0, batches=100)
     bound = run.epsilon(delta=1e-6)

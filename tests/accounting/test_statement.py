@@ -40,6 +40,7 @@ def test_the_registry_record_fits_the_schema(mechanism: sdp.Mechanism) -> None:
     assert statement.bound.upper <= loss["epsilon"] <= statement.bound.upper * 1.0002
 
 
+@pytest.mark.thorough
 def test_a_statement_may_carry_that_it_was_verified() -> None:
     statement = YEAR.statement(delta=1e-7)
     assert statement.to_dict()["verified"] is None

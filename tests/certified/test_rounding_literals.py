@@ -60,6 +60,7 @@ def stray(tree: ast.Module) -> Iterator[int]:
                     yield node.lineno
 
 
+@pytest.mark.thorough
 def test_roundings_and_guards_are_nowhere_but_in_their_module() -> None:
     found: list[str] = []
     for path in sorted(SOURCE.rglob("*.py")):

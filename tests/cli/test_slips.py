@@ -108,6 +108,7 @@ def test_errors_name_places_and_no_private_values(shuffledp: Run, tmp_path: Path
     assert "frog" not in result.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     line = f"{sys.executable} -m shuffledp compare --epsilon0 1 --n 1000 --delta 1e-6 | head -1"

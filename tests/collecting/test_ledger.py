@@ -368,6 +368,7 @@ def reserve_elsewhere(path: Path, how: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(SOURCE)})
 
 
+@pytest.mark.thorough
 def test_processes_at_the_same_time_can_not_overspend(tmp_path: Path) -> None:
     known = Ledger(tmp_path / "ledger", BUDGET, create=True)
     known.release(reserve(known, survey(), population="readers"))
@@ -390,6 +391,7 @@ def test_a_reservation_killed_before_its_last_byte_does_not_count(tmp_path: Path
     assert ledger.epsilon("readers") == composed(SUM)
 
 
+@pytest.mark.thorough
 def test_a_reservation_is_quick_after_a_hundred_different_collections(tmp_path: Path) -> None:
     """Below 0.2 s of a processor, also in a new process, which remembers nothing but the file."""
     ledger = Ledger(tmp_path / "ledger", (3.0, 1e-6), create=True, populations=["readers"])

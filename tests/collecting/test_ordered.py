@@ -75,6 +75,7 @@ def test_ranges_that_make_up_another_one_add_up_to_it(ages: sdp.QuantileProtocol
     assert result.between(0, 100).category == "[0, 100]"
 
 
+@pytest.mark.thorough
 def test_the_tree_with_the_smallest_error_is_taken() -> None:
     found = {n: sdp.QuantileProtocol(0, 1, bins=32, **TARGET, n=n) for n in (500, 20_000)}
     assert len(found[500].randomizer.sizes) > 1

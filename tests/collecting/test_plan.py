@@ -122,6 +122,7 @@ def test_a_key_is_never_shown() -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("k", [2, 3, 40])
 def test_the_planner_keeps_to_a_limit_on_one_report(k: int) -> None:
     free = sdp.HistogramProtocol(range(k), epsilon=1.0, delta=1e-6, n=10_000)

@@ -43,6 +43,7 @@ def test_estimates_are_unbiased_and_intervals_hold(ages: sdp.SumProtocol) -> Non
     assert "SIMULATED" in results[0].privacy.text
 
 
+@pytest.mark.thorough
 def test_means_rounds_and_given_numbers_of_messages() -> None:
     mean = sdp.MeanProtocol(low=-1, high=1, epsilon=2.0, delta=1e-6, n=1000, messages=10, rounds=2)
     assert mean.messages == 10

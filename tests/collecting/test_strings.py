@@ -55,6 +55,7 @@ def test_a_prefix_is_kept_by_the_exact_tail(first: PrefixProtocol) -> None:
     assert first.detectable(0.5) < first.detectable(0.99)
 
 
+@pytest.mark.thorough
 def test_what_nobody_holds_is_hardly_ever_found(first: PrefixProtocol) -> None:
     """All candidates of one step together: at most false_positives / steps, here measured."""
     eager = PrefixProtocol("ab", length=1, **TARGET, n=800, false_positives=0.3, randomizer=KRR)

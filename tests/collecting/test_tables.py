@@ -58,6 +58,7 @@ def test_a_mean_has_the_same_forms() -> None:
     assert mean._repr_html_().startswith("<table>")
 
 
+@pytest.mark.thorough
 def test_notebooks_show_tables_and_texts_and_no_markup_of_the_data() -> None:
     survey = sdp.HistogramProtocol(
         ["<b>", "&"], epsilon=1.0, delta=1e-6, n=300, randomizer=sdp.KaryRandomizedResponse(k=2, epsilon0=0.5)

@@ -80,6 +80,7 @@ def test_it_composes_there_with_itself_and_with_others() -> None:
     assert both > noise.get_epsilon_for_delta(1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.quick
 def test_there_and_back_loses_little() -> None:
     back = from_dp_accounting(to_dp_accounting(GENERIC))
@@ -166,6 +167,7 @@ def test_the_accountant_refuses_what_it_does_not_know(event: Any) -> None:
     assert accountant.get_epsilon(1e-8) == 0.0
 
 
+@pytest.mark.thorough
 @pytest.mark.quick
 def test_the_accountant_mixes_shuffled_rounds_with_their_events() -> None:
     """Alone, an event of theirs costs what their accountant says, up to rounding; mixed, it costs more."""

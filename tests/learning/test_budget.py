@@ -12,6 +12,7 @@ pytestmark = pytest.mark.quick
 ONE = Shuffled(LocalRandomizer(1.0), n=300).sampled_from(1000)
 
 
+@pytest.mark.thorough
 def test_rounds_for_is_the_last_number_of_rounds_within_the_target() -> None:
     most = rounds_for(ONE, epsilon=0.5, delta=1e-5)
     assert (most * ONE).upper_epsilon(delta=1e-5) <= 0.5
@@ -23,12 +24,14 @@ def test_rounds_for_is_zero_when_one_round_is_too_much() -> None:
     assert rounds_for(ONE, epsilon=1e-3, delta=1e-5) == 0
 
 
+@pytest.mark.thorough
 def test_rounds_for_covers_a_whole_population_too() -> None:
     everybody = Shuffled(KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
     sampled = everybody.sampled_from(1000)
     assert rounds_for(everybody, epsilon=1.0, delta=1e-5) == rounds_for(sampled, epsilon=1.0, delta=1e-5)
 
 
+@pytest.mark.thorough
 def test_epsilon0_for_meets_the_target_and_a_larger_one_does_not() -> None:
     sizes = {"cohort": 500, "population": 2000}
     local = epsilon0_for(PrivUnit, dimension=10, epsilon=1.0, delta=1e-5, rounds=50, **sizes)

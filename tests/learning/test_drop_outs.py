@@ -38,6 +38,7 @@ def weights(run: ShuffledTrainer) -> torch.Tensor:
     return torch.cat([value.detach().reshape(-1) for value in run.model.parameters()])
 
 
+@pytest.mark.thorough
 def test_a_round_is_accounted_at_its_minimum_and_accepts_more() -> None:
     run = trainer(least_reports=200, drop_out=0.2).run(5)
     assert (run.void, run.spending.spent) == (0, 5)
@@ -71,6 +72,7 @@ def test_drawn_cohorts_with_drop_outs_are_counted_as_partly_honest_ones() -> Non
     assert one.upper_epsilon(delta=1e-5) > wrong.upper_epsilon(delta=1e-5)
 
 
+@pytest.mark.thorough
 def test_epsilon0_for_the_minimum_meets_the_target() -> None:
     sizes = {"cohort": 300, "population": 300, "least_reports": 200}
     local = epsilon0_for(PrivUnit, dimension=8, epsilon=1.0, delta=1e-5, rounds=2, **sizes)
@@ -110,6 +112,7 @@ def test_a_user_reports_how_far_their_own_steps_go() -> None:
         torch.testing.assert_close(row, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_users_with_many_records_send_one_clipped_report_each() -> None:
     run = trainer(users(), cohort=200, local_steps=3, chunk=60)
     rows = run._data.groups(torch.arange(200))
@@ -120,6 +123,7 @@ def test_users_with_many_records_send_one_clipped_report_each() -> None:
     assert run.history.last["right"] > 0.9
 
 
+@pytest.mark.thorough
 def test_surveys_and_training_share_one_budget(tmp_path: Path) -> None:
     survey = HistogramProtocol(["a", "b", "c"], epsilon=0.5, delta=1e-6, n=300)
     ledger = Ledger(tmp_path / "people.jsonl", budget=(2.0, 1e-5), create=True, populations=["readers"])

@@ -85,6 +85,7 @@ def test_the_claim_of_a_factor_seventeen() -> None:
     assert kairouz_oh_viswanath_epsilon(each, 0.0, 10**5, 1e-8) == pytest.approx(50.714, abs=5e-3)
 
 
+@pytest.mark.thorough
 def test_the_optimal_total_is_below_the_closed_form_and_below_advanced_composition() -> None:
     rng = Random(1)
     for _ in range(80):

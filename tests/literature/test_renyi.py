@@ -81,6 +81,7 @@ def test_both_directions_of_an_asymmetric_pair_are_enclosed() -> None:
             assert divergence(swapped(exact), order) in bound
 
 
+@pytest.mark.thorough
 def test_the_upper_end_covers_every_dataset_of_random_randomizers() -> None:
     for matrix in random_matrices(5, seed=3):
         randomizer = FiniteRandomizer([[float(x) for x in row] for row in matrix])
@@ -103,6 +104,7 @@ def test_divergences_are_ordered_as_the_curves_are() -> None:
         assert clones.lower <= older.upper
 
 
+@pytest.mark.thorough
 def test_orders_from_near_one_to_thousands_stay_between_zero_and_epsilon0() -> None:
     for epsilon0, n in ((0.1, 10), (4.0, 10**4), (60.0, 10**3)):
         last = 0.0

@@ -1,10 +1,11 @@
 """Is every directed rounding noticed? Turn each one off, or the wrong way, and run the sharp tests.
 
-Each call of ``up``, ``down`` and ``gamma``, and each ``TINY``, in the certified modules is changed, one at a
-time, in a copy of the package; then the tests that belong to its module run until one fails. What no test
-notices must have its reason in slack.json, keyed by module, function and expression. The table is written
-to docs/mutation.md. ``make mutation`` runs it (some minutes on two cores); it ends with 1 if a rounding is
-neither noticed nor explained.
+Each call of ``up``, ``down`` and ``gamma``, and each ``TINY``, in the kernel is changed, one at a time, in a
+copy of the package; then the tests that compare counts with ball arithmetic run, where the module has such,
+and the questions of ``charged.py`` are asked: has an answer moved? What neither notices must have its reason
+in slack.json, keyed by module, function and expression. The table is written to docs/mutation.md.
+``make mutation`` runs it (half an hour on two cores); it ends with 1 if a rounding is neither noticed nor
+explained.
 
     python tests/mutation/mutate.py [--only NAME] [--no-table]
 """
@@ -26,6 +27,9 @@ import flint  # noqa: F401 (before the processes part)
 import numpy as np  # noqa: F401
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from certified import charged
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 SLACK = Path(__file__).with_name("slack.json")
@@ -33,18 +37,18 @@ TABLE = ROOT / "docs" / "mutation.md"
 WORKERS = 2  # speed
 
 COUNTS = "tests/certified/test_counts.py"
-TESTS = {
-    "_certified/binomial.py": (COUNTS,),
-    "_certified/caps.py": (COUNTS,),
-    "_certified/frequencies.py": (COUNTS,),
-    "_certified/lattice_sum.py": (COUNTS,),
-    "_certified/signs.py": (COUNTS,),
-    "_certified/tails.py": (COUNTS,),
-    "_certified/two_binomials.py": (COUNTS,),
-    "accounting/_rounds/compose.py": (COUNTS,),
-    "accounting/_rounds/loss.py": (COUNTS,),
-}
-"""The modules that are covered, and the tests that run for each."""
+COUNTED = (
+    *("binomial", "caps", "frequencies", "lattice_sum", "signs", "tails", "two_binomials"),
+    *("compose", "loss"),
+)
+"""Modules whose counts are compared with ball arithmetic."""
+ROOMS = ("_certified", "accounting/_curves", "accounting/_ends", "accounting/_rounds")
+MODULES = [
+    f"{room}/{path.name}"
+    for room in ROOMS
+    for path in sorted((SOURCE / "shuffledp" / room).glob("*.py"))
+    if path.name != "rounding.py"  # its own tests are exact
+]
 
 CHANGES = {
     "up": {"off": "({first})", "wrong way": "down({all})"},
@@ -77,7 +81,11 @@ def mutations(module: str) -> Iterator[Mutation]:
         first = starts[node.lineno - 1] + node.col_offset
         last = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         name = node.id if isinstance(node, ast.Name) else ast.unparse(node.func)
-        parts = [ast.unparse(part) for part in (*node.args, *node.keywords)] if isinstance(node, ast.Call) else [""]
+        parts = (
+            [ast.unparse(part) for part in (*node.args, *node.keywords)]
+            if isinstance(node, ast.Call)
+            else [""]
+        )
         for kind, pattern in CHANGES[name].items():
             changed = raw[:first] + pattern.format(first=parts[0], all=", ".join(parts)).encode() + raw[last:]
             new = changed.decode().replace(
@@ -121,15 +129,30 @@ def noticed_by(mutation: Mutation) -> str:
         sys.path.insert(0, folder)
         sys.dont_write_bytecode = True
         os.chdir(ROOT)
-        first = FirstFailure()
-        options = ["-q", "-x", "-n", "0", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
-        options += ["-o", f"pythonpath={folder} tests"]
-        with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
-            for tests in TESTS[mutation.module]:
-                code = pytest.main([*options, tests], plugins=[first])
-                if code != 0:
-                    return first.name or "an import that fails"
-    return ""
+        return counted_by(mutation.module, folder) or charged_by(Path(folder))
+
+
+def counted_by(module: str, folder: str) -> str:
+    if Path(module).stem not in COUNTED:
+        return ""
+    first = FirstFailure()
+    options = ["-q", "-x", "-n", "0", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
+    options += ["-o", f"pythonpath={folder} tests"]
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        failed = pytest.main([*options, COUNTS], plugins=[first]) != 0
+    return (first.name or "an import that fails") if failed else ""
+
+
+def charged_by(folder: Path) -> str:
+    try:
+        moved = charged.changed(charged.units(TRUE_ANSWERS, charged.asked_with(charged.LARGE, folder)))
+    except AssertionError:
+        return "test_charged.py: no answer"
+    return f"test_charged.py: {moved[0]}" if moved else ""
+
+
+TRUE_ANSWERS: charged.Answers = {}
+"""Of the package as it is; filled before the processes part."""
 
 
 def main() -> int:
@@ -137,7 +160,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="modules whose name contains this")
     parser.add_argument("--no-table", action="store_true")
     chosen = parser.parse_args()
-    found = [m for name in TESTS if chosen.only in name for m in mutations(name)]
+    found = [m for name in MODULES if chosen.only in name for m in mutations(name)]
+    TRUE_ANSWERS.update(charged.asked_with(charged.TRUE, SOURCE))
     slack = json.loads(SLACK.read_text(encoding="utf-8"))
     rows = []
     # A new process for each, forked from this one, which has NumPy but not yet shuffledp.
@@ -159,7 +183,7 @@ def table(rows: list[tuple[Mutation, str]], slack: dict[str, str]) -> str:
     head = [
         "# Directed roundings, turned off and the wrong way",
         "",
-        f"Written by `make mutation`: {len(rows)} mutations of the certified modules, {noticed} noticed by a",
+        f"Written by `make mutation`: {len(rows)} mutations of the kernel, {noticed} noticed by a",
         "test, the others slack for the reason given. A site is a call of a helper of `rounding`.",
         "",
         "| module | function | rounding | mutation | noticed by, or slack because |",

@@ -19,6 +19,7 @@ def ball(number: float) -> arb:
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None, derandomize=True)
 @example(k=2, epsilon0=0.0)
 @example(k=3, epsilon0=0.0)

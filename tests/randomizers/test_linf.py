@@ -105,6 +105,7 @@ def corner_matrix(E: Fraction, dimension: int, inputs: list[tuple[Fraction, ...]
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_law_covers_every_dataset_of_a_grid_and_is_that_of_opposite_corners(n: int) -> None:
     E, half = Fraction(3), Fraction(1, 2)

@@ -36,6 +36,7 @@ def test_a_seed_is_expanded_by_the_cipher_to_normal_numbers_and_its_lowest_bit_i
     assert (of_seeds(np.stack([seed, other]), 20) == np.concatenate([expected, -expected])).all()
 
 
+@pytest.mark.thorough
 def test_directions_of_seeds_fall_into_the_cap_as_often_as_stated_and_average_to_the_vector() -> None:
     randomizer = PrivUnit(40, 2.0, cap_probability=0.115, sampler="seeds")
     axis = np.random.default_rng(3).normal(size=40)

@@ -207,6 +207,7 @@ def test_what_is_seen_has_the_frequencies_of_what_is_drawn() -> None:
         )
 
 
+@pytest.mark.thorough
 def test_a_ramp_has_a_fifth_more_information_than_a_cap_for_the_same_rounds_and_epsilon() -> None:
     cap = PrivUnit(3010, 2.0, cap_probability=0.115)
     rounds = calibrate(cap, solve_for="rounds", epsilon=3.0, delta=1e-5, n=60_000).value

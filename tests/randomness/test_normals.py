@@ -103,6 +103,7 @@ def worst_error(pairs: list[tuple[list[int], list[int]]]) -> float:
     return float(most)
 
 
+@pytest.mark.thorough
 def test_every_double_is_within_its_relative_error_of_every_normal_number_of_its_cell() -> None:
     pairs = [(a, b) for a, b in word_pairs() if b[0] >> 3]
     assert len(pairs) > 8000

@@ -109,6 +109,7 @@ def test_a_signature_is_of_every_byte_and_of_one_signer() -> None:
     assert Signed.from_dict(signed.to_dict()) == signed
 
 
+@pytest.mark.thorough
 def test_samplers_have_the_weights_of_their_randomizers() -> None:
     ages = sdp.MeanProtocol(0, 100, epsilon=2.0, delta=1e-3, n=50)
     bits = sdp.OptimisedUnaryEncoding(k=5, epsilon0=1.5)

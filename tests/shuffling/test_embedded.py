@@ -42,6 +42,7 @@ def test_a_collection_estimates_the_counts(pets: HistogramProtocol) -> None:
     assert (np.abs(result.counts - truth) < 7 * spread).all()  # false alarm below 1e-9
 
 
+@pytest.mark.thorough
 def test_the_tallies_of_many_collections_have_the_exact_mean_and_variance(pets: HistogramProtocol) -> None:
     # "cat" is supported by n p c + n q (1 - c) reports on average, with the binomial variances.
     runs, n, cats = 400, 3000, 90
@@ -130,6 +131,7 @@ def test_only_two_batches_per_thread_are_ever_held() -> None:
     assert list(stream) == list(range(1, 100))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from Linux")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     # 128 MiB of numbers: holding the column would take that much and more.

@@ -23,6 +23,7 @@ def shuffled(parts: list[np.ndarray], rows: int, folder: Path, seed: int) -> np.
     return np.concatenate(list(shuffled_batches(parts, n, folder, words, rows_in_memory=rows)))
 
 
+@pytest.mark.thorough
 def test_all_orders_of_four_reports_in_two_buckets_are_equally_likely(tmp_path: Path) -> None:
     parts = [np.array([0, 1, 2], dtype=np.uint8), np.array([3], dtype=np.uint8)]
     runs, words = 2_400, source(np.random.default_rng(11))

@@ -61,6 +61,7 @@ def test_a_file_without_reports_is_whole(tmp_path: Path) -> None:
     assert list(open_reports(path).batches()) == []
 
 
+@pytest.mark.thorough
 def test_no_changed_byte_goes_unnoticed_unless_it_changes_nothing(tmp_path: Path) -> None:
     path = written(tmp_path / "r.parquet", np.arange(40, dtype=np.uint8))
     whole, truth = path.read_bytes(), read(path)

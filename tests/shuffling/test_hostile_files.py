@@ -108,6 +108,7 @@ print(json.dumps([done.reports, done.files_set_aside, after - before, time.proce
 """
 
 
+@pytest.mark.thorough
 def test_hostile_files_cost_themselves_only_and_little_memory(
     pets: HistogramProtocol, tmp_path: Path
 ) -> None:
