@@ -21,16 +21,19 @@ def _real(name: str, value: Any) -> float:
     return float(value)
 
 
-def count(name: str, value: Any, *, least: int = 1, most: int = MAX_COUNT) -> int:
-    """A whole number in [least, most]; floats such as 1e6 are accepted when they are whole."""
+def count(name: str, value: Any, *, least: int = 1, most: int = MAX_COUNT, limit: str = "") -> int:
+    """A whole number in [least, most]; floats such as 1e6 are accepted when they are whole.
+
+    ``limit`` says what ``most`` is, where it is no limit of the accountant."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a whole number in [{least}, {most}], got {value!r}")
     if not isinstance(value, Integral) and not float(value).is_integer():
         raise ValueError(f"{name} must be a whole number in [{least}, {most}], got {value!r}")
     whole = int(value if isinstance(value, Integral) else float(value))
     if not least <= whole <= most:
-        reason = "; no certificate can be given beyond" if whole > most else ""
-        raise ValueError(f"{name} must be in [{least}, {most}], got {value!r}{reason}")
+        reason = "; no certificate can be given beyond" if whole > most and not limit else ""
+        known = f"[{least}, {most}], {limit}" if limit else f"[{least}, {most}]"
+        raise ValueError(f"{name} must be in {known}, got {value!r}{reason}")
     return whole
 
 

@@ -32,7 +32,7 @@ from flwr.serverapp.strategy import FedAvg
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.learning._budget import Budget, Spending, training_round
-from shuffledp.learning._clients import cohort_size, draw_cohort
+from shuffledp.learning._clients import draw_cohort
 from shuffledp.randomizers.vectors import VectorRandomizer
 
 __all__ = ["ReportMod", "ShuffledReports"]
@@ -89,7 +89,11 @@ class ShuffledReports(FedAvg):
     ) -> None:
         super().__init__(fraction_evaluate=0.0)
         self.population = _validate.count("population", population)
-        self.cohort = self.population if cohort is None else cohort_size(cohort, self.population)
+        self.cohort = (
+            self.population
+            if cohort is None
+            else _validate.count("cohort", cohort, most=self.population, limit="the population")
+        )
         sizes = {"cohort": self.cohort, "population": self.population}
         one = training_round(randomizer, **sizes, least_reports=least_reports)
         self.least_reports = self.cohort if least_reports is None else least_reports

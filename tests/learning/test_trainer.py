@@ -342,6 +342,10 @@ def test_another_file_is_no_checkpoint(tmp_path: Path) -> None:
     torch.save([1, 2], tmp_path / "other")
     with pytest.raises(ValueError, match="must name a checkpoint"):
         trainer().load(tmp_path / "other")
+    trainer(seed=1).save(tmp_path / "half")
+    (tmp_path / "half").write_bytes((tmp_path / "half").read_bytes()[:100])
+    with pytest.raises(ValueError, match="checkpoint of format 2"):
+        trainer(seed=1).load(tmp_path / "half")
 
 
 def test_projection_keeps_the_parameters_in_the_ball() -> None:
@@ -414,7 +418,9 @@ def test_a_non_finite_gradient_is_named_and_nothing_is_spent() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match=r"cohort must be in \[1, 400\]"):
+    with pytest.raises(ValueError, match=r"cohort must be in \[1, 400\], the population, got 0"):
+        trainer(cohort=0)
+    with pytest.raises(ValueError, match=r"cohort must be in \[1, 400\], the population"):
         trainer(cohort=401)
     with pytest.raises(ValueError, match="at least one client"):
         trainer(dataset=TensorDataset(torch.zeros(0, 4), torch.zeros(0)))

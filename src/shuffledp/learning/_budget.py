@@ -130,19 +130,12 @@ def rounds_for(round: Shuffled | MessagesRound, *, epsilon: float, delta: float)
         return 0
     if round.rate is not None:
         raise ValueError(f"round must be of a cohort of fixed size, got one with rate={round.rate!r}")
-    sizes: dict[str, Any] = (
+    sizes = (
         {"n": round.n} if round.population is None else {"cohort": round.n, "population": round.population}
     )
-    found = calibrate(
-        round.randomizer,
-        solve_for="rounds",
-        epsilon=epsilon,
-        delta=delta,
-        analysis=round.analysis,
-        honest_fraction=round.honest_fraction,
-        **sizes,
-    )
-    return int(found.value)
+    target: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "analysis": round.analysis, **sizes}
+    honest = round.honest_fraction
+    return int(calibrate(round.randomizer, solve_for="rounds", honest_fraction=honest, **target).value)
 
 
 def epsilon0_for(
@@ -160,16 +153,9 @@ def epsilon0_for(
 
     ``randomizer`` is a class, ``parameters`` its others: ``epsilon0_for(PrivUnit, dimension=3010,
     epsilon=3.0, delta=1e-5, rounds=6_000, cohort=60_000)``."""
-    found = calibrate(
-        randomizer,
-        solve_for="epsilon0",
-        epsilon=epsilon,
-        delta=delta,
-        rounds=rounds,
-        **_sizes(cohort, population, least_reports),
-        **parameters,
-    )
-    return found.value
+    target: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rounds": rounds, **parameters}
+    sizes = _sizes(cohort, population, least_reports)
+    return calibrate(randomizer, solve_for="epsilon0", **target, **sizes).value
 
 
 def training_round(
@@ -184,7 +170,8 @@ def training_round(
 
 
 def _sizes(cohort: int, population: int | None, least_reports: int | None) -> dict[str, Any]:
-    least = cohort if least_reports is None else _validate.count("least_reports", least_reports, most=cohort)
+    known = cohort if least_reports is None else least_reports
+    least = _validate.count("least_reports", known, most=cohort, limit="the cohort")
     if population is None or (least < cohort == population):
         return {"n": least}
     sizes = {"cohort": cohort, "population": population}

@@ -14,6 +14,7 @@ gradients as they are.
 
 from __future__ import annotations
 
+import pickle
 import signal
 import threading
 from collections.abc import Callable
@@ -36,7 +37,10 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Tensors and plain values only: loading a checkpoint runs no code from it."""
-    state = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError):
+        state = None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError(f"path must name a checkpoint of format {FORMAT}, got {str(path)!r}")
     return state

@@ -28,19 +28,10 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.utils.data import TensorDataset, default_collate
 
-from shuffledp import _validate
 from shuffledp._randomness.uniform import open_uniforms
 from shuffledp._randomness.words import Uint64s, source
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-
-
-def cohort_size(cohort: Any, population: int) -> int:
-    """A cohort of some of the people, or all."""
-    size = _validate.count("cohort", cohort)
-    if size > population:
-        raise ValueError(f"cohort must be in [1, {population}], the population, got {cohort!r}")
-    return size
 
 
 def draw_cohort(population: int, cohort: int, generator: torch.Generator | None) -> Tensor:

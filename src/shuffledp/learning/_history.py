@@ -46,9 +46,13 @@ class History:
         return f"History of {len(self.rows)} rows" + (f", the last: {shown}" if shown else "")
 
     def _repr_html_(self) -> str:
-        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        names = self._names
         rows = [[f"{row[name]:.4g}" if name in row else "" for name in names] for row in self.rows]
         return _html.table(names, rows, "training")
+
+    @property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in row))
 
     @property
     def last(self) -> Row:
@@ -68,9 +72,8 @@ class History:
         return learning_curve(self, measure=measure, against=against or known, delta=self.delta, ax=ax)
 
     def to_csv(self, path: str | Path) -> None:
-        names = list(dict.fromkeys(name for row in self.rows for name in row))
         file = io.StringIO()
-        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
+        writer = csv.DictWriter(file, self._names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
         write_text(path, file.getvalue())
@@ -81,8 +84,7 @@ class History:
             {name: value if math.isfinite(value) else None for name, value in row.items()}
             for row in self.rows
         ]
-        text = json.dumps(rows, indent=1, allow_nan=False)
-        write_text(path, text + "\n")
+        write_text(path, json.dumps(rows, indent=1, allow_nan=False) + "\n")
 
 
 def _number(name: str, value: float) -> float:

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 
 from shuffledp import _html, _validate
 from shuffledp.learning._budget import Budget, epsilon0_for
-from shuffledp.learning._clients import Loss, cohort_size
+from shuffledp.learning._clients import Loss
 from shuffledp.learning._reports import parameter_count
 from shuffledp.learning._trainer import ShuffledTrainer
 from shuffledp.randomizers.privunit import PrivUnit
@@ -53,22 +53,15 @@ def make_private(
     if isinstance(data, DataLoader):
         cohort, data = data.batch_size if cohort is None else cohort, data.dataset
     people = len(data[1]) if isinstance(data, tuple) else len(data)
-    size = people if cohort is None else cohort_size(cohort, people)
+    size = (
+        people if cohort is None else _validate.count("cohort", cohort, most=people, limit="the population")
+    )
     shape: dict[str, Any] = {"dimension": parameter_count(model), "radius": _validate.positive("clip", clip)}
     target: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rounds": _validate.count("rounds", rounds)}
     crowd: dict[str, Any] = {"cohort": size, "population": people, "least_reports": least_reports}
-    epsilon0 = epsilon0_for(PrivUnit, **target, **crowd, **shape)
-    return ShuffledTrainer(
-        model,
-        data,
-        loss,
-        randomizer=PrivUnit(epsilon0=epsilon0, **shape),
-        cohort=size,
-        least_reports=least_reports,
-        optimizer=optimizer,
-        budget=Budget(epsilon, delta),
-        **options,
-    )
+    randomizer = PrivUnit(epsilon0=epsilon0_for(PrivUnit, **target, **crowd, **shape), **shape)
+    given = options | {"cohort": size, "least_reports": least_reports, "budget": Budget(epsilon, delta)}
+    return ShuffledTrainer(model, data, loss, randomizer=randomizer, optimizer=optimizer, **given)
 
 
 def classifier(width: int, classes: int, hidden: int | None = None) -> nn.Module:

@@ -90,42 +90,37 @@ def search_settings(
     target: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     seeds, dimension = _validate.count("seeds", seeds, least=2), parameter_count(model)
     found = []
-    combinations = list(product(clips, learning_rates))
+    combinations, reports = list(product(clips, learning_rates)), least_reports or cohort or people
     with Progress(len(rounds) * len(combinations), what="settings", shown=progress) as line:
         for count in rounds:
             local = epsilon0_for(PrivUnit, dimension=dimension, rounds=count, **crowd, **target)
             for clip, rate in combinations:
-                randomizer = PrivUnit(dimension, local, clip)
-                reports = least_reports or cohort or people
-                right = [
-                    _rehearsed(model, examples, held_out, loss, randomizer, reports, count, rate, seed)
-                    for seed in range(seeds)
-                ]
+                rehearsal = _Rehearsal(loss, PrivUnit(dimension, local, clip), reports, count, rate)
+                right = [rehearsal.of(model, examples, held_out, seed) for seed in range(seeds)]
                 found.append(Setting(count, local, clip, rate, fmean(right), stdev(right)))
                 line.advance()
     return sorted(found, key=lambda setting: -setting.accuracy)
 
 
-def _rehearsed(
-    model: nn.Module,
-    examples: tuple[Tensor, Tensor],
-    held_out: tuple[Tensor, Tensor],
-    loss: Loss,
-    randomizer: VectorRandomizer,
-    reports: int,
-    rounds: int,
-    rate: float,
-    seed: int,
-) -> float:
-    """The accuracy of one rehearsal."""
-    trained = deepcopy(model)
-    gradients, parameters = PerExampleGradients(trained, loss), trainable(trained)
-    generator = torch.Generator(parameters[0].device).manual_seed(seed)
-    for _ in range(rounds):
-        step = normal_mean(randomizer, gradients(*examples), reports, generator)
+@dataclass(frozen=True)
+class _Rehearsal:
+    loss: Loss
+    randomizer: VectorRandomizer
+    reports: int
+    rounds: int
+    rate: float
+
+    def of(
+        self, model: nn.Module, examples: tuple[Tensor, Tensor], held_out: tuple[Tensor, Tensor], seed: int
+    ) -> float:
+        """The accuracy that one seed leads to."""
+        trained = deepcopy(model)
+        gradients, parameters = PerExampleGradients(trained, self.loss), trainable(trained)
+        generator = torch.Generator(parameters[0].device).manual_seed(seed)
+        for _ in range(self.rounds):
+            step = normal_mean(self.randomizer, gradients(*examples), self.reports, generator)
+            with torch.no_grad():
+                for value, part in zip(parameters, shaped_like(step, parameters), strict=True):
+                    value.sub_(self.rate * part)
         with torch.no_grad():
-            for value, part in zip(parameters, shaped_like(step, parameters), strict=True):
-                value.sub_(rate * part)
-    inputs, targets = held_out
-    with torch.no_grad():
-        return float((trained(inputs).argmax(dim=1) == targets).double().mean())
+            return float((trained(held_out[0]).argmax(dim=1) == held_out[1]).double().mean())

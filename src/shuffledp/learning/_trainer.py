@@ -56,7 +56,6 @@ from shuffledp.learning._clients import (
     Loss,
     PerExampleGradients,
     UserData,
-    cohort_size,
     draw_cohort,
     draw_events,
     shaped_like,
@@ -124,7 +123,7 @@ class ShuffledTrainer:
         _refuse_other_optimizer(optimizer, self._parameters)
         device = self._parameters[0].device
         self._data, self._gradients = _clients(model, dataset, loss, local_steps, local_rate)
-        self.cohort = cohort_size(cohort, self._data.population)
+        self.cohort = _validate.count("cohort", cohort, most=self._data.population, limit="the population")
         sizes = {"cohort": self.cohort, "population": self._data.population}
         if randomizer is None:
             randomizer = _planned(model, aggregate, radius, budget, planned_rounds, sizes)
@@ -180,21 +179,11 @@ class ShuffledTrainer:
         """The largest epsilon0 of a randomizer like this one for which so many rounds are."""
         if isinstance(self.randomizer, GradientShares):
             raise ValueError("gradients in shares have no epsilon0: see GradientShares.planned")
-        others = {
-            field.name: getattr(self.randomizer, field.name)
-            for field in fields(self.randomizer)
-            if field.name != "epsilon0"
-        }
-        return epsilon0_for(
-            type(self.randomizer),
-            epsilon=epsilon,
-            delta=delta,
-            rounds=rounds,
-            cohort=self.cohort,
-            population=self._data.population,
-            least_reports=self.least_reports,
-            **others,
-        )
+        names = {field.name for field in fields(self.randomizer)} - {"epsilon0"}
+        given = {name: getattr(self.randomizer, name) for name in names}
+        given |= {"cohort": self.cohort, "population": self._data.population}
+        given |= {"least_reports": self.least_reports, "rounds": rounds}
+        return epsilon0_for(type(self.randomizer), epsilon=epsilon, delta=delta, **given)
 
     def step(self) -> None:
         """One round. Nothing is sent if the budget does not allow it."""
@@ -314,11 +303,10 @@ class ShuffledTrainer:
 
     def save(self, path: str | Path, *, in_flight: int = 0) -> None:
         """A checkpoint. ``in_flight``: rounds that may follow before the next one."""
-        scheduler = None if self.scheduler is None else self.scheduler.state_dict()
         state = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "scheduler": scheduler,
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
             "random": checkpoints.random_state(self.generator),
             "settings": self._settings(),
             "rounds": self.rounds,
