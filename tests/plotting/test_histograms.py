@@ -173,7 +173,7 @@ def test_another_measure_and_the_rounds_can_be_chosen() -> None:
     ax = learning_curve(ROWS, measure="loss", against="round", ax=plotting.new_axes())
     assert np.array_equal(ax.get_lines()[0].get_xdata(), [1, 4, 9])
     assert ax.get_ylabel() == "loss (nats)"
-    assert ax.get_xlabel() == "rounds (count)"
+    assert ax.get_xlabel() == "rounds"
     assert len(learned().get_lines()) == 2
 
 

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 
 import shuffledp as sdp
 from shuffledp import plotting
+from shuffledp._digits import rounded_up
 from shuffledp.plotting import _style as style
 from shuffledp.plotting._rows import height_of
 
@@ -109,6 +110,11 @@ def test_the_line_is_the_upper_end_and_the_band_reaches_down_to_the_lower() -> N
         heights = corners[corners[:, 0] == x, 1]
         assert low in heights
         assert high in heights
+    shown = ax.get_legend()
+    assert shown is not None
+    words = " ".join(text.get_text() for text in shown.get_texts())
+    gap = 1.0 - float(np.min(bound.lower / bound.upper))
+    assert ("% wide" in words) == (gap < 0.02)
 
 
 def test_each_curve_reaches_a_delta_of_a_trillionth_and_the_axis_no_further_than_needed() -> None:
@@ -133,6 +139,7 @@ def test_wide_ranges_are_logarithmic_and_narrow_ones_begin_at_zero() -> None:
         values = SIZES[: bound.upper.size]
         plotting.epsilon_against("rounds", values, bound, delta=1e-6, ax=ax)
         assert (ax.get_xscale(), ax.get_yscale()) == ("log", scale)
+        assert [text.get_text() for text in ax.texts] == [f"ε ≤ {rounded_up(float(bound.upper[-1]), 4)}"]
     assert against_n().get_ylim()[0] == 0.0
 
 

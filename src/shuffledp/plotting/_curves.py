@@ -37,6 +37,8 @@ History = Iterable[Mapping[str, float]]
 LOGARITHMIC = ("n", "rounds")
 SMALLEST_DELTA = 1e-12
 _LARGEST_EPSILON = 20.0
+_FEW = 30  # so many points are shown as such
+_INK = 0.02  # relative: a band that no picture shows
 _PAID_IN = {"epsilon": LABELS["epsilon"], "round": LABELS["rounds"]}
 _UNITS = {"accuracy": "fraction", "loss": "nats"}
 """Of what is often measured."""
@@ -72,6 +74,15 @@ def _mark(ax: Axes, epsilon: float, delta: float) -> None:
     ax.annotate(text, (epsilon, delta), (7, 7), textcoords="offset points", fontsize=9)
 
 
+def _mark_last(ax: Axes, x: Floats, bound: Bound) -> None:
+    """The number at the end of a curve, where the curve leaves room."""
+    last = float(bound.upper[-1])
+    if np.isfinite(last):
+        aside = (-8, 0) if last >= bound.upper[0] else (0, 12)
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": 9}
+        ax.annotate(f"ε ≤ {rounded_up(last, 4)}", (float(x[-1]), last), aside, **place)
+
+
 def epsilon_grid(mechanism: Mechanism, points: int = 101) -> Floats:
     """From 0 to where delta has fallen to 1e-12 (to 20 at most)."""
     end = mechanism.upper_epsilon(delta=SMALLEST_DELTA, tolerance=0.01)
@@ -101,6 +112,8 @@ def epsilon_against(
     else:
         ax.set_ylim(0.0, 1.05 * high)
     _draw(ax, series)
+    if len(series) == 1:
+        _mark_last(ax, *next(iter(series.values())))
     ax.set_xlabel(LABELS[parameter])
     ax.set_ylabel(f"{LABELS['epsilon']} at δ = {written(delta)}")
     return ax
@@ -138,10 +151,19 @@ def _draw(ax: Axes, series: Series) -> None:
         style = series_style(index)
         ax.fill_between(x, bound.lower, bound.upper, color=style["color"], alpha=0.25, linewidth=0)
         upper = np.where(bound.upper > hidden, bound.upper, np.nan)
-        ax.plot(x, upper, **style, label=name or "certified upper bound")
+        points: dict[str, Any] = {"marker": "o", "markersize": 4} if x.size <= _FEW else {}
+        ax.plot(x, upper, **style, **points, label=name or "certified upper bound")
     band = COLORS[0] if len(series) == 1 else GREY
-    ax.fill_between([], [], [], color=band, alpha=0.25, label="the truth lies in this band")
+    ax.fill_between([], [], [], color=band, alpha=0.25, label=f"the truth lies in this band{_thin(series)}")
     ax.legend()
+
+
+def _thin(series: Series) -> str:
+    """Where ink hides the band: how far the lower end is from the upper one."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gaps = [1.0 - bound.lower / bound.upper for _, bound in series.values()]
+    widest = max(float(np.max(gap, initial=0.0)) for gap in gaps)
+    return f",\nwhich is at most {rounded_up(100.0 * widest, 2)}% wide" if widest < _INK else ""
 
 
 def _range(series: Series, enough: float = 0.0) -> tuple[float, float]:

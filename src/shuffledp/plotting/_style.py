@@ -37,7 +37,7 @@ LABELS = {
     "epsilon": "central ε (nats)",
     "epsilon0": "local ε₀ of one report (nats)",
     "n": "reports in one shuffle, n (users)",
-    "rounds": "rounds (count)",
+    "rounds": "rounds",
 }
 """Axis labels with units; epsilon is a natural logarithm of a ratio of probabilities."""
 
