@@ -49,6 +49,8 @@ def test_quantiles_alone_and_in_three_roles(shuffledp: Run) -> None:
     found = done(shuffledp(f"analyze {in_three_roles(shuffledp, 'q.json', '--column years')} --csv q.csv"))
     assert found.startswith("quantiles of 1,000 reports, epsilon <= ")
     assert Path("q.csv").read_text().startswith("quantile,value,")
+    done(shuffledp(f"quantiles --low 0 --high 9 --branching 100 {TARGET} --n 1000 --plan usual.json"))
+    assert json.loads(Path("usual.json").read_text())["bins"] == 100
 
 
 def test_ranges_as_typed(shuffledp: Run) -> None:
@@ -75,7 +77,7 @@ def test_tables_alone_and_in_three_roles(shuffledp: Run) -> None:
         "old, dog",
     ]
     assert sum(row["truth"] for row in told["estimates"]) == 1000
-    done(shuffledp(f"{line} --n 1000 --plan t.json"))
+    done(shuffledp(f"{line} --n 1000 --messages 2 --plan t.json"))
     assert done(shuffledp(f"analyze {in_three_roles(shuffledp, 't.json')}")).startswith(
         "table of 1,000 reports"
     )
@@ -104,4 +106,4 @@ def test_strings_alone_and_cohort_by_cohort(shuffledp: Run) -> None:
     assert "nothing follows" in over.stderr
     refused = shuffledp(f"{line} people.csv --column word --rounds 2")
     assert refused.exit_code == 2
-    assert "searched once" in refused.stderr
+    assert "no option --rounds" in refused.stderr

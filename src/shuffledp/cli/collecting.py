@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,23 +84,35 @@ written_options = stacked(
     question("--encoding", "NAME", "Of a CSV file, such as utf-16 or latin-1.  [default: utf-8]", **_kept),
 )
 column_option = stacked(question("--column", "NAME", "Needed if there are several."), written_options)
+honest_option = privacy(
+    "--honest-fraction",
+    POSITIVE_PROBABILITY,
+    "Count only on so many of the reports to hide people.",
+    default=1.0,
+)
 statement_options = stacked(
     privacy("--round", WHOLE, "This is collection number R of the planned ones.", default=1, metavar="R"),
-    privacy(
-        "--honest-fraction",
-        POSITIVE_PROBABILITY,
-        "Count only on so many of the reports to hide people.",
-        default=1.0,
-    ),
+    honest_option,
 )
 ledger_option = option(
     "--ledger ledger_file", EXISTING_FILE, "Record this collection; see `shuffledp ledger`.", group=LEDGER
 )
-collecting_options = stacked(
+target_options = stacked(
     privacy("--epsilon", POSITIVE, "Target.", required=True),
     privacy("--delta", POSITIVE_PROBABILITY, "Target.", required=True),
     privacy("--n", WHOLE, "Honest reports planned for.  [default: those of DATA]"),
     privacy("--max-epsilon0", POSITIVE, "The most that one report may reveal alone."),
+)
+run_options = stacked(
+    output_option("--plan plan_file", "Collect nothing: write the protocol to a new file.", group=RUN),
+    option(
+        "--simulation", None, "Show the truth beside the estimates. Not private: for made-up data.", group=RUN
+    ),
+    option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=RUN),
+    result_options,
+)
+collecting_options = stacked(
+    target_options,
     privacy(
         "--rounds",
         WHOLE,
@@ -112,7 +124,6 @@ collecting_options = stacked(
     ledger_option,
     option("--population", "NAME", "The people who are asked.", group=LEDGER),
     option("--new-population", None, "They were never asked before.", group=LEDGER),
-    output_option("--plan plan_file", "Collect nothing: write the protocol to a new file.", group=RUN),
     option(
         "--engine",
         "NAME",
@@ -121,21 +132,17 @@ collecting_options = stacked(
         default="embedded",
         callback=_known,
     ),
-    option(
-        "--simulation", None, "Show the truth beside the estimates. Not private: for made-up data.", group=RUN
-    ),
-    option("--show-values", None, "Let errors show values and rows that are not in the domain.", group=RUN),
-    result_options,
+    run_options,
+)
+messages_option = question(
+    "--messages",
+    WholeOrAuto(most=64),
+    "Messages a person: 1, or several that err less but rest on the shuffler alone; auto: what is better.",
+    default="1",
+    metavar="M|auto",
 )
 messages_options = stacked(
-    question(
-        "--messages",
-        WholeOrAuto(most=64),
-        "Messages a person: 1, or several that err less but rest on the shuffler alone; auto: whichever is "
-        "better by --prefer.",
-        default="1",
-        metavar="M|auto",
-    ),
+    messages_option,
     question("--max-messages", Whole(most=64), "The most that auto takes.  [default: 12]"),
     question(
         "--prefer",
@@ -147,6 +154,9 @@ messages_options = stacked(
     ),
 )
 MESSAGES = ("messages", "max_messages", "prefer")
+INTERVAL = ("low", "high", "outside")
+ORDERED = (*INTERVAL, "bins", "branching")
+NUMBER = (*INTERVAL, "levels", *MESSAGES)
 interval_options = stacked(
     data_argument,
     column_option,
@@ -162,7 +172,7 @@ interval_options = stacked(
 )
 ordered_options = stacked(
     interval_options,
-    question("--bins", Whole(least=2, most=2**14), "Equal pieces of the interval.", required=True),
+    question("--bins", Whole(least=2, most=2**14), "Equal pieces of the interval.", default=100),
     question("--branching", Whole(least=2), "Children of a node of the tree.  [default: the best]"),
     collecting_options,
 )
@@ -174,44 +184,21 @@ number_options = stacked(
 )
 
 
-def collect_number(kind: str, low: float, high: float, given: Given) -> None:
-    """Run ``shuffledp sum`` or ``mean``: ``kind`` is the class of ``shuffledp``."""
-    settings = {name: given.pop(name) for name in ("outside", "levels", *MESSAGES)}
-
-    def make(**plan: Any) -> Protocol:
-        from shuffledp.randomizers._grid import interval
-
-        with wrong_usage():
-            ends = interval(low, high)
-        protocol: Protocol = getattr(shuffledp, kind)(*ends, **settings, **plan)
-        return protocol
-
-    collect_or_plan(make, given)
+def collect(kind: str, names: Sequence[str], given: Given, **asked: Any) -> None:
+    """Run the command of a question: ``kind`` is the class of ``shuffledp``, which takes the options of these
+    ``names`` and what is ``asked``."""
+    settings = {name: given.pop(name) for name in names} | asked
+    made = getattr(shuffledp, kind)
+    with wrong_usage():
+        made.check(**settings)
+    collect_or_plan(partial(made, **settings), given)
 
 
-def collect_ordered(kind: str, low: float, high: float, asked: str | None, given: Given) -> None:
-    """Run ``shuffledp ranges`` or ``quantiles``: ``asked`` are numbers, or pairs of them, as typed."""
-    settings = {name: given.pop(name) for name in ("outside", "bins", "branching")}
-
-    def make(**plan: Any) -> Protocol:
-        from shuffledp.randomizers._grid import interval
-
-        made = getattr(shuffledp, kind)
-        with wrong_usage():
-            domain = {name: settings[name] for name in ("bins", "outside")}
-            ends = dict(zip(("low", "high"), interval(low, high), strict=True))
-            wanted = None if asked is None else [_typed(each) for each in asked.split(",")]
-            made._described_domain(ends | domain | {made.asks: wanted})
-        protocol: Protocol = made(**ends, **settings, **{made.asks: wanted}, **plan)
-        return protocol
-
-    collect_or_plan(make, given)
-
-
-def _typed(text: str) -> Any:
-    """0.5, or 18:30 as a pair."""
-    numbers = tuple(float(part) for part in text.split(":"))
-    return numbers[0] if len(numbers) == 1 else numbers
+def typed(asked: str) -> list[Any]:
+    """Numbers, or pairs of them as 18:30, separated by commas."""
+    with wrong_usage():
+        numbers = [tuple(float(part) for part in each.split(":")) for each in asked.split(",")]
+    return [each[0] if len(each) == 1 else each for each in numbers]
 
 
 def collect_or_plan(make: Make, given: Given, collect: Callable[[Given], None] | None = None) -> None:

@@ -212,6 +212,11 @@ class Protocol(ABC):
         return self
 
     @classmethod
+    def check(cls, **domain: Any) -> None:
+        """ValueError or TypeError for what nobody can be asked, whatever the plan."""
+        cls._described_domain(domain)
+
+    @classmethod
     @abstractmethod
     def _described_domain(cls, description: dict[str, Any]) -> dict[str, Any]:
         """The fields of ``_domain``, checked."""

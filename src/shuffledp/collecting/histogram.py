@@ -174,6 +174,10 @@ class HistogramProtocol(Protocol):
         return {"categories": list(self.categories), "other": self.other}
 
     @classmethod
+    def check(cls, **domain: Any) -> None:
+        checked_categories(domain["categories"])
+
+    @classmethod
     def _described_domain(cls, description: dict[str, Any]) -> dict[str, Any]:
         listed, other = checked_categories(description["categories"]), description["other"]
         if other is not None and other not in listed:

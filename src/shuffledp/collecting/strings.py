@@ -92,10 +92,9 @@ class PrefixProtocol(HistogramProtocol):
         given |= {"false_positives": false_positives, "most": most, "prefixes": prefixes}
         self._choose(_checked(given), Target(epsilon, delta, n, most=max_epsilon0), randomizer)
 
-    @staticmethod
-    def check(alphabet: Any, length: int, stride: int, most: int, false_positives: float) -> None:
-        """ValueError or TypeError for what no search can begin with."""
-        _checked({**locals(), "step": 1, "prefixes": (OTHER,)})
+    @classmethod
+    def check(cls, **domain: Any) -> None:
+        _checked({"step": 1, "prefixes": (OTHER,), **domain})
 
     @property
     def steps(self) -> int:

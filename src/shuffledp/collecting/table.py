@@ -71,10 +71,9 @@ class TableProtocol(HistogramProtocol):
         target = Target(epsilon, delta, n, rounds, most=max_epsilon0)
         self._choose(_checked(list(attributes.items())), target, randomizer, messages)
 
-    @staticmethod
-    def check(attributes: Mapping[str, Any]) -> None:
-        """ValueError or TypeError for attributes that make no table."""
-        _checked(list(attributes.items()))
+    @classmethod
+    def check(cls, **domain: Any) -> None:
+        _checked(list(domain["attributes"].items()))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shuffledp.cli.collecting import (
     MESSAGES,
-    collect_or_plan,
+    collect,
     collecting_options,
     column_option,
     data_argument,
     messages_options,
     question,
 )
-from shuffledp.cli.options import EXISTING_FILE, command, wrong_usage
-
-if TYPE_CHECKING:
-    from shuffledp.collecting.histogram import HistogramProtocol
+from shuffledp.cli.options import EXISTING_FILE, command
 
 EXAMPLE = """
 $ shuffledp histogram pets.csv --categories cat,dog,fish --epsilon 1 --delta 1e-6
@@ -56,17 +53,7 @@ def histogram(
     if numeric:
         listed, other = [_whole(each) for each in listed], _whole(other)
 
-    settings = {name: given.pop(name) for name in MESSAGES}
-
-    def make(**plan: Any) -> HistogramProtocol:
-        from shuffledp.collecting._domain import checked_categories
-        from shuffledp.collecting.histogram import HistogramProtocol
-
-        with wrong_usage():
-            known = checked_categories(listed)
-        return HistogramProtocol(known, other=other, **settings, **plan)
-
-    collect_or_plan(make, given)
+    collect("HistogramProtocol", MESSAGES, given, categories=listed, other=other)
 
 
 def _categories(written: str | None, path: str | None) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shuffledp.cli.collecting import collect_ordered, ordered_options, question
+from shuffledp.cli.collecting import ORDERED, collect, ordered_options, question, typed
 from shuffledp.cli.options import command
 
 EXAMPLE = """
@@ -16,9 +16,9 @@ quantiles of 100,000 reports, epsilon <= 0.99942 at delta = 1e-6
 @command(section="Collecting", example=EXAMPLE)
 @question("--quantiles", "Q,Q,...", "Shares of the people.", default="0.25,0.5,0.75")
 @ordered_options
-def quantiles(quantiles: str, low: float, high: float, **given: Any) -> None:
+def quantiles(quantiles: str, **given: Any) -> None:
     """Median, quartiles and the like of people's numbers.
 
     DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. Everybody reports one level
     of a tree over the bins, drawn at random; the tree is chosen for the smallest error."""
-    collect_ordered("QuantileProtocol", low, high, quantiles, given)
+    collect("QuantileProtocol", ORDERED, given, quantiles=typed(quantiles))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from shuffledp.cli.collecting import (
     collect_or_plan,
-    collecting_options,
     column_option,
     data_argument,
+    honest_option,
     question,
+    run_options,
+    target_options,
 )
 from shuffledp.cli.options import POSITIVE_PROBABILITY, WHOLE, Given, command, wrong_usage
 from shuffledp.cli.output import present
@@ -40,17 +40,18 @@ strings, worst of 4 cohorts of 10,000 reports, epsilon <= 1 at delta = 1e-6
     "Chance that anything is found that nobody holds.",
     default=0.05,
 )
-@collecting_options
+@target_options
+@honest_option
+@run_options
 def strings(alphabet: str, **given: Any) -> None:
     """Frequent strings that nobody has a list of.
 
     DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. People are put into cohorts
     at random; each is asked how the frequent beginnings go on. With --plan, the plan of the first cohort, of
-    --n people in all; `shuffledp analyze --next` then writes the next."""
+    --n people in all; `shuffledp analyze --next` then writes the next. For a ledger go cohort by cohort, each
+    a population of its own."""
     names = ("length", "stride", "most", "false_positives")
     settings = {name: given.pop(name) for name in names} | {"alphabet": characters(alphabet)}
-    if given["rounds"] != 1 or given["ledger_file"] is not None or given["engine"] != "embedded":
-        raise click.UsageError("strings are searched once, in this process, and without --ledger.")
 
     def make(n: int, rounds: int, **plan: Any) -> PrefixProtocol:
         from shuffledp.collecting.strings import PrefixProtocol
@@ -60,7 +61,7 @@ def strings(alphabet: str, **given: Any) -> None:
         steps = -(-settings["length"] // settings["stride"])
         return PrefixProtocol(**settings, **plan, n=max(1, n // steps))
 
-    def collect(given: Given) -> None:
+    def search(given: Given) -> None:
         import numpy as np
 
         from shuffledp.collecting.strings import PrefixProtocol, heavy_hitters
@@ -76,7 +77,8 @@ def strings(alphabet: str, **given: Any) -> None:
         truth = np.array([held.get(each, 0) for each in found.categories], dtype=np.int64)
         present(found, given, truth if given["simulation"] else None)
 
-    collect_or_plan(make, given, collect)
+    once = {"rounds": 1, "round": 1, "ledger_file": None, "population": None}
+    collect_or_plan(make, given | once, search)
 
 
 def characters(written: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shuffledp.cli.collecting import collect_number, number_options
+from shuffledp.cli.collecting import NUMBER, collect, number_options
 from shuffledp.cli.options import command
 
 EXAMPLE = """
@@ -18,9 +18,9 @@ sum of 100,000 reports, epsilon <= 0.99938 at delta = 1e-6
 
 @command(section="Collecting", example=EXAMPLE)
 @number_options
-def sum(low: float, high: float, **given: Any) -> None:
+def sum(**given: Any) -> None:
     """The sum of people's numbers in [low, high].
 
     DATA is a .csv, .tsv, .parquet, .arrow or .feather file with a row per person. The estimate is
     unbiased; grid and noise are chosen for the smallest error at the certified privacy."""
-    collect_number("SumProtocol", low, high, given)
+    collect("SumProtocol", NUMBER, given)

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from shuffledp.cli.collecting import (
-    collect_or_plan,
+    collect,
     collecting_options,
     data_argument,
+    messages_option,
     question,
     written_options,
 )
-from shuffledp.cli.options import command, wrong_usage
+from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp table folk.csv --by pet=cat,dog --by home=in,out --epsilon 1 --delta 1e-6
@@ -27,6 +28,7 @@ table of 85,000 reports, epsilon <= 0.9994 at delta = 1e-6
 @question(
     "--by attributes", "NAME=A,B,...", "A column and its categories; two or three of them.", multiple=True
 )
+@messages_option
 @collecting_options
 def table(attributes: tuple[str, ...], **given: Any) -> None:
     """Count people by combinations of two or three attributes.
@@ -39,9 +41,4 @@ def table(attributes: tuple[str, ...], **given: Any) -> None:
         if not found or name in listed:
             raise click.UsageError("--by must be NAME=A,B,... with a name of its own each.")
         listed[name] = [each.strip() for each in categories.split(",")]
-
-    from shuffledp.collecting.table import TableProtocol
-
-    with wrong_usage():
-        TableProtocol.check(listed)
-    collect_or_plan(lambda **plan: TableProtocol(listed, **plan), given | {"column": tuple(listed)})
+    collect("TableProtocol", ["messages"], given | {"column": tuple(listed)}, attributes=listed)

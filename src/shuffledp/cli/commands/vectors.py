@@ -6,14 +6,7 @@ from typing import Any
 
 import click
 
-import shuffledp
-from shuffledp.cli.collecting import (
-    collect_or_plan,
-    collecting_options,
-    column_option,
-    data_argument,
-    question,
-)
+from shuffledp.cli.collecting import collect, collecting_options, column_option, data_argument, question
 from shuffledp.cli.options import POSITIVE, WHOLE, Whole, WholeOrAuto, command
 
 EXAMPLE = """
@@ -52,9 +45,4 @@ def vectors(**given: Any) -> None:
     DATA is an .npy file with a row per person, or a .parquet or .arrow file with a column of lists. Noise is
     nearly that of a trusted curator; everything rests on the shuffler."""
     names = ("dimension", "radius", "norm", "outside", "messages", "max_messages")
-    settings = {name: given.pop(name) for name in names}
-
-    def make(**plan: Any) -> Any:
-        return shuffledp.VectorMeanProtocol(**settings, **plan)
-
-    collect_or_plan(make, given)
+    collect("VectorMeanProtocol", names, given)
