@@ -268,8 +268,9 @@ class Facts:
     whatever alpha (docs/proofs/crowd.md). They give an upper end. Where only ``epsilon0`` is known, they are
     those of any randomizer."""
 
-    inputs: float = math.inf
-    """How many different inputs there are at most; only the crowd theorem asks."""
+    common: float | None = None
+    """The mass of a part that the reports of all inputs share, where none of them is anywhere more than
+    e^epsilon0 times that part. None: not known. Only the crowd theorem asks, with ``crowds``."""
 
     matrix: Matrix | None = None
     """All probabilities, of finitely many inputs and reports. Without ``above`` all pairs of inputs are
@@ -319,7 +320,7 @@ class Facts:
             above=(law,),
             concrete=response_crowds(k, attained),
             crowds=response_crowds(k, epsilon0) if k == 2 else (),
-            inputs=k,
+            common=min(1.0, k * p),
             response=Response(k, min(1.0, k * p) if gamma is None else gamma, gap),
             blanket=Blanket(f"uniform over {k} symbols", law, min(1.0, k * p)),
         )

@@ -118,7 +118,6 @@ def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
 @described.register
 def _(profile: CrowdProfile, delta0: float) -> Curve:
     made: Curve = {"kind": "crowd", "n": profile.n, "epsilon0": profile.epsilon0}
-    made["inputs"] = int(profile.inputs) if profile.inputs < profile.n else None
     if profile.matrix is None:
         laws = [zip(law.own, law.other, law.gap, law.clone, strict=True) for law in profile.laws]
         made["laws"] = [[list(row) for row in law if any(row)] for law in laws]
@@ -131,7 +130,7 @@ def _(profile: CrowdProfile, delta0: float) -> Curve:
 
 @described.register
 def _(profile: FiniteBlanketProfile, delta0: float) -> Curve:
-    if profile.rate < 1.0:
+    if profile.rate < 1.0 or profile.centred:
         return described(profile.largest, delta0)
     rows, fraction = profile.matrix.rows.tolist(), profile.fraction
     return {"kind": "matrix", "n": profile.n, "fraction": fraction, "rows": rows}

@@ -91,7 +91,7 @@ class FrequencyRandomizer(CategoricalRandomizer):
             above=(law,),
             concrete=concrete,
             crowds=self._crowds(),
-            inputs=self.k,
+            common=law.gamma,
             blanket=self._shared(),
         )
 

@@ -103,7 +103,6 @@ class LeveledResponse(CategoricalRandomizer):
             total_variation=gap,
             above=(law,),
             concrete=tuple(self._concrete(third) for third in (self.k // 2, 0)),
-            inputs=self.k,
         )
 
     def _concrete(self, third: int) -> AmplificationLaw:

@@ -48,11 +48,12 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.caps import SphericalCap, best_cap, cap_of, overlap
-from shuffledp._certified.rounding import CALL, Floats, down, gamma
+from shuffledp._certified.rounding import CALL, Floats, down, gamma, up
 from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts
+from shuffledp.randomizers._privunit_crowds import crowd_laws
 from shuffledp.randomizers._privunit_directions import (
     SEED_BYTES,
     direct,
@@ -79,7 +80,7 @@ MOST_MARGIN = 1e-3
 LEAST_CAP = 1e-12
 MOST_DRAWS = 2000.0
 
-_ANGLES = 105.0, 120.0, 135.0, 180.0  # tightness: of the pair, for the lower end; any are valid
+_ANGLES = 120.0, 135.0, 150.0, 165.0, 180.0  # tightness: of the pair, for the lower end; any are valid
 _LEAST_REST = 1e-3  # speed: of directions in neither cap, for the crowd apart
 _RARE = 1e-3  # tightness: shared directions, of a cap
 _MOST_UNCERTAIN = 1e-6  # speed: a law known less well shows nothing
@@ -223,9 +224,25 @@ class PrivUnit(DirectionRandomizer):
         return AmplificationLaw(own, other, clone, (gap, -gap, 0.0))
 
     def facts(self) -> Facts:
-        """And from below, others who all hold one vector, away from the two of the pair."""
-        facts, apart = super().facts(), self._crowd_apart
+        """Crowds of one vector: all of them, for the upper end, and from below one away from the pair."""
+        facts = replace(super().facts(), crowds=self._crowds, common=self._densities[0])
+        apart = self._crowd_apart
         return facts if apart is None else replace(facts, concrete=(apart, *facts.concrete))
+
+    @cached_property
+    def _crowds(self) -> tuple[AmplificationLaw, ...]:
+        missed = self._strip + (twist(self.dimension) if self._rotates else 0.0)
+        missed *= 8.0 + 8.0 / math.expm1(self.epsilon0)
+        return crowd_laws(*self._densities, self.dimension, self.cap.threshold, missed)
+
+    @property
+    def _densities(self) -> tuple[float, float]:
+        """At most the least, at least the most that any report of any vector has."""
+        small = self.cap.small * (1.0 - self._strip if self.cap.threshold >= 0.0 else 1.0 + self._strip)
+        inner, outer = (small, 1.0 - small) if self.cap.threshold >= 0.0 else (1.0 - small, small)
+        turned = twist(self.dimension) if self._rotates else 0.0
+        low = down((WORD - self.weight) / WORD / outer * (1.0 - turned), operations=16)
+        return low, up(self.weight / WORD / inner * (1.0 + turned), operations=16)
 
     @cached_property
     def _crowd_apart(self) -> AmplificationLaw | None:

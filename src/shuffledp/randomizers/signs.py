@@ -87,7 +87,7 @@ class SignRandomizer(VectorRandomizer):
     def facts(self) -> Facts:
         """Of one row it is binary randomized response, and nothing else."""
         if self.size > 1:
-            return replace(super().facts(), crowds=self._crowds())
+            return replace(super().facts(), crowds=self._crowds(), common=self.law().gamma)
         return Facts.of_response(2, self.epsilon0, realised=enclosed(self.realised_epsilon0).lower)
 
     def _crowds(self) -> tuple[AmplificationLaw, ...]:

@@ -1,13 +1,13 @@
 """Crowds that hold what they like, in balls: the crowd theorem T16 (docs/proofs/crowd.md), by V5.
 
-r of the n - 1 others are a pool, n' = n - 1 - r remain; for every theta > 0 and kappa
+r of the n - 1 others are a pool, n' = n - 1 - r remain; for every theta > 0
 
-    H <= max over z of E[b_z(l)] + rare,    b_z(l) = l e^(-kappa (l - 1)) T_z(l theta),
+    H <= max over z of E[b_z(l)] + rare,    b_z(l) = l T_z(l theta),
 
 T_z(tau) the sum of Theorem V1 with sizes in place of real parts, which for even n' is above its integral. l
 is a likelihood ratio of r + 1 reports: convex polygons of it have means below sums of the pool's curve. In
 random cohorts there is no pool, and l is 1.
-Floats choose r, theta, kappa and the corners: any are valid."""
+Floats choose r, theta and the corners: any are valid."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Pool:
     variance: float
     local: arb
 
-    def size(self, n: int, guess: float, inputs: int) -> int:
+    def size(self, n: int, guess: float) -> int:
         """Where what is lost with the members balances what their weights cost; n - 1 less it is even."""
-        rare = math.log(inputs / max(_RARE[0] * guess, 1e-300))
+        rare = -math.log(max(_RARE[0] * guess, 1e-300))
         least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * rare, 1.0)
         size = math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
         return size + (n - 1 - size) % 2
@@ -59,32 +59,29 @@ class _Corner:
     excess: arb
 
 
-def crowd(laws: Sequence[Variable], n: int, inputs: int, pool: Pool) -> arb:
+def crowd(laws: Sequence[Variable], n: int, pool: Pool) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
     guess = max(_guess(law, n)[1] for law in laws)
-    size = pool.size(n, guess, inputs)
+    size = pool.size(n, guess)
     users = n - 1 - size
     if size > _LARGEST_SHARE * n:
         return arb(1)
     corners = pool.corners(size)
-    count = min(inputs, users)
-    last, rare = _last(corners, count, guess)
+    last, rare = _last(corners, guess)
     corners = corners[: last + 1]
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
     theta = max((_guess(law, users) for law in laws), key=lambda found: found[1])[0]
     ordered = sorted(laws, key=lambda law: -law.cumulants(theta)[0])
-    first = [_Heights(ordered[0], users, theta).upper(one) for one in scaled]
-    slope = (first[last + 1] / first[last - 1]).log() / (scaled[last + 1] - scaled[last - 1])
-    damping = [(-slope.mid() * (one - 1)).exp() for one in scaled]
-    most = _mean(corners, scaled, _products(first, damping))
+    most = _mean(corners, scaled, [_Heights(ordered[0], users, theta).upper(one) for one in scaled])
     for law in ordered[1:]:
         heights = _Heights(law, users, theta)
         for values in (heights.crude, heights.upper):
-            found = _mean(corners, scaled, _products([values(one) for one in scaled], damping))
+            found = _mean(corners, scaled, [values(one) for one in scaled])
             if found <= most:
                 break
         most = most.max(found)
-    return most + rare
+    # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
+    return most + rare * (1 + 1 / (2 * users * arb(theta)))
 
 
 def without_pool(laws: Sequence[Variable], n: int) -> arb:
@@ -109,10 +106,6 @@ def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
             made = TiltedSum.at(theta, whole, n, _LOSS)
             most = most.max(replace(made, law=law, coin=coin, absolute=True).upper())
     return most + rate**n
-
-
-def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
-    return [a * b for a, b in zip(one, other, strict=True)]
 
 
 def _guess(law: Variable, n: int) -> tuple[float, float]:
@@ -145,8 +138,8 @@ class _Heights:
         return self.law.transform(acb(tilt)).real ** self.users / (2 * self.users * tilt) * weight
 
 
-def _last(corners: Sequence[_Corner], count: int, guess: float) -> tuple[int, arb]:
-    """The first corner beyond which pools are rare, for any of ``count`` inputs; what they add at most.
+def _last(corners: Sequence[_Corner], guess: float) -> tuple[int, arb]:
+    """The first corner beyond which weights are rare, and their probability at most, under either law.
 
     With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
     best = arb(2)
@@ -155,8 +148,8 @@ def _last(corners: Sequence[_Corner], count: int, guess: float) -> tuple[int, ar
         for one in corners[:place]:
             found = one.excess / (top - one.weight)
             best = best.min(found * (1 + top))
-        if count * best <= arb(_RARE[1] * guess):
-            return place, count * best
+        if best <= arb(_RARE[1] * guess):
+            return place, best
     return len(corners) - 1, arb(0)
 
 

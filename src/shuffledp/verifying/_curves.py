@@ -234,8 +234,9 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """T16: laws of X against every third input, and a curve of all sizes for the pool; or random cohorts."""
-    n, local, inputs = _count(curve, "n"), exact(curve["epsilon0"]), curve["inputs"]
+    """T16: laws of X against every third input; for the pool a curve of a report of any input against one,
+    among so many users; or random cohorts."""
+    n, local = _count(curve, "n"), exact(curve["epsilon0"])
     share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if epsilon >= local:
         return arb(0)
@@ -257,7 +258,7 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     if rate < 1.0:
         return by_coins(laws, n, probability(rate), -growth) + beyond
     pool = Pool(partial(_of_users, canonical(curve["base"])), _variance(curve["base"]), local)
-    return crowd(laws, n, n if inputs is None else min(_count(curve, "inputs"), n), pool) + beyond
+    return crowd(laws, n, pool) + beyond
 
 
 def _triples(rows: list[list[float]]) -> Iterator[list[tuple[float, ...]]]:

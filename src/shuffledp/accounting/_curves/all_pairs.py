@@ -17,7 +17,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +62,13 @@ class FiniteBlanketProfile(PrivacyProfile):
     """The share of the population that the n users are, drawn at random (T5', docs/proofs/cohorts.md)."""
     rate: float = 1.0
     """The probability that each of the n users takes part, by a coin of their own."""
+    centred: bool = False
+    """Of every input and the blanket's own law, both ways, instead of all pairs (T16)."""
 
     @cached_property
     def laws(self) -> list[AmplificationProfile]:
         """One law per class of pairs, the largest chi-square first."""
-        laws = _laws(self.matrix, self.n)
+        laws = _laws(self.matrix, self.n, self.centred)
         if self.rate < 1.0:
             laws = [law.polled(self.rate) for law in laws]
         return laws if self.fraction == 1.0 else [law.subsampled(self.fraction) for law in laws]
@@ -176,15 +178,15 @@ def _alone(law: AmplificationProfile, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def _laws(matrix: Matrix, n: int) -> list[AmplificationProfile]:
+def _laws(matrix: Matrix, n: int, centred: bool) -> list[AmplificationProfile]:
     rows = matrix.rows
     clone = rows.min(axis=0)
     classes: dict[bytes, AmplificationProfile] = {}
-    for x in range(rows.shape[0]):
-        for y in range(rows.shape[0]):
-            if x != y:
-                key, law = law_of_pair(rows[x], rows[y], clone, n)
-                classes.setdefault(key, law)
+    centre = clone / clone.sum()
+    both = [pair for row in rows for pair in ((row, centre), (centre, row))]
+    for own, other in both if centred else permutations(rows, 2):
+        key, law = law_of_pair(own, other, clone, n)
+        classes.setdefault(key, law)
     return sorted(classes.values(), key=lambda law: -law.hints.scale)
 
 

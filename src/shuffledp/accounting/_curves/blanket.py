@@ -12,12 +12,16 @@ each is a whole profile. With p = 1/(e^epsilon0 + k - 1), E = e^epsilon0, the la
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from shuffledp._certified.rounding import CALL, up
+from shuffledp._certified.rounding import CALL, capped, down, up
 from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.facts import AmplificationLaw, response_probabilities
+
+_COMMON_UNITS = 64  # soundness: of a blanket's mass that was stated
+_WIDER = 1.25  # speed: of the largest variance, what a range of masses may have
 
 
 def krr_blanket(k: int, epsilon0: float, n: int) -> AmplificationProfile:
@@ -33,6 +37,42 @@ def law_blanket(law: AmplificationLaw, n: int) -> PrivacyProfile:
     """A randomizer that knows the law of its own worst pair."""
     pair = AmplificationProfile(n, law.own, law.other, law.gap, law.clone).without_empty_types()
     return pair if pair.symmetric else LargestProfile(pair.directions)
+
+
+def from_the_centre(epsilon0: float, common: float | None, n: int) -> PrivacyProfile:
+    """Of n users one sends a report of any input, or of one law for all: the blanket's, of mass ``common``.
+
+    Every input's report is between the blanket and e^epsilon0 times it, so with a tag it has one of the two
+    densities (T16, docs/proofs/crowd.md, section 4). If the mass is not known, ranges cover all there are."""
+    grown = up(math.exp(capped(epsilon0)), operations=CALL)
+    ranges = list(_ranges(grown)) if common is None else [(common, common)]
+    least = [down(low, operations=_COMMON_UNITS) for low, _ in ranges]
+    most = [max(1.0, up(high * grown, operations=_COMMON_UNITS)) for _, high in ranges]
+    parts = [_two_densities(low, high, n) for low, high in zip(least, most, strict=True)]
+    return LargestProfile(tuple(side for part in parts for side in part.directions))
+
+
+def _ranges(grown: float) -> Iterator[tuple[float, float]]:
+    """Ranges of the mass, from 1 down to 1/E, so short that no variance is much more than the largest."""
+    variance = _WIDER * (math.sqrt(grown) - 1.0) ** 2
+    high = 1.0
+    while high * grown > 1.0:
+        rise = high * grown - 1.0
+        low = 1.0 / (1.0 + variance / rise) if rise * (grown - 1.0) > variance else 1.0 / grown
+        yield low, high
+        high = low
+
+
+def _two_densities(low: float, high: float, n: int) -> AmplificationProfile:
+    """Own is ``high`` times other on a set and ``low`` times elsewhere; ``low`` times other hides it."""
+    inside, outside = (1.0 - low) / (high - low), (high - 1.0) / (high - low)
+    return AmplificationProfile(
+        n,
+        own=(high * inside, low * outside),
+        other=(inside, outside),
+        gap=((high - 1.0) * inside, -(1.0 - low) * outside),
+        clone=(low * inside, low * outside),
+    ).without_empty_types()
 
 
 def tv_universal(epsilon0: float, total_variation: float, n: int) -> AmplificationProfile:

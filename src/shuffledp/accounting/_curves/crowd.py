@@ -1,16 +1,16 @@
 """The crowd theorem: an upper end near the worst crowd of one value (T16, docs/proofs/crowd.md).
 
 The n - 1 others hold what they like; r of them are set aside as a pool, n' = n - 1 - r remain. For every pair
-of inputs and every theta > 0 and kappa,
+of inputs and every theta > 0,
 
-    H_alpha <= max over z of E[b_z(l)] + rare,    b_z(l) = l/(2 pi n') e^(-kappa (l - 1)) N_z(l theta),
+    H_alpha <= max over z of E[b_z(l)] + rare,    b_z(l) = l/(2 pi n') N_z(l theta),
     N_z(tau) = int |E e^((tau + i w) X)|^n' / (tau^2 + w^2) dw,    X = (own - alpha other)/clone w.p. clone,
 
-clone the whole law of a report of z. l is a likelihood ratio of the pool's r + 1 reports, of mean one, so
-with delta(.) the profile of a round of r + 1 users E[(l - t)_+] <= delta(log t) for t >= 1 and E[(t - l)_+]
-<= t delta(-log t) for t <= 1. N_z is log-convex, so a polygon through its values, raised by e^(D^2 / 8) for
-steps of relative size D, is above b_z between its corners, and its expectation is a sum of delta's. ``rare``:
-of pools with a weight beyond the last corner, for any of the inputs that occur.
+clone the whole law of a report of z. l is a likelihood ratio of the pool's r + 1 reports, one of which is of
+z or of one law for all z, and has the mean one. With delta(.) the profile of these two, E[(l - t)_+] <=
+delta(log t) for t >= 1 and E[(t - l)_+] <= t delta(-log t) for t <= 1. N_z is log-convex: a polygon through
+its values, raised by e^(D^2 / 8) for steps of relative size D, is above b_z between its corners, and its mean
+is a sum of delta's. ``rare``: what members of a weight beyond the last corner may add.
 
 Random cohorts need no pool, and no weights: H_alpha <= max over z of N_z(theta)/(2 pi n) with X as in T5' for
 a cohort of n, and as in T20 for n people who flip coins (plus the probability that all take part).
@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -31,13 +32,13 @@ from shuffledp._certified.rounding import CALL, Floats, gamma, up
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._hints.crowds import last_weight, leaders, normal_tail, pool_size, tilt, weights
+from shuffledp.accounting._hints.crowds import last_weight, leaders, normal_tail, pool_sizes, tilt, weights
 from shuffledp.accounting._hints.starts import Hints
 from shuffledp.facts import AmplificationLaw, Matrix
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
 _POOL_RESOLUTION = 0.01  # speed
-_LARGEST_SHARE = 0.25  # speed: of the users that a pool may take
+_LARGEST_SHARE = 0.3  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
 _SECONDS = np.append(np.linspace(0.2, 1.0, 33), 1.001)  # speed: second moments that are tried, of the largest
 _STRIDE = 3  # speed: weights between nodes
@@ -45,21 +46,20 @@ _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above
 _CLOSELY = 6  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
 _POOLS = 3  # speed: sizes that are tried
-_LARGE = 5000  # speed: users from which on they are: curves of small pools take long
-_SMALL, _MANY_TYPES = 500, 100  # speed: likewise, and little is gained
-_WELL = 3.0  # tightness: a bound no larger than so many times the guess is good
+_LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
+_WELL = 1.7  # tightness: a bound no larger than so many times the guess is good
+_HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
 @dataclass(frozen=True)
 class CrowdProfile(PrivacyProfile):
     """``laws`` of X: of every ordered pair and third input one of them, or a mixture. ``pool`` gives the
-    profile of fewer users; ``inputs``: how many there are at most."""
+    profile of so many users, one of whom sends a report of any input or of one law for all."""
 
     n: int
     laws: tuple[AmplificationLaw, ...]
     epsilon0: float
-    inputs: float
     pool: Callable[[int], PrivacyProfile] = field(compare=False)
     matrix: Matrix | None = None
     """All triples of its rows, in place of ``laws``."""
@@ -115,10 +115,10 @@ class _Corners:
 
     @cached_property
     def rare(self) -> Floats:
-        """At most the probability that the weight of one input is beyond each corner, on either side.
+        """At most the probability that a weight is beyond each corner, on either side, under either law.
 
-        With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A].
-        Nothing is beyond the last corner, e^epsilon0."""
+        With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A];
+        under the other law likewise. Nothing is beyond the last corner, e^epsilon0."""
         grown = np.exp(self.logs)
         doubt = gamma(4 * CALL) * grown
         step = (grown - doubt)[:, None] - (grown + doubt)[None, :]
@@ -126,12 +126,12 @@ class _Corners:
         found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
         return np.append(found[:-1], 0.0)
 
-    def until(self, inputs: float, guess: float) -> tuple[_Scales, float]:
-        """The weights up to where pools are rare, and how rare they are beyond, for any of the inputs."""
-        last = max(1, last_weight(inputs * self.rare, guess))
+    def until(self, guess: float) -> tuple[_Scales, float]:
+        """The weights up to where larger and smaller ones are rare, and how rare they are."""
+        last = max(1, last_weight(self.rare, guess))
         logs = self.logs[: last + 1]
         scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
-        return _Scales(scaled, last, self.excess[: last + 1]), inputs * float(self.rare[last])
+        return _Scales(scaled, last, self.excess[: last + 1]), float(self.rare[last])
 
 
 @lru_cache(maxsize=4096)
@@ -180,20 +180,21 @@ class _Problem:
         """Larger pools, where a small one has heavy tails."""
         curve, laws, growth = self.curve, self._leaders(cap), self.taking.growth
         guess = tilt(laws.x, laws.p, curve.n, growth)[1]
-        size = pool_size(curve.n, curve.variance, guess, min(curve.inputs, curve.n))
+        sizes = pool_sizes(curve.n, curve.variance, guess)
         best = 1.0, 1.0
-        if curve.n < _SMALL and curve.family.types > _MANY_TYPES:
+        costly = curve.family.types > _MANY_TYPES
+        if curve.n < _SMALL and costly:
             return best
-        for _ in range(_POOLS if curve.n >= _LARGE else 1):
+        for size in islice(sizes, 1 if costly and curve.n < _LARGE else _POOLS):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
             taking = self.taking._replace(users=float(curve.n - 1 - size))
             theta, guess = tilt(laws.x, laws.p, int(taking.users), growth)
-            scales, lost = curve._corners(size).until(min(curve.inputs, taking.users), guess)
-            best = min(best, self._bound(taking, theta, guess, scales, lost))
-            if best[0] <= _WELL * guess:
+            scales, rare = curve._corners(size).until(guess)
+            lost = rare * (1.0 + 0.5 / (taking.users * theta))
+            found, best = best[0], min(best, self._bound(taking, theta, guess, scales, lost))
+            if best[0] <= _WELL * guess or best[0] == found < 1.0:
                 break
-            size *= 2
         return best
 
     def _bound(
@@ -202,7 +203,7 @@ class _Problem:
         curve = self.curve
         cap, cut = curve.family.cap(guess, self.most)
         search = _Search(curve, taking, theta, scales, self.seconds, curve.fraction * cap)
-        largest = search.largest(self.first, self.rest)
+        largest = search.largest(self.first, self.rest, _HOPELESS * guess)
         bound = up(largest + curve.fraction * cut + lost, operations=_UNITS)
         if not bound < 1.0:
             return 1.0, taking.users * theta
@@ -216,13 +217,6 @@ class _Scales:
     weight: Floats
     middle: int
     excess: Floats
-
-    def level(self, height: Floats) -> float:
-        """kappa such that height - kappa (weight - 1) is level around the weight one."""
-        if height.size == 1:
-            return 0.0
-        before, after = self.middle - 1, self.middle + 1
-        return float((height[after] - height[before]) / (self.weight[after] - self.weight[before]))
 
     @cached_property
     def nodes(self) -> Places:
@@ -247,17 +241,16 @@ class _Search:
     seconds: Floats
     cap: float
 
-    def largest(self, first: Places, rest: float) -> float:
+    def largest(self, first: Places, rest: float, useful: float) -> float:
         """``first`` are laws to begin with; ``rest``: of laws that are not in the family, E[X^2] at most."""
         done = set(first[:1].tolist())
         height = self._exact(int(first[0]))
-        if not np.isfinite(height).all():
+        most = self._expectation(height[None, :])[0] if np.isfinite(height).all() else math.inf
+        if most > useful:
             return math.inf
-        kappa = self.scales.level(height)
-        most = self._expectation(height[None, :], kappa)[0]
         few = max(float(self.seconds.max()), rest) * _SECONDS
         crude = log_bennett(few, self.scales.weight * self.theta, self.taking, self.ends)
-        settled = few[self._expectation(crude + self._place, kappa) <= most]
+        settled = few[self._expectation(crude + self._place) <= most]
         least = float(settled.max(initial=0.0))
         if rest > least:
             return math.inf
@@ -266,19 +259,19 @@ class _Search:
             return math.inf
         if left.size == 0:
             return float(most)
-        return self._of_many(left.astype(np.intp), float(most), kappa)
+        return self._of_many(left.astype(np.intp), float(most))
 
-    def _of_many(self, left: Places, most: float, kappa: float) -> float:
+    def _of_many(self, left: Places, most: float) -> float:
         """All of ``left`` by their moments, and the largest of them closely."""
         growth, fraction = self.taking.growth, self.curve.fraction
         laws = self.curve.family.pick(left, growth, fraction, self.cap)
         rough = laws.log_integrals(self.scales.weight[self.scales.nodes] * self.theta, self.taking)
-        found = self._expectation(self.scales.interpolated(rough) + self._place, kappa)
+        found = self._expectation(self.scales.interpolated(rough) + self._place)
         order = np.argsort(-found)
         for place in order[:_CLOSELY].tolist():
             if found[place] <= _CLOSE * most:
                 break
-            exact = self._expectation(self._exact(int(left[place]))[None, :], kappa)[0]
+            exact = self._expectation(self._exact(int(left[place]))[None, :])[0]
             found[place] = min(found[place], exact)
             most = max(most, float(found[place]))
         return max(most, float(found.max()))
@@ -298,9 +291,8 @@ class _Search:
         with np.errstate(over="ignore"):  # where rounding hides everything
             return self._place + picked[0].log_integrals(self.scales.weight * self.theta, self.taking)
 
-    def _expectation(self, heights: Floats, kappa: float) -> Floats:
-        weight = self.scales.weight
-        return _expectation(weight, heights - kappa * (weight - 1.0), self.scales.middle, self.scales.excess)
+    def _expectation(self, heights: Floats) -> Floats:
+        return _expectation(self.scales.weight, heights, self.scales.middle, self.scales.excess)
 
 
 def _expectation(scaled: Floats, heights: Floats, middle: int, excess: Floats) -> Floats:

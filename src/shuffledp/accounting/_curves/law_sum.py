@@ -32,6 +32,7 @@ _ROWS_AT_ONCE = 64  # speed
 NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _MOST_ENUMERATED_USERS = 400
+_FEW_USERS, _ROUGH = 100, 0.01  # speed: of more, and at such a resolution, a lattice is quicker
 _MOST_OUTCOMES = 60_000
 
 
@@ -179,7 +180,8 @@ class AmplificationProfile(PrivacyProfile):
         # E[X_+] is always an upper bound: the only one where X has hardly a positive part.
         result = np.maximum(weight, 0.0).sum(axis=1)
         live = _live(weight[:, hidden], gap[hidden], self.n)
-        if live.any() and (small := self._enumeration(1.0)):
+        closely = self.n <= _FEW_USERS or resolution < _ROUGH
+        if closely and live.any() and (small := self._enumeration(1.0)):
             seen = np.maximum(weight[:, ~hidden], 0.0).sum(axis=1)
             value = seen + up(small.value(weight[:, hidden], 1.0), small.units)
             result = np.where(live, np.minimum(result, value), result)

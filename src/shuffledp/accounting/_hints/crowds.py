@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,11 +23,11 @@ _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 
-def pool_size(n: int, variance: float, guess: float, inputs: float) -> int:
-    """Where what is lost with the pool's members balances what their weights cost; in few sizes."""
-    rare = math.log(positive(inputs)) - math.log(positive(_RARE * guess))
-    least = max(math.sqrt(n * variance), _POOLED_VARIANCES * variance * rare)
-    return math.ceil(math.sqrt(2.0) ** math.ceil(2.0 * math.log2(positive(least))))
+def pool_sizes(n: int, variance: float, guess: float) -> Iterator[int]:
+    """From where what is lost with the pool's members balances what their weights cost; in few sizes."""
+    least = max(math.sqrt(n * variance), -_POOLED_VARIANCES * variance * math.log(positive(_RARE * guess)))
+    for power in count(math.ceil(2.0 * math.log2(positive(least)))):
+        yield math.ceil(math.sqrt(2.0) ** power)
 
 
 def weights(scale: float, most: float) -> Floats:
