@@ -40,6 +40,8 @@ class Bound:
     upper: Any
     source: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
     """What writes the certificate of the upper end, if that can be verified."""
+    limit: Callable[[], Bound] | None = field(default=None, repr=False, compare=False)
+    """What finds the mu of the Gaussian limit of what was asked about (``Mechanism.gaussian_limit``)."""
 
     def __post_init__(self) -> None:
         if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):
@@ -77,7 +79,8 @@ class Bound:
     def _repr_html_(self) -> str:
         if np.ndim(self.upper):
             return _html.text(repr(self))
-        return f"<b>at most {rounded_up(self.upper)}</b>, at least {rounded_down(self.lower)}"
+        shown = f"<b>at most {rounded_up(self.upper)}</b>, at least {rounded_down(self.lower)}"
+        return shown if self.limit is None else f"{shown} (Gaussian limit: mu = {self.limit().upper:.3g})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bound):

@@ -75,7 +75,8 @@ class Mechanism(ABC):
         allowed = _validate.tolerance(tolerance)
         with self._named():
             low, high = _ends(rounds, level, allowed) if rounds else (0.0, 0.0)
-        return Bound(low, high, partial(self.certificate, epsilon=high, delta=level, tolerance=allowed))
+        source = partial(self.certificate, epsilon=high, delta=level, tolerance=allowed)
+        return Bound(low, high, source, self.gaussian_limit)
 
     def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
         """``epsilon(...).upper`` alone, for searches: no lower end, and no warning of a coarser one."""
@@ -109,7 +110,7 @@ class Mechanism(ABC):
             return found
         spare = min(up(found.upper * (1.0 + 0.1 * allowed), operations=3), 1.0)
         claim = {"epsilon": float(points), "delta": spare, "tolerance": allowed}
-        return replace(found, source=partial(self.certificate, **claim))
+        return replace(found, source=partial(self.certificate, **claim), limit=self.gaussian_limit)
 
     def certificate(
         self, *, epsilon: float, delta: float, tolerance: float = DEFAULT_TOLERANCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,8 +133,9 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
     if given["as_json"]:
         ends = {"lower": bound.lower, "upper": bound.upper, **as_fields(verified)}
         limit = mechanism.gaussian_limit()
-        mu = {"lower": limit.lower, "upper": limit.upper}
-        print_json(quantity=quantity, **ends, analysis=analysis, gaussian_limit_mu=mu, warnings=list(found))
+        ends["gaussian_limit_mu"] = {"lower": limit.lower, "upper": limit.upper}
+        ends["shuffle_index"] = _shuffle_index(mechanism)
+        print_json(quantity=quantity, **ends, analysis=analysis, warnings=list(found))
     else:
         warn(found)
         headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
@@ -178,7 +180,7 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
     """The two ends, what each means, the analysis that gave the upper one, and what was asked about."""
     ((part, rounds),) = mechanism.parts
     high, low = rounded_up(bound.upper), rounded_down(bound.lower)
-    width = max(len(high), len(low))
+    width, mu = max(len(high), len(low)), mechanism.gaussian_limit().upper
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
@@ -186,7 +188,15 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
         ("randomizer", repr(part.randomizer)),
         ("reports", _reports(part)),
         ("rounds", f"{rounds:,}"),
+        ("limit", f"mu {mu:.3g}, shuffle index {_shuffle_index(mechanism):.3g}"),
     ]
+
+
+def _shuffle_index(mechanism: Any) -> float:
+    """1 / (mu n^(1/2)) of one round: what the randomizer adds to the Gaussian limit of many people."""
+    ((part, _),) = mechanism.parts
+    spread = part.gaussian_limit().upper * math.sqrt(part.n)
+    return 1.0 / spread if spread > 0.0 else math.inf
 
 
 def _reports(part: Any) -> str:
