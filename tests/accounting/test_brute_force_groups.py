@@ -6,9 +6,11 @@ all reports. What a person of a group risks is the worst over the inputs of ever
 
 from collections import defaultdict
 from collections.abc import Hashable
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import permutations, product
-from math import log, prod
+from math import exp, log, prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,9 @@ from oracles import brute
 from oracles.brute import Matrix
 from oracles.claims import assert_at_least, assert_at_most, rational_curve
 from oracles.hockey import ONE, ZERO, Atoms, Law, atoms, between, ratios
+from shuffledp.bound import Bound
+from shuffledp.facts import Blanket, Facts
+from shuffledp.randomizers._privunit_crowds import opposite
 
 
 def mixed_law(people: list[tuple[Matrix, int]]) -> Law:
@@ -187,3 +192,47 @@ def test_what_has_no_common_blanket_is_refused_with_the_reason() -> None:
     survey = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 10}, k=4)
     with pytest.raises(ValueError, match="epsilon0"):
         survey.person(3.0)
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Six cells of a circle, caps of two: PrivUnit in the small, by what is stated of it."""
+
+    epsilon0: float
+
+    @property
+    def densities(self) -> tuple[Fraction, Fraction]:
+        ratio = round(exp(self.epsilon0))
+        return Fraction(3, 2 + ratio), Fraction(3 * ratio, 2 + ratio)
+
+    def matrix(self) -> Matrix:
+        low, high = self.densities
+        return tuple(
+            tuple((high if (cell - held) % 6 < 2 else low) / 6 for cell in range(6)) for held in (0, 1, 3)
+        )
+
+    def facts(self) -> Facts:
+        low, high = map(float, self.densities)
+        law = opposite(low, high)
+        return Facts(
+            Bound(0.0, self.epsilon0 * (1 + 1e-12)), above=(law,), blanket=Blanket("circle", law, low)
+        )
+
+
+@pytest.mark.parametrize("sizes", [((2, 1), (4, 2)), ((2, 2), (4, 1))])
+def test_groups_of_caps_cover_every_dataset(sizes: tuple[tuple[int, int], ...]) -> None:
+    survey = sdp.ShuffledGroups.of(Caps, {log(E): people for E, people in sizes})
+    people = [survey.person(log(E)) for E, _ in sizes]
+    check([(Caps(log(E)).matrix(), count) for E, count in sizes], survey, people)
+
+
+def test_groups_of_privunit_are_between_the_groups_alone() -> None:
+    of = partial(sdp.ShuffledGroups.of, sdp.PrivUnit, dimension=50, cap_probability=0.2)
+    mixed, one = of({1.0: 4000, 2.0: 4000}), of({1.0: 8000})
+    careful, open_ = (mixed.person(local).epsilon(delta=1e-6) for local in (1.0, 2.0))
+    assert 0.0 < careful.lower < careful.upper < open_.upper == mixed.epsilon(delta=1e-6).upper
+    alone = sdp.Shuffled(sdp.PrivUnit(50, 1.0, cap_probability=0.2), n=8000, analysis="blanket")
+    assert one.epsilon(delta=1e-6).upper == pytest.approx(alone.epsilon(delta=1e-6).upper, rel=0.01)
+    assert one.epsilon(delta=1e-6).upper < careful.upper
+    with pytest.raises(ValueError, match="cap_probability"):
+        sdp.ShuffledGroups.of(sdp.PrivUnit, {1.0: 10, 2.0: 10}, dimension=50)

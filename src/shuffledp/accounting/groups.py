@@ -80,8 +80,9 @@ class ShuffledGroups(OneRound):
         shown = ", ".join(repr(one) for one, _ in self.groups)
         raise ValueError(
             "groups must share a blanket: randomized response over the same k, hashing with the same number "
-            "of symbols, subsets of one size, Hadamard response of one order, unary encodings of up to 12 "
-            "categories, or matrices (noise on a grid) with the same reports. "
+            "of symbols, subsets of one size, Hadamard response of one order, PrivUnit of one dimension and "
+            "cap_probability, unary encodings of up to 12 categories (of more, the number of ones tells the "
+            "groups apart: ask for each group alone), or matrices (noise on a grid) with the same reports. "
             f"Got {shown}"
         )
 

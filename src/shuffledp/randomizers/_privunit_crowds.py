@@ -50,6 +50,17 @@ def crowd_laws(
     return tuple(laws)
 
 
+def opposite(low: float, high: float) -> AmplificationLaw:
+    """Of two sets that share as little as they can, hidden by what all reports have in common, ``low``."""
+    dense = Fraction(low), Fraction(high)
+    q = (1 - dense[0]) / (dense[1] - dense[0])
+    both = max(Fraction(0), 2 * q - 1)
+    masses = {(1, 0): q - both, (0, 1): q - both, (1, 1): both, (0, 0): 1 - 2 * q + both}
+    return AmplificationLaw.merged(
+        (mass * dense[u], mass * dense[v], mass * dense[0]) for (u, v), mass in masses.items()
+    )
+
+
 def _probability(way: tuple[int, ...], q: Fraction) -> Row:
     """Of being in these caps and in no other: inclusion and exclusion."""
     total = [Fraction(0)] * 5

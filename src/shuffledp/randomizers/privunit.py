@@ -52,8 +52,8 @@ from shuffledp._certified.rounding import CALL, Floats, down, gamma, up
 from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
 from shuffledp._randomness.uniform import WORD, happens
 from shuffledp._randomness.words import Words
-from shuffledp.facts import AmplificationLaw, Facts
-from shuffledp.randomizers._privunit_crowds import crowd_laws
+from shuffledp.facts import AmplificationLaw, Blanket, Facts
+from shuffledp.randomizers._privunit_crowds import crowd_laws, opposite
 from shuffledp.randomizers._privunit_directions import (
     SEED_BYTES,
     direct,
@@ -225,9 +225,17 @@ class PrivUnit(DirectionRandomizer):
 
     def facts(self) -> Facts:
         """Crowds of one vector: all of them, for the upper end, and from below one away from the pair."""
-        facts = replace(super().facts(), crowds=self._crowds, common=self._densities[0])
+        facts = super().facts()
+        facts = replace(facts, crowds=self._crowds, common=self._densities[0], blanket=self._shared(facts))
         apart = self._crowd_apart
         return facts if apart is None else replace(facts, concrete=(apart, *facts.concrete))
+
+    def _shared(self, facts: Facts) -> Blanket:
+        """Whatever epsilon0, reports are of one law of directions times two densities (T21); seen from below
+        among others who hold random directions."""
+        drawn = "turned" if self._rotates else self.sampler
+        shape = f"{drawn} directions of {self.dimension} entries, caps above {self.cap.threshold!r}"
+        return Blanket(shape, opposite(*self._densities), self._densities[0], facts.concrete[0])
 
     @cached_property
     def _crowds(self) -> tuple[AmplificationLaw, ...]:

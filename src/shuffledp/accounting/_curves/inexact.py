@@ -19,6 +19,7 @@ from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._hints.starts import Hints
 
 _DEPTH = 1400.0  # soundness: L. (1 + alpha) e^-L is below TINY for every alpha up to e^700
+_SHALLOW = 60.0  # tightness: L where what is attained is far above (1 + alpha) e^-L
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,13 @@ class InexactProfile(PrivacyProfile):
 
     @property
     def _shift(self) -> float:
+        return self._shift_at(_DEPTH)
+
+    def _shift_at(self, depth: float) -> float:
         """s; laws are scaled to total one, which doubles the error of a mass."""
         h = up(2.0 * self.error / (1.0 - self.error), operations=4)
         others = float(self.base.n - 1)
-        moved = h + others * math.expm1(h) ** 2 + h * math.sqrt(2.0 * others * _DEPTH)
+        moved = h + others * math.expm1(h) ** 2 + h * math.sqrt(2.0 * others * depth)
         return up(moved, operations=2 * CALL + 12)
 
     @property
@@ -67,13 +71,23 @@ class InexactProfile(PrivacyProfile):
         return up(self.base.upper(inner, resolution) * grown, operations=CALL + 1)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        near = self._support(epsilon, resolution, _SHALLOW)
+        if (near.value > 0.0).all():
+            return near
+        return self._support(epsilon, resolution, _DEPTH)
+
+    def _support(self, epsilon: Floats, resolution: float, depth: float) -> SupportingLines:
+        """The best event of the base: P(A) >= e^-s (P'(A) - e^-L), Q(A) <= e^s Q'(A) + e^-L, and so on."""
+        shift, rest = self._shift_at(depth), up(math.exp(-depth), operations=CALL)
         # The sum is rounded: a unit more of it is on the safe side.
-        outward = up(epsilon + 2.0 * self._shift, operations=2)
-        lines = self.base.support(outward, resolution)
-        less, more = math.exp(-self._shift), math.exp(capped(self._shift))
+        lines = self.base.support(up(epsilon + 2.0 * shift, operations=2), resolution)
+        less, more = math.exp(-shift), math.exp(capped(shift))
+        lost = up((1.0 + np.exp(capped(epsilon))) * rest, operations=CALL + 2)
+        value = down(lines.value * less, operations=CALL + 1) - lost
+        slope = down(lines.slope_low * less, operations=CALL + 1) - rest
         return SupportingLines(
             epsilon,
-            down(lines.value * less, operations=CALL + 1),
-            down(lines.slope_low * less, operations=CALL + 1),
-            up(lines.slope_high * more, operations=CALL + 1),
+            down(np.maximum(value, 0.0), operations=1),
+            down(np.maximum(slope, 0.0), operations=1),
+            up(lines.slope_high * more + rest, operations=CALL + 2),
         )
