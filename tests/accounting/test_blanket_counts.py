@@ -45,6 +45,16 @@ def test_both_ends_are_the_truth_of_every_pair_of_neighbours(
             assert found.upper == pytest.approx(exact, rel=2e-3)
 
 
+@pytest.mark.parametrize(("n", "slots", "clone"), [(1, 1, 0.1), (3, 1, 0.2), (2, 2, 0.25), (300, 1, 0.02)])
+def test_nothing_is_hidden_where_nobody_sends_the_other_category(n: int, slots: int, clone: float) -> None:
+    alone = (1.0 - clone) ** (n * slots)  # no random message is of the other category
+    one = BlanketCounts(n=n, slots=slots, clone=clone)
+    for rounds, lost in ((1, alone), (3, 1.0 - (1.0 - alone) ** 3)):
+        below = (rounds * one).epsilon(delta=lost * (1.0 - 1e-9))
+        assert below.lower == below.upper == math.inf
+    assert one.epsilon(delta=alone * 1.05 if alone < 0.9 else 0.99).upper < math.inf
+
+
 def test_forty_three_random_messages_a_category_do_where_the_literature_sets_464() -> None:
     one = BlanketCounts(n=10**6, slots=1, clone=43e-6)
     bound = one.epsilon(delta=1e-6)

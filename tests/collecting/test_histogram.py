@@ -16,7 +16,7 @@ from shuffledp.collecting import protocol_from_dict
 from shuffledp.collecting._accounted import Target
 from shuffledp.collecting._choice import best_calibrated, best_local, candidates, first_better, mean_variance
 from shuffledp.collecting.histogram import HistogramProtocol
-from shuffledp.errors import DomainError
+from shuffledp.errors import DomainError, WeakerPrivacyWarning
 from shuffledp.randomizers.unary import OptimisedUnaryEncoding
 
 ANIMALS = ("cat", "dog", "fish", "bird", "newt")
@@ -88,6 +88,17 @@ def test_one_client_sends_what_a_column_would() -> None:
     assert one.shape == protocol.report_shape == (1,)
     assert one.dtype == protocol.report_dtype
     assert survey().randomize("cat").shape == survey().report_shape == ()
+
+
+@pytest.mark.parametrize("came", [1, 20])
+def test_few_people_with_several_messages_get_their_answer_and_are_told_that_nothing_hides_them(
+    came: int,
+) -> None:
+    protocol = HistogramProtocol(ANIMALS, 1.0, 1e-6, n=2000, messages=2)
+    with pytest.warns(WeakerPrivacyWarning):
+        result = protocol.analyze(protocol.randomize([ANIMALS[0]] * came))
+    assert result.privacy.epsilon == np.inf
+    assert result.interval()[1][0] >= came
 
 
 @pytest.mark.parametrize(("k", "n", "epsilon"), [(40, 3, 0.5), (12, 1000, 1.0)])

@@ -57,12 +57,19 @@ class AmplificationProfile(PrivacyProfile):
         ]
         return up(max(ratios, default=0.0), operations=2 * CALL, tiny=0.0)
 
-    @property
+    @cached_property
     def infinite_loss(self) -> float:
-        """What x sends, x' never sends and nobody hides is seen at every epsilon."""
-        rows = zip(self.own, self.other, self.clone, strict=True)
+        """What x sends and x' never sends is seen at every epsilon: always if nobody hides it, else if nobody
+        among the others sends anything that x' may send."""
+        rows, units = list(zip(self.own, self.other, self.clone, strict=True)), len(self.own)
         seen = sum(own for own, other, clone in rows if other == clone == 0.0)
-        return down(seen, operations=len(self.own))
+        hidden = sum(own for own, other, clone in rows if other == 0.0 < clone)
+        sent = up(sum(clone for _, other, clone in rows if other > 0.0), operations=units)
+        if hidden == 0.0 or sent >= 1.0:
+            return down(seen, operations=units)
+        power = (self.n - 1.0) * math.log1p(-sent)
+        silent = math.exp(power) if power > -LARGEST_EXPONENT else 0.0
+        return down(seen + hidden * silent, operations=units + 2 * CALL + (CALL + 4) * (1.0 - power))
 
     @cached_property
     def hints(self) -> LawHints:
