@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -17,6 +16,7 @@ from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
+from shuffledp.accounting._curves.gaussian_sum import GaussianSumProfile
 from shuffledp.accounting._curves.groups import GroupsProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.mixture import MixtureProfile
@@ -24,7 +24,7 @@ from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends.upper import attempts, grid_for, upper_epsilon
+from shuffledp.accounting._ends.upper import attempts, grid_for
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import compose
 from shuffledp.accounting._rounds.loss import above, dominating, sample
@@ -34,8 +34,6 @@ from shuffledp.verifying.certificate import Certificate
 
 Curve = dict[str, Any]
 Part = tuple[Round, int, float]  # a round, how often it is run, its delta0
-_MOST_TRIPLES = 350  # speed: of rows of a matrix
-_TOO_MANY = "the verifier looks at fewer triples of inputs: ask for analysis='best-leaked', which needs none"
 _NEGLIGIBLE = 1e-15, 1e-3  # tightness: what is lost at infinity, absolutely, or as a share of delta
 
 
@@ -43,14 +41,9 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     """Of the claim that the rounds are (epsilon, delta)-DP."""
     if not math.isfinite(epsilon):
         raise NoCertificateError(f"there is nothing to certify: epsilon is {epsilon!r}")
-    known = [(replace(part, profile=_verifiable(part.profile)), count, leak) for part, count, leak in parts]
-    made = [_described(part, count, delta0) for part, count, delta0 in known]
-    rounds = [(part, count) for part, count, _ in known]
-    pure = sum(count * part.pure for part, count in rounds)
-    less = any(one.profile is not other.profile for (one, *_), (other, *_) in zip(parts, known, strict=True))
-    if less and epsilon < min(pure, upper_epsilon(rounds, delta, tolerance)):
-        raise NoCertificateError(_TOO_MANY)
-    if epsilon >= pure or is_single(rounds):
+    made = [_described(part, count, delta0) for part, count, delta0 in parts]
+    rounds = [(part, count) for part, count, _ in parts]
+    if epsilon >= sum(count * part.pure for part, count in rounds) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
     for resolution, stride in attempts(rounds, tolerance):
@@ -67,22 +60,7 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
                         "value": np.minimum(polygon.value, 1.0).tolist(),
                     }
                 return Certificate.made(epsilon, delta, made, grid.spacing)
-    raise NoCertificateError(
-        _TOO_MANY if less else "no grid was found on which the bound can be derived again"
-    )
-
-
-def _verifiable(profile: PrivacyProfile) -> PrivacyProfile:
-    """Without the crowd theorem for more laws than the verifier looks at."""
-    if not isinstance(profile, BestProfile) or "crowd" not in profile.names or len(profile.names) == 1:
-        return profile
-    place = profile.names.index("crowd")
-    matrix = getattr(profile.profiles[place], "matrix", None)
-    if matrix is None or len(matrix.rows) ** 3 <= _MOST_TRIPLES:
-        return profile
-    names, curves = list(profile.names), list(profile.profiles)
-    del names[place], curves[place]
-    return BestProfile(tuple(names), tuple(curves), max(profile.rivals - 1, 1))
+    raise NoCertificateError("no grid was found on which the bound can be derived again")
 
 
 def _described(part: Round, count: int, delta0: float) -> dict[str, Any]:
@@ -178,6 +156,13 @@ def _(profile: NoisySumProfile, delta0: float) -> Curve:
     n, messages, modulus, distance = profile.made_of
     made = {"n": n, "messages": messages, "modulus": modulus, "noise_distance": distance}
     return {"kind": "mixed-sum", "levels": profile.levels, "scale": profile.scale, **made}
+
+
+@described.register
+def _(profile: GaussianSumProfile, delta0: float) -> Curve:
+    if profile.made_of is None:
+        raise NoCertificateError("vectors whose messages are not known have no description for the verifier")
+    return {"kind": "mixed-vectors", **dict(profile.made_of)}
 
 
 @described.register

@@ -62,7 +62,9 @@ class MixedVectors(OneRound):
         sampled = self.n * self.noise_distance
         near = up(self.dimension * (conversion(self.variance, self.n) + sampled), operations=4)
         farthest = up(math.sqrt(self.farthest / ((self.n - 0.5) * self.variance)), operations=4)
-        profile = GaussianSumProfile(farthest, min(up(self.mixing + near, operations=2), 1.0))
+        names = "n", "dimension", "farthest", "variance", "messages", "modulus", "noise_distance"
+        made_of = tuple((name, getattr(self, name)) for name in names)
+        profile = GaussianSumProfile(farthest, min(up(self.mixing + near, operations=2), 1.0), made_of)
         reach = self.farthest if self.attained is None else self.attained
         window = max(0.5 * (self.modulus - math.sqrt(reach)) - 2.0, 0.0)
         lost = up(near + self.dimension * tail(self.variance, self.n, window), operations=4)

@@ -4,7 +4,7 @@ r of the n - 1 others are a pool, n' = n - 1 - r remain; for every theta > 0
 
     H <= max over z of E[b_z(l)] + rare,    b_z(l) = l T_z(l theta),
 
-T_z(tau) the sum of Theorem V1 with sizes in place of real parts, which for even n' is above its integral. l
+T_z(tau) the sum of Theorem V1 with sizes in place of real parts, which is above its integral. l
 is a likelihood ratio of r + 1 reports: convex polygons of it have means below sums of the pool's curve. In
 random cohorts there is no pool, and l is 1.
 Floats choose r, theta and the corners: any are valid."""
@@ -15,19 +15,26 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-from flint import acb, arb
+from flint import arb
 
 from shuffledp.verifying._balls import positive
-from shuffledp.verifying._positive_part import TiltedSum, Variable
+from shuffledp.verifying._positive_part import TiltedSum, Variable, lowest
 
-_STEPS = (*(0.4 * i for i in range(8)), *(3.2 + 0.6 * i for i in range(5)), *(6.2 + i for i in range(8)))
+_STEPS = (
+    *(0.4 * i for i in range(8)),
+    *(3.2 + 0.6 * i for i in range(5)),
+    *(6.2 + i for i in range(8)),
+    *(14.2 + 2.0 * i for i in range(6)),
+)
 _RARE = 0.03, 0.004  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
 _POOLED_VARIANCES = 4.0  # speed
 _LARGEST_SHARE = 0.3  # speed
 _POOLS, _WELL = 3, 1.7  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS = 1e-3  # tightness: of a blur
+_FAR, _LEADERS = 5.0, 12  # speed: deviations at which laws are compared, and how many are
+_TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of normal sums
 
 
 @dataclass(frozen=True)
@@ -39,17 +46,17 @@ class Pool:
     local: arb
 
     def size(self, n: int, guess: float) -> int:
-        """Where what is lost with the members balances what their weights cost; n - 1 less it is even."""
+        """Where what is lost with the members balances what their weights cost."""
         rare = -math.log(max(_RARE[0] * guess, 1e-300))
         least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * rare, 1.0)
-        size = math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
-        return size + (n - 1 - size) % 2
+        return math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
 
     def corners(self, size: int) -> list[_Corner]:
         """From l = 1 to beyond all there are."""
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
         logs = [scale * step for step in _STEPS if scale * step < most]
-        at = [(arb(log), self.curve(size + 1, log)) for log in logs]
+        falling = accumulate((self.curve(size + 1, log) for log in logs), lambda before, one: one.min(before))
+        at = [(arb(log), excess) for log, excess in zip(logs, falling, strict=True)]
         return [_Corner(log, log.exp(), excess) for log, excess in [*at, (self.local, arb(0))]]
 
 
@@ -62,29 +69,33 @@ class _Corner:
 
 def crowd(laws: Sequence[Variable], n: int, pool: Pool) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
-    guess, best = max(_guess(law, n)[1] for law in laws), arb(1)
+    leaders, best = _leaders(laws, n), arb(1)
+    guess = _tilt(leaders, n)[1]
     size = pool.size(n, guess)
     for _ in range(_POOLS):
         if size <= _LARGEST_SHARE * n:
-            best = best.min(_with_pool(laws, n - 1 - size, pool.corners(size), guess))
+            best = best.min(_with_pool(laws, leaders, n - 1 - size, pool.corners(size)))
         if best <= arb(_WELL * guess):
             break
         size = math.ceil(1.5 * size)
-        size += (n - 1 - size) % 2
     return best
 
 
-def _with_pool(laws: Sequence[Variable], users: int, corners: list[_Corner], guess: float) -> arb:
+def _with_pool(
+    laws: Sequence[Variable], leaders: Sequence[Variable], users: int, corners: list[_Corner]
+) -> arb:
+    theta, guess = _tilt(leaders, users)
     last, rare = _last(corners, guess)
     corners = corners[: last + 1]
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
-    theta = max((_guess(law, users) for law in laws), key=lambda found: found[1])[0]
-    ordered = sorted(laws, key=lambda law: -law.cumulants(theta)[0])
-    most = _mean(corners, scaled, [_Heights(ordered[0], users, theta).upper(one) for one in scaled])
-    for law in ordered[1:]:
+    first, *others = _ordered(laws, theta)
+    highest = _Heights(first, users, theta).close
+    most = _mean(corners, scaled, _products(scaled, [highest(one) for one in scaled]))
+    for law in others:
         heights = _Heights(law, users, theta)
-        for values in (heights.crude, heights.upper):
-            found = _mean(corners, scaled, [values(one) for one in scaled])
+        closer = (heights.crude, 3), (heights.crude, 9), (heights.close, 9), (heights.close, len(scaled))
+        for height, nodes in closer:
+            found = _mean(corners, scaled, _products(scaled, _through(height, scaled, nodes)))
             if found <= most:
                 break
         most = most.max(found)
@@ -93,21 +104,27 @@ def _with_pool(laws: Sequence[Variable], users: int, corners: list[_Corner], gue
 
 
 def without_pool(laws: Sequence[Variable], n: int) -> arb:
-    """The same of a random cohort of n users, X being that of the cohort: all weights are one. The mean of an
-    odd number of terms spreads less than that of one less."""
-    users = n - n % 2
-    theta = max((_guess(law, users) for law in laws), key=lambda found: found[1])[0]
-    most = arb(0)
-    for law in sorted(laws, key=lambda law: -law.cumulants(theta)[0]):
-        if not _Heights(law, users, theta).crude(arb(1)) <= most:
-            most = most.max(_Heights(law, users, theta).upper(arb(1)))
+    """The same of a random cohort of n users, X being that of the cohort: all weights are one."""
+    leaders, most = _leaders(laws, n), arb(0)
+    best, _ = _tilt(leaders, n)
+    theta = min(
+        (share * best for share in _TILTS),
+        key=lambda at: max(float(_alone(law, n, at)) for law in _ordered(leaders, at)[:2]),
+    )
+    for law in _ordered(laws, theta):
+        if not _Heights(law, n, theta).crude(arb(1)) <= most:
+            most = most.max(_alone(law, n, theta))
     return most
+
+
+def _alone(law: Variable, n: int, theta: float) -> arb:
+    return _Heights(law, n, theta).close(arb(1))
 
 
 def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
     """The same if each of n users takes part by a coin; ``away`` = 1 - alpha is the X of those who do not."""
     mixed = [Variable([*law.values, away], [*(rate * m for m in law.masses), 1 - rate]) for law in laws]
-    theta = max((_guess(law, n) for law in mixed), key=lambda found: found[1])[0]
+    theta, _ = _tilt(_leaders(mixed, n), n)
     most, coin = arb(0), (rate, (away * theta).exp())
     for law, whole in sorted(zip(laws, mixed, strict=True), key=lambda pair: -pair[1].cumulants(theta)[0]):
         if not _Heights(whole, n, theta).crude(arb(1)) <= most:
@@ -116,17 +133,35 @@ def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
     return most + rate**n
 
 
-def _guess(law: Variable, n: int) -> tuple[float, float]:
-    """A tilt, and about what the bound comes to."""
-    theta = law.tilt(n)
-    log, _, variance = law.cumulants(theta)
-    height = n * log - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * n * variance) - math.log(n)
-    return theta, math.exp(min(height, 0.0))
+def _leaders(laws: Sequence[Variable], n: int) -> list[Variable]:
+    """Laws that are likely to have the largest curve."""
+    spread = math.sqrt(n * max(law.cumulants(0.0)[2] for law in laws))
+    return _ordered(laws, _FAR / spread)[:_LEADERS]
+
+
+def _ordered(laws: Sequence[Variable], theta: float) -> list[Variable]:
+    return sorted(laws, key=lambda law: -law.cumulants(theta)[0])
+
+
+def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
+    return [a * b for a, b in zip(one, other, strict=True)]
+
+
+def _tilt(laws: Sequence[Variable], n: int) -> tuple[float, float]:
+    """Near the minimum of the largest n log E e^(theta X) - 2 log theta, and about what the bound comes to."""
+
+    def height(log_theta: float) -> float:
+        return max(n * law.cumulants(math.exp(log_theta))[0] for law in laws) - 2.0 * log_theta
+
+    theta = math.exp(lowest(height, math.log(600.0 / max(law.largest for law in laws))))
+    variance = max(laws, key=lambda law: law.cumulants(theta)[0]).cumulants(theta)[2]
+    found = height(math.log(theta)) - 0.5 * math.log(2.0 * math.pi * n * max(variance, 1e-300)) - math.log(n)
+    return theta, math.exp(min(found, 0.0))
 
 
 @dataclass(frozen=True)
 class _Heights:
-    """l T(l theta). X is blurred, by as much for every l: T is that of one law."""
+    """T(l theta). X is blurred, by as much for every l: T is that of one law, and log T is convex in l."""
 
     law: Variable
     users: int
@@ -136,14 +171,27 @@ class _Heights:
     def _blur(self) -> float:
         return TiltedSum.at(self.theta, self.law, self.users, _LOSS).blur
 
-    def upper(self, weight: arb) -> arb:
+    def close(self, weight: arb) -> arb:
         made = TiltedSum.at(float(weight) * self.theta, self.law, self.users, _LOSS)
-        return replace(made, theta=weight * self.theta, blur=self._blur, absolute=True).upper() * weight
+        return replace(made, theta=weight * self.theta, blur=self._blur, absolute=True).upper()
 
     def crude(self, weight: arb) -> arb:
         """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
         tilt = weight * self.theta
-        return self.law.transform(acb(tilt)).real ** self.users / (2 * self.users * tilt) * weight
+        return self.law.moment(tilt) ** self.users / (2 * self.users * tilt)
+
+
+def _through(height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int) -> list[arb]:
+    """At all weights, from those at some nodes: chords of a convex logarithm are above it."""
+    last = len(scaled) - 1
+    places = sorted({round(last * i / (nodes - 1)) for i in range(nodes)})
+    result = [height(scaled[0])]
+    for a, b in pairwise(places):
+        at = height(scaled[b])
+        start, run = result[-1].log(), scaled[b] - scaled[a]
+        slope = (at.log() - start) / run
+        result += [(start + slope * (scaled[i] - scaled[a])).exp() for i in range(a + 1, b)] + [at]
+    return result
 
 
 def _last(corners: Sequence[_Corner], guess: float) -> tuple[int, arb]:

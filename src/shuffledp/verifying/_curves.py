@@ -7,7 +7,7 @@ A curve is a JSON object; ``kind`` says which theorem it stands on (docs/referen
     binary                         binary randomized response, over all datasets
     crowd                          crowds that hold what they like
     groups                         others who hide with different probabilities
-    mixed-sum                      a sum by split and mix
+    mixed-sum, mixed-vectors       a sum by split and mix, of numbers or of vectors
     cohort, approximate            made of a base curve
     losses                         a privacy loss distribution
     mixture                        one of some, met with known probabilities, and seen
@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import product
+from itertools import permutations
 from typing import Any
 
 from flint import arb
@@ -32,7 +32,7 @@ from shuffledp.verifying._balls import exact, near, positive, probability
 from shuffledp.verifying._binary import binary
 from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._groups import among_groups
-from shuffledp.verifying._mixed_sum import mixing, noisy_sum
+from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors
 from shuffledp.verifying._positive_part import Variable, positive_part
 
 Curve = dict[str, Any]
@@ -240,16 +240,11 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if epsilon >= local:
         return arb(0)
-    growth, made = epsilon.expm1(), []
-    for rows in curve["laws"] if "laws" in curve else _triples(curve["rows"]):
-        _check_totals(rows)
-        if math.fsum(row[3] for row in rows) < 1.0 - _SLACK or any(not row[3] and any(row) for row in rows):
-            raise ValueError("a law of a crowd must be that of a whole report")
-        hidden = [(near(gap) - growth * near(other), near(clone)) for _, other, gap, clone in rows if clone]
-        values = [w / clone for w, clone in hidden]
-        if share < 1.0:
-            values = [probability(share) * x - (1 - probability(share)) * growth for x in values]
-        made.append(Variable(values, [clone for _, clone in hidden]))
+    growth = epsilon.expm1()
+    made = list(_of_triples(curve["rows"], growth) if "rows" in curve else _of_laws(curve["laws"], growth))
+    if share < 1.0:
+        part = probability(share)
+        made = [Variable([part * x - (1 - part) * growth for x in law.values], law.masses) for law in made]
     # Rare large values are cut, and what is cut is added.
     cut = [law.cut(_CUT * float(enough)) for law in made]
     laws, beyond = [law for law, _ in cut], _largest_of(added for _, added in cut)
@@ -261,11 +256,31 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return crowd(laws, n, pool) + beyond
 
 
-def _triples(rows: list[list[float]]) -> Iterator[list[tuple[float, ...]]]:
-    """Of all rows x, x' and z: own, other, own - other and clone."""
-    for x, y in product(rows, rows):
-        for z in rows if x is not y else []:
-            yield [(u, v, u - v, c) for u, v, c in zip(x, y, z, strict=True)]
+def _of_laws(laws: list[list[tuple[float, ...]]], growth: arb) -> Iterator[Variable]:
+    for rows in laws:
+        _check_totals(rows)
+        if math.fsum(row[3] for row in rows) < 1.0 - _SLACK or any(not row[3] and any(row) for row in rows):
+            raise ValueError("a law of a crowd must be that of a whole report")
+        hidden = [(near(gap) - growth * near(other), near(clone)) for _, other, gap, clone in rows if clone]
+        yield Variable([w / clone for w, clone in hidden], [clone for _, clone in hidden])
+
+
+def _of_triples(rows: list[list[float]], growth: arb) -> Iterator[Variable]:
+    """Of all rows x, x' and z; where the matrix is its own mirror image, of two mirrored triples one."""
+    if not all(min(row) > 0.0 and abs(math.fsum(row) - 1.0) <= _SLACK for row in rows):
+        raise ValueError("rows of a crowd must be positive and sum to 1")
+    known, last = [[near(entry) for entry in row] for row in rows], len(rows) - 1
+    turned = [row[::-1] for row in known[::-1]]
+    both = list(zip(known, turned, strict=True))
+    mirrored = all(a.overlaps(b) for one, other in both for a, b in zip(one, other, strict=True))
+    if mirrored:
+        known = [[a.union(b) for a, b in zip(one, other, strict=True)] for one, other in both]
+    inverse = [[1 / entry for entry in row] for row in known]
+    for x, y in permutations(range(last + 1), 2):
+        weight = [u - (1 + growth) * v for u, v in zip(known[x], known[y], strict=True)]
+        for z in range(last + 1):
+            if not mirrored or (x, y, z) <= (last - x, last - y, last - z):
+                yield Variable([w * i for w, i in zip(weight, inverse[z], strict=True)], known[z])
 
 
 @lru_cache(maxsize=4096)
@@ -325,6 +340,17 @@ def _mixed_sum(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return noisy_sum(_count(curve, "levels"), scale, off, epsilon)
 
 
+def _mixed_vectors(curve: Curve, epsilon: arb, enough: arb) -> arb:
+    """T22: Gaussian noise of (n - 1/2) shares, and what shares, their sum and their sampling are off by."""
+    n, messages, modulus = (_count(curve, name) for name in ("n", "messages", "modulus"))
+    variance, sampled = exact(curve["variance"]), n * probability(curve["noise_distance"])
+    if not variance >= 1:
+        raise ValueError(f"variance must be at least 1, got {curve['variance']!r}")
+    off = _count(curve, "dimension") * (mixing(n, messages, modulus) + gaussian_shares(variance, n) + sampled)
+    shift = (arb(_count(curve, "farthest")) / ((arb(n) - arb(0.5)) * variance)).sqrt()
+    return noisy_vectors(shift, off, epsilon)
+
+
 def _binary(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return binary(_count(curve, "n"), exact(curve["epsilon0"]), epsilon, enough)
 
@@ -339,6 +365,7 @@ _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {
     "crowd": _crowd,
     "groups": _groups,
     "mixed-sum": _mixed_sum,
+    "mixed-vectors": _mixed_vectors,
     "cohort": _cohort,
     "approximate": _approximate,
     "losses": _losses,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from shuffledp.verifying._balls import positive
-from shuffledp.verifying._positive_part import Variable
+from shuffledp.verifying._positive_part import Variable, lowest
 
 _LOSSES = 2e-3, 2e-4, 2e-5, 2e-6  # speed: of a blur
 _SPARE_DEPTH = 15.0  # speed
@@ -113,15 +113,10 @@ class _Sum:
 
 def _tilt(law: Variable, people: Sequence[tuple[float, int]]) -> float:
     """Near the minimum of log G(E e^{theta W}) - 2 log theta."""
-    top = max(float(v) for v in law.values)
 
     def height(log_theta: float) -> float:
         log, *_ = law.cumulants(math.exp(log_theta))
         grown = math.exp(min(log, 700.0))
         return sum(count * math.log1p(g * (grown - 1.0)) for g, count in people) - 2.0 * log_theta
 
-    low, high = -60.0, math.log(600.0 / top)
-    for _ in range(120):
-        a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, b) if height(a) < height(b) else (a, high)
-    return math.exp(0.5 * (low + high))
+    return math.exp(lowest(height, math.log(600.0 / law.largest)))

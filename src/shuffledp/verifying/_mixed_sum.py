@@ -1,10 +1,13 @@
-"""Sums by split and mix, in balls: Theorems T17 and T18 (docs/proofs/split-and-mix.md)."""
+"""Sums and vectors by split and mix, in balls: Theorems T17, T18 (docs/proofs/split-and-mix.md) and T22."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from statistics import NormalDist
 
 from flint import arb
+
+from shuffledp.verifying._balls import positive
 
 _MOST_SIZES = 1200  # speed: whose A_j are computed one by one
 _FEWEST_MESSAGES = 3
@@ -29,6 +32,37 @@ def noisy_sum(levels: int, scale: arb, off: arb, epsilon: arb) -> arb:
     log = float((off * (1 + a)).log().mid()) if off > 0 else 0.0
     flat = (levels - 2 * max(int(levels + float(scale) * log), 0)) / float(scale)
     return at(epsilon).min(at(arb(flat))) if off > 0 and 0.0 <= flat <= float(epsilon) else at(epsilon)
+
+
+def noisy_vectors(shift: arb, off: arb, epsilon: arb) -> arb:
+    """T22: the curve of Gaussian noise for a move of ``shift`` deviations, and (1 + alpha) ``off``: at this
+    epsilon or a smaller one."""
+
+    def below(x: arb) -> arb:
+        return (-x / arb(2).sqrt()).erfc() / 2
+
+    def at(epsilon: arb) -> arb:
+        half, away, grown = shift / 2, epsilon / shift, epsilon.exp()
+        return positive(below(half - away) - grown * below(-half - away)) + (1 + grown) * off
+
+    # The smallest sum is where the probability of the event is what is off: float looks for it.
+    level = float(off)
+    far = NormalDist().inv_cdf(level) if 1e-300 < level < 1.0 else 0.0
+    flat = arb(max(-float(shift) * (far + 0.5 * float(shift)), 0.0))
+    return at(epsilon).min(at(flat)) if far < 0.0 and flat <= epsilon else at(epsilon)
+
+
+def gaussian_shares(variance: arb, people: int) -> arb:
+    """tau_n + tau of T22: how far a sum of discrete Gaussian shares is from rounded Gaussian noise."""
+    first, others = _rho(variance / 2), _rho(2 * variance / 3)
+    if not first < 1:
+        return arb(1)
+    return (2 * first + max(people - 2, 0) * others) / (1 - first)
+
+
+def _rho(u: arb) -> arb:
+    falling = (-2 * arb.pi() ** 2 * u).exp()
+    return 2 * falling / (1 - falling**3)
 
 
 @lru_cache(maxsize=64)

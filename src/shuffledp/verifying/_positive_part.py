@@ -9,7 +9,7 @@ Frequencies are left out where |phi|^n is proved to be tiny, and what they add u
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from flint import acb, arb
@@ -22,6 +22,7 @@ _JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
 _SHARE_OF_MORE = 1e-3  # tightness: of what is enough, what several jumps may add
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
+_AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
 _NEAR = 1e-13  # speed
 
 
@@ -33,9 +34,19 @@ class Variable:
         self.rest = (1 - sum(self.masses, arb(0))).max(arb(0)) if rest is None else rest
         self._floats = [(float(v.mid()), float(m.mid())) for v, m in zip(values, masses, strict=True)]
 
+    def waves(self, s: acb) -> list[acb]:
+        """m e^{sv} of all values."""
+        return [m * (s * v).exp() for v, m in zip(self.values, self.masses, strict=True)]
+
     def transform(self, s: acb) -> acb:
         """E e^{sX}."""
-        return sum((m * (s * v).exp() for v, m in zip(self.values, self.masses, strict=True)), acb(self.rest))
+        return sum(self.waves(s), acb(self.rest))
+
+    def moment(self, theta: arb) -> arb:
+        """E e^{theta X}."""
+        return sum(
+            (m * (theta * v).exp() for v, m in zip(self.values, self.masses, strict=True)), arb(self.rest)
+        )
 
     def mean_above(self, cut: arb) -> arb:
         """E[(X - cut)_+] for a cut that is not negative."""
@@ -83,18 +94,30 @@ class Variable:
         mean = math.fsum(w * v for w, v in weights) / total
         return (top + math.log(total), mean, math.fsum(w * (v - mean) ** 2 for w, v in weights) / total)
 
+    @property
+    def largest(self) -> float:
+        """Of its values; if none is positive, of their sizes."""
+        top = max(v for v, _ in self._floats)
+        return top if top > 0.0 else -min(v for v, _ in self._floats)
+
     def tilt(self, n: int, shift: float = 0.0) -> float:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
-        top = max(shift, *(v for v, _ in self._floats))  # of it nothing overflows
-        if top <= 0.0:
-            top = -min(v for v, _ in self._floats)
-        low, high = -200.0, math.log(600.0 / top)
+        low, high = -200.0, math.log(600.0 / max(shift, self.largest))  # nothing overflows
         for _ in range(80):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
             falls = (shift + n * self.cumulants(theta)[1]) * theta < 2.0
             low, high = (middle, high) if falls else (low, middle)
         return math.exp(low)
+
+
+def lowest(height: Callable[[float], float], high: float) -> float:
+    """About where a function that falls and then rises is lowest."""
+    low = -60.0
+    for _ in range(120):
+        a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
+        low, high = (low, b) if height(a) < height(b) else (a, high)
+    return 0.5 * (low + high)
 
 
 def positive_part(law: Variable, n: int, enough: arb) -> arb:
@@ -115,7 +138,14 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
             return sum_.upper() + added
     best, loss, before = alone, 2e-3, math.inf
     if not enough > 0:
-        return best.min(TiltedSum.of(law, n, loss).upper())
+        best = best.min(TiltedSum.of(law, n, loss).upper())
+        for _ in range(_TRIALS):
+            part, beyond = law.cut(loss * float(best))
+            found = best if part is law else TiltedSum.of(part, n, loss).upper() + beyond
+            if not found < best * (1 - 10 * arb(loss)):
+                break
+            best = found
+        return best
     for _ in range(_TRIALS):
         part, beyond = law.cut(0.1 * loss * float(enough))
         sum_ = TiltedSum.of(part, n, loss)
@@ -181,7 +211,7 @@ class TiltedSum:
     coin: tuple[arb, arb] | None = None
     """(g, c): |phi| is replaced by g (|phi|^2 / phi + phi) / 2 + (1 - g) c, phi that of theta (V5)."""
     absolute: bool = False
-    """Sizes are summed in place of real parts: more than the integral of sizes, for even n (V5)."""
+    """Sizes are summed in place of real parts: more than the integral of sizes (V5)."""
 
     @classmethod
     def of(cls, law: Variable, n: int, loss: float, span: arb | None = None) -> TiltedSum:
@@ -214,32 +244,40 @@ class TiltedSum:
         theta, last = arb(self.theta), self.frequencies
         shift = arb(0) if self.shift is None else self.shift
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
-        first = self.law.transform(acb(theta)).real
+        waves = self.law.waves(acb(theta))
+        turns = [acb(0, step * v).exp() for v in self.law.values]
+        first, skipped = sum(waves, acb(self.law.rest)).real, 1
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
         slope = self._slope(theta, first)
         dead = (arb(-self.depth) / self.n).exp()
+        odd = self.absolute and self.coin is None and self.n % 2  # one size is (size^2 + 1)/2 or less (V5)
         silent = arb(0) if self.coin is None else (1 - self.coin[0]) * self.coin[1]
         whole = first if self.coin is None else self.coin[0] * first + silent
         total, left_out = self._kernel(acb(theta)).real, arb(0)
         k = 1
         while k <= last:
             s = acb(theta, k * step)
-            ratio = self.law.transform(s) / first
+            if skipped > 1 or k % _AFRESH == 0:
+                waves = self.law.waves(s)
+            else:
+                waves = [wave * turn for wave, turn in zip(waves, turns, strict=True)]
+            ratio, skipped = sum(waves, acb(self.law.rest)) / first, 1
             if self.coin is not None:
                 ratio = acb((self.coin[0] * first * (ratio.abs_upper() ** 2 + 1) / 2 + silent) / whole)
             size = arb(ratio.abs_upper())
             radius = ((dead - size) / slope).lower() if size < dead else arb(-1)
             if radius > 0:
                 skipped = min(1 + int(float((radius / step).floor().lower())), last + 1 - k)
-                left_out += skipped * dead**self.n * self._most(theta, k * step)
-                k += skipped
+                left_out += skipped * dead ** (self.n - odd) * self._most(theta, k * step)
             else:
-                term = ratio**self.n * self._kernel(s)
+                term = ratio ** (self.n - odd) * self._kernel(s)
+                if odd:
+                    term *= (size**2 + 1) / 2
                 if self.shift is not None:
                     term *= acb(0, k * step * self.shift).exp()
                 once = self.span is not None and k == last
                 total += (1 if once else 2) * (arb(term.abs_upper()) if self.absolute else term.real)
-                k += 1
+            k += skipped
         if self.span is None:
             beyond, blur = last * step, arb(self.blur)
             left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())

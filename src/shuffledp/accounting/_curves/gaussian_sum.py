@@ -29,6 +29,8 @@ class GaussianSumProfile(NearProfile):
 
     shift: float
     off: float = 0.0
+    made_of: tuple[tuple[str, float], ...] | None = None
+    """What both come from: people, coordinates, messages, noise, by their names in a certificate."""
 
     @property
     def _pure(self) -> float:
