@@ -20,13 +20,16 @@ from width import POPULATION, RANDOMIZERS, _TooSlowError, limited
 import shuffledp as sdp
 from shuffledp.accounting._analyses import names_for
 from shuffledp.accounting.blanket_counts import BlanketCounts
+from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.accounting.mixed_vectors import MixedVectors
 
 DELTA = 1e-6
 ROUNDS = 20
 MORE: dict[str, Callable[[float], Any]] = {
     "any, delta0 = 1e-12": lambda e: sdp.LocalRandomizer(e, delta0=1e-12),
     "Gaussian of a small scale": lambda e: sdp.DiscreteGaussian(sigma=0.4 / e, levels=8),
+    "a level of a tree": lambda e: sdp.LeveledResponse(64, epsilon0=e),
     "PrivUnit, d = 2": lambda e: sdp.PrivUnit(dimension=2, epsilon0=e),
 }
 SETTINGS: dict[str, Callable[[Any, int, str], sdp.Mechanism]] = {
@@ -48,12 +51,17 @@ SETTINGS: dict[str, Callable[[Any, int, str], sdp.Mechanism]] = {
 
 def others(n: int, epsilon0: float) -> dict[str, sdp.Mechanism]:
     """Rounds that are no randomizer of one law."""
+    noise = 72.0 * 10_000 * 100.0 / n  # of all people the same
+    vectors = MixedVectors(n, dimension=100, farthest=2000**2, variance=noise, messages=10, modulus=2**28)
     halves = {epsilon0: n - n // 2, 2.0 * epsilon0: n // 2}
     return {
         "groups of k-ary response": sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, halves, k=16),
         "groups of Laplace noise": sdp.ShuffledGroups.of(sdp.DiscreteLaplace, halves, levels=4),
         "split and mix": MixedSum(n=n, levels=100, scale=100.0 / epsilon0, messages=10, modulus=2**24),
         "blanket messages": BlanketCounts(n=n, slots=10, clone=min(0.5, 5.0 / n)),
+        "hashed messages": BlanketCounts(n=n, slots=10, clone=min(0.5, 5.0 / n), buckets=101),
+        "vectors": vectors,
+        f"{ROUNDS} cohorts of vectors": ROUNDS * Cohort(vectors, population=POPULATION * n),
     }
 
 

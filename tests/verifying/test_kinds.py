@@ -5,24 +5,27 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 
 import shuffledp as sdp
 from shuffledp.accounting.blanket_counts import BlanketCounts
+from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
+from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.verifying._curves import upper
 from shuffledp.verifying._groups import among_groups
-from shuffledp.verifying._mixed_sum import mixing, noisy_sum
+from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors
 from shuffledp.verifying._positive_part import TiltedSum, Variable
 
 UNARY = sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0)
 MATRIX = sdp.FiniteRandomizer([[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.25, 0.25, 0.5]])
 LEAKY = sdp.Facts(epsilon0=1.0, delta0=1e-14)
 GROUPS = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 2_000, 4.0: 5_000}, k=16)
+VECTORS = MixedVectors(n=10_000, dimension=100, farthest=2000**2, variance=7200.0, messages=9, modulus=2**28)
 SUM = MixedSum(n=10_000, levels=100, scale=101.0, messages=9, modulus=2**24)
 MECHANISMS: dict[str, sdp.Mechanism] = {
     "crowd": sdp.Shuffled(UNARY, n=3000, analysis="crowd"),
@@ -36,6 +39,15 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     "shares": SUM,
     "shares, ten rounds": 10 * SUM,
     "blanket messages": BlanketCounts(n=10**6, slots=1, clone=43e-6),
+    "hashed messages": BlanketCounts(n=10**5, slots=4, clone=3e-4, buckets=101),
+    "vectors": VECTORS,
+    "vectors of cohorts, 100 rounds": 100 * Cohort(VECTORS, population=10**6),
+    "levels of a tree": sdp.Shuffled(sdp.LeveledResponse(64, epsilon0=2.0), n=10_000),
+    "crowd of noise on nine levels": sdp.Shuffled(sdp.DiscreteLaplace(levels=8, epsilon0=1.0), n=2000),
+    "crowd of Gaussian noise": sdp.Shuffled(sdp.DiscreteGaussian(sigma=1.0), n=10**5),
+    "honest people of a cohort": sdp.Shuffled(
+        sdp.BinaryRandomizedResponse(epsilon0=2.0), n=100, population=200, honest_fraction=0.9
+    ),
     "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
     "leaks by coins": sdp.Shuffled(LEAKY, n=10_000, analysis="clones-2021").sampled_from(10**5, poisson=True),
     "a small scale": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.3), n=2000, analysis="best-leaked"),
@@ -50,7 +62,15 @@ def changed(certificate: sdp.Certificate, change: Callable[[dict[str, Any]], Non
     return sdp.Certificate.made(claim["epsilon"], claim["delta"], content["rounds"], content["spacing"])
 
 
-SLOW = "crowd, five rounds", "a small scale", "groups, ten rounds", "crowd of a matrix", "crowd, 1e7 users"
+SLOW = (
+    "crowd of Gaussian noise",
+    "honest people of a cohort",
+    "crowd, five rounds",
+    "a small scale",
+    "groups, ten rounds",
+    "crowd of a matrix",
+    "crowd, 1e7 users",
+)
 CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MECHANISMS]
 
 
@@ -88,6 +108,24 @@ def less_noise(curve: dict[str, Any]) -> None:
     curve["scale"] *= 0.99
 
 
+def less_variance(curve: dict[str, Any]) -> None:
+    curve["variance"] *= 0.99
+
+
+def further_apart(curve: dict[str, Any]) -> None:
+    curve["farthest"] = int(1.01 * curve["farthest"])
+
+
+def a_worse_row(curve: dict[str, Any]) -> None:
+    if "rows" in curve:
+        row = curve["rows"][0]
+        row[0], row[-1] = row[0] + 0.5 * row[-1], 0.5 * row[-1]
+    if "types" in curve:
+        less_hidden(curve)
+    if curve["kind"] == "clones":
+        curve["epsilon0"] *= 1.2
+
+
 def a_worse_law(curve: dict[str, Any]) -> None:
     own, other, gap, clone = (list(one) for one in zip(*curve["laws"][0], strict=True))
     own[0], gap[0] = own[0] + 0.02, gap[0] + 0.02
@@ -109,6 +147,9 @@ FALSE = [
     ("one group", smaller_groups),
     ("shares", fewer_messages),
     ("shares", less_noise),
+    ("vectors", less_variance),
+    ("vectors", further_apart),
+    ("crowd of noise on nine levels", a_worse_row),
 ]
 
 
@@ -231,6 +272,41 @@ def test_a_noisy_sum_is_the_curve_of_all_outcomes() -> None:
             truth += gap.max(arb(0)) * (1 - a) / (1 + a)
         found = noisy_sum(levels, arb(scale), arb(0), arb(epsilon))
         assert abs(found - truth) < arb(1e-12)
+
+
+@pytest.mark.quick
+def test_vectors_are_the_curve_of_gaussian_noise_and_what_is_off() -> None:
+    """T22: the integral of the two densities, and at most (1 + alpha) off above it, never rising."""
+    shift, epsilon = arb(0.7), arb(0.4)
+    with ctx.workprec(128):
+
+        def gap(x: Any, _: Any) -> Any:
+            return ((-(x**2) / 2).exp() - epsilon.exp() * (-((x - shift) ** 2) / 2).exp()) / (
+                2 * arb.pi()
+            ).sqrt()
+
+        turn = shift / 2 - epsilon / shift  # where the densities are as e^epsilon to one
+        truth = acb.integral(gap, acb(-30), acb(turn)).real
+        found = noisy_vectors(shift, arb(0), epsilon)
+        assert abs(found - truth) < arb(1e-25)
+        off = arb(1e-4)
+        values = [noisy_vectors(shift, off, arb(0.2 * i)) for i in range(40)]
+        assert not any(a < b for a, b in pairwise(values))
+        assert found < noisy_vectors(shift, off, epsilon) <= found + (1 + epsilon.exp()) * off * arb(1.01)
+        assert values[-1] >= off
+
+
+@pytest.mark.quick
+def test_an_odd_number_of_sizes_is_above_its_integral_and_close_to_it() -> None:
+    """V5 with one size as (size^2 + 1)/2: between the integrals of one size less and one more."""
+    law = random_law(random.Random(13), 3)
+    with ctx.workprec(128):
+        variable = Variable([ball(x) for x, _ in law], [ball(p) for _, p in law])
+        tau, heights = 0.3, dict[int, arb]()
+        for n in (40, 41, 42):
+            made = replace(TiltedSum.at(tau, variable, n, 1e-4), absolute=True)
+            heights[n] = n * made.upper() / variable.moment(arb(tau)) ** n  # of sizes at most one
+        assert heights[42] < heights[41] < heights[40] * (1 + arb(1e-9))
 
 
 @pytest.mark.quick

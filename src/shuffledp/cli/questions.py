@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ROUNDS = "Rounds"
 ANALYSES = ("best", "best-leaked", "exact", "crowd", "blanket", "clones", "clones-2021", "strong")
 """Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
-_UNCOVERED = {"exact": "  covers no leaked coin flip of anybody (--analysis best-leaked does)"}
+_UNCOVERED = ("exact", "crowd"), "  covers no leaked coin flip of anybody (--analysis best-leaked does)"
 
 size_options = stacked(
     option("--n", WHOLE, "Reports in one shuffle.", group=ROUNDS),
@@ -184,7 +184,7 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
-        ("analysis", analysis + _UNCOVERED.get(analysis, "")),
+        ("analysis", analysis + (_UNCOVERED[1] if analysis in _UNCOVERED[0] else "")),
         ("randomizer", repr(part.randomizer)),
         ("reports", _reports(part)),
         ("rounds", f"{rounds:,}"),

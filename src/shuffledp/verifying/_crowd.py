@@ -148,7 +148,7 @@ def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
 
 
 def _tilt(laws: Sequence[Variable], n: int) -> tuple[float, float]:
-    """Near the minimum of the largest n log E e^(theta X) - 2 log theta, and about what the bound comes to."""
+    """Near the minimum of the largest n log E e^(theta X) - 2 log theta, and about what the bound is."""
 
     def height(log_theta: float) -> float:
         return max(n * law.cumulants(math.exp(log_theta))[0] for law in laws) - 2.0 * log_theta
