@@ -11,10 +11,11 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp import FiniteRandomizer
-from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile, _envelope
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
+from shuffledp.accounting._curves.many_laws import ManyLaws
 from shuffledp.accounting._curves.stop_loss import LawOrder
-from shuffledp.accounting._hints.lattices import LatticeHints
+from shuffledp.facts import Matrix
 
 
 def _enumerated(law: AmplificationProfile, epsilon: float) -> float:
@@ -41,13 +42,39 @@ def _matrix(seed: int, rows: int, columns: int, decades: float) -> FiniteRandomi
     return FiniteRandomizer(matrix / matrix.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.8])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("share", [0.0, 1e-5, 1e-2])
-def test_an_envelope_with_rare_values_cut_off_is_above_every_law(seed: int, share: float) -> None:
-    profile = FiniteBlanketProfile(_matrix(seed, 5, 5, 3.0 * (seed % 2)).table, 3)
-    epsilon = 0.3 * profile.epsilon_max
-    truth = max(_enumerated(law, epsilon) for law in profile.laws)
-    assert _envelope(profile.laws, 3, epsilon, share * truth, LatticeHints()) >= truth * (1.0 - 1e-12)
+def test_bounds_of_all_laws_at_once_are_above_each(seed: int, share: float) -> None:
+    profile = FiniteBlanketProfile(_matrix(seed, 4, 5, 3.0 * (seed % 2)).table, 3)
+    epsilon = share * profile.epsilon_max
+    bounds = ManyLaws.of(profile.laws).bounds(epsilon)
+    for law, bound in zip(profile.laws, bounds, strict=True):
+        assert bound >= _enumerated(law, epsilon) * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("n", [30, 10**5])
+def test_bounds_of_all_laws_at_once_hold_in_a_crowd_and_are_close(n: int, hidden: bool) -> None:
+    rows = _matrix(0, 5, 6, 0.0).table.rows.copy()
+    if not hidden:  # outputs that some inputs never send are seen by everybody
+        rows[0, 1] = rows[2, 1] = 0.0
+    profile = FiniteBlanketProfile(Matrix(rows / rows.sum(axis=1, keepdims=True)), n)
+    for away in (0.0, 1.0, 4.0):
+        at = np.array([away * profile.hints.scale])
+        bounds = ManyLaws.of(profile.laws).bounds(float(at[0]))
+        curves = np.array([law.support(at, 1e-4).value[0] for law in profile.laws])
+        assert (curves <= bounds).all()
+        assert n < 10**5 or not hidden or bounds.max() <= 1.3 * curves.max()
+
+
+def test_of_many_laws_the_largest_is_found() -> None:
+    profile = FiniteBlanketProfile(_matrix(1, 7, 9, 0.0).table, 500)
+    for resolution, points in ((1e-3, 1), (0.01, 9)):
+        at = np.linspace(0.0, 6.0, points + 2)[1:-1] * profile.hints.scale
+        largest, found = profile.largest.upper(at, resolution), profile.upper(at, resolution)
+        assert (found >= profile.largest.support(at, resolution).value).all()
+        assert (found <= largest * (1.0 + 8.0 * resolution)).all()
+        assert (profile.support(at, resolution).value <= largest).all()
 
 
 def test_laws_exceed_the_leader_by_no_more_than_their_excess() -> None:

@@ -305,13 +305,13 @@ def test_no_triple_of_rows_is_above_the_bound(monkeypatch: pytest.MonkeyPatch, l
     monkeypatch.setattr(crowd, "tilt", lambda *given: kept[0] if kept else chosen(*given))
     crowd._at.cache_clear()
     settings: list[Any] = []
-    inner: Any = crowd._Problem._bound
+    inner: Any = crowd._Problem._search
 
     def watched(self: Any, taking: Any, theta: float, guess: float, *rest: Any) -> Any:
         settings.append((theta, guess))
         return inner(self, taking, theta, guess, *rest)
 
-    monkeypatch.setattr(crowd._Problem, "_bound", watched)
+    monkeypatch.setattr(crowd._Problem, "_search", watched)
     most = everything.upper(np.array([at]), 1e-3)[0]
     assert most < 1.0
     kept.append(settings[0])

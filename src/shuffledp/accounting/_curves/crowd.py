@@ -28,7 +28,7 @@ from itertools import islice
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, gamma, up
+from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -38,6 +38,8 @@ from shuffledp.facts import AmplificationLaw, Matrix
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
 _POOL_RESOLUTION = 0.01  # speed
+_FAR = 12.5  # speed: deviations of a pool's loss
+_NOTHING, _SMALL_BOUND = 1e-30, 1e-20  # speed: of a pool's curve, for bounds that are not that small
 _LARGEST_SHARE = 0.3  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
 _SECONDS = np.append(np.linspace(0.2, 1.0, 33), 1.001)  # speed: second moments that are tried, of the largest
@@ -45,6 +47,7 @@ _STRIDE = 3  # speed: weights between nodes
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 6  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
+_MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS = 3  # speed: sizes that are tried
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
 _WELL = 1.7  # tightness: a bound no larger than so many times the guess is good
@@ -81,7 +84,7 @@ class CrowdProfile(PrivacyProfile):
     @cached_property
     def hints(self) -> Hints:
         share = self.fraction**2 * self.rate
-        return Hints(math.sqrt(share * float(self.family.seconds.flat.max()) / self.n))
+        return Hints(math.sqrt(share * float(self.family.seconds.flat.max()) / self.n), apart=True)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return np.array([_at(self, float(e))[0] for e in epsilon])
@@ -97,13 +100,19 @@ class CrowdProfile(PrivacyProfile):
         return self.n * self.pool(self.n).hints.scale ** 2
 
     @lru_cache(maxsize=64)  # noqa: B019
-    def _corners(self, size: int) -> _Corners:
+    def _corners(self, size: int, least: float) -> _Corners:
+        """Of a pool, whose curve is followed far out only where it is above ``least`` there: it falls."""
         curve = self.pool(size + 1)
         # Beyond every likelihood ratio that there is, also after rounding.
         logs = weights(curve.hints.scale, up(self.epsilon0 + gamma(_UNITS), operations=_UNITS))
         # A little less than the logarithm of the rounded exponential.
-        excess = up(curve.upper(np.maximum(logs - gamma(4 * CALL), 0.0), _POOL_RESOLUTION), operations=2)
-        return _Corners(logs, np.minimum(excess, 1.0))
+        points = np.maximum(logs - gamma(4 * CALL), 0.0)
+        excess = np.zeros(0)
+        for part in np.split(points, [int(np.searchsorted(logs, _FAR * curve.hints.scale))]):
+            if part.size and (not excess.size or excess[-1] > least):
+                excess = np.append(excess, up(curve.upper(part, _POOL_RESOLUTION), operations=2))
+        beyond = np.full(logs.size - excess.size, excess[-1])
+        return _Corners(logs, np.minimum(np.append(excess, beyond), 1.0))
 
 
 @dataclass(frozen=True)
@@ -174,40 +183,57 @@ class _Problem:
         curve, laws = self.curve, self._leaders(cap)
         theta, guess = tilt(laws.x, laws.p, curve.n, self.taking.growth, curve.rate)
         all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
-        return self._bound(self.taking, theta, guess, _Scales(np.ones(1), 0, np.zeros(1)), all_take_part)
+        scales = _Scales(np.ones(1), 0, np.zeros(1))
+        return self._bound(*self._search(self.taking, theta, guess, scales, all_take_part), guess)
 
     def with_pool(self, cap: float) -> tuple[float, float]:
-        """Larger pools, where a small one has heavy tails."""
+        """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
         curve, laws, growth = self.curve, self._leaders(cap), self.taking.growth
-        guess = tilt(laws.x, laws.p, curve.n, growth)[1]
-        sizes = pool_sizes(curve.n, curve.variance, guess)
-        best = 1.0, 1.0
+        theta, guess = tilt(laws.x, laws.p, curve.n, growth)
         costly = curve.family.types > _MANY_TYPES
-        if curve.n < _SMALL and costly:
-            return best
+        if (curve.n < _SMALL and costly) or self._in_vain(theta, guess, cap):
+            return 1.0, 1.0
+        sizes = pool_sizes(curve.n, curve.variance, guess)
+        best, chosen = math.inf, None
         for size in islice(sizes, 1 if costly and curve.n < _LARGE else _POOLS):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
             taking = self.taking._replace(users=float(curve.n - 1 - size))
             theta, guess = tilt(laws.x, laws.p, int(taking.users), growth)
-            scales, rare = curve._corners(size).until(guess)
+            scales, rare = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0).until(guess)
             lost = rare * (1.0 + 0.5 / (taking.users * theta))
-            found, best = best[0], min(best, self._bound(taking, theta, guess, scales, lost))
-            if best[0] <= _WELL * guess or best[0] == found < 1.0:
+            search, lost = self._search(taking, theta, guess, scales, lost)
+            if search.least + lost >= best < 1.0:
                 break
-        return best
+            best, chosen = search.least + lost, (search, lost, guess)
+            if best <= _WELL * guess:
+                break
+        return (1.0, 1.0) if chosen is None else self._bound(*chosen)
 
-    def _bound(
+    def _in_vain(self, theta: float, guess: float, cap: float) -> bool:
+        """Whether many more laws will be left than can be looked at, whatever the pool."""
+        few = max(float(self.seconds.max()), self.rest) * _SECONDS
+        crude = log_bennett(few, np.array([theta]), self.taking, self.curve.family.ends(cap))[:, 0]
+        settled = few[crude - math.log(self.curve.n) <= math.log(positive(_WELL * guess))]
+        left = int((self.seconds > settled.max(initial=0.0)).sum())
+        return left * self.curve.family.types > _MANY_MORE * _MOST_LEFT
+
+    def _search(
         self, taking: Taking, theta: float, guess: float, scales: _Scales, lost: float
-    ) -> tuple[float, float]:
-        curve = self.curve
-        cap, cut = curve.family.cap(guess, self.most)
-        search = _Search(curve, taking, theta, scales, self.seconds, curve.fraction * cap)
-        largest = search.largest(self.first, self.rest, _HOPELESS * guess)
-        bound = up(largest + curve.fraction * cut + lost, operations=_UNITS)
+    ) -> tuple[_Search, float]:
+        """Over all laws, cut at a cap; and what that and rare weights cost."""
+        cap, cut = self.curve.family.cap(guess, self.most)
+        share, leader = self.curve.fraction, int(self.first[0])
+        search = _Search(self.curve, taking, theta, scales, self.seconds, share * cap, leader)
+        return search, lost + share * cut
+
+    def _bound(self, search: _Search, lost: float, guess: float) -> tuple[float, float]:
+        users, theta = search.taking.users, search.theta
+        bound = up(search.largest(self.rest, _HOPELESS * guess) + lost, operations=_UNITS)
         if not bound < 1.0:
-            return 1.0, taking.users * theta
-        return bound, bound * taking.users * theta * self._leaders(cap)[0].other(theta)
+            return 1.0, users * theta
+        cap = search.cap / self.curve.fraction
+        return bound, bound * users * theta * self._leaders(cap)[0].other(theta)
 
 
 @dataclass(frozen=True)
@@ -232,7 +258,8 @@ class _Scales:
 
 @dataclass(frozen=True)
 class _Search:
-    """The largest E[b_z] over all laws of a family, for one theta and one set of weights."""
+    """The largest E[b_z] over all laws of a family, for one theta and one set of weights, beginning with the
+    ``leader``."""
 
     curve: CrowdProfile
     taking: Taking
@@ -240,12 +267,17 @@ class _Search:
     scales: _Scales
     seconds: Floats
     cap: float
+    leader: int
 
-    def largest(self, first: Places, rest: float, useful: float) -> float:
-        """``first`` are laws to begin with; ``rest``: of laws that are not in the family, E[X^2] at most."""
-        done = set(first[:1].tolist())
-        height = self._exact(int(first[0]))
-        most = self._expectation(height[None, :])[0] if np.isfinite(height).all() else math.inf
+    @cached_property
+    def least(self) -> float:
+        """Of the leader alone."""
+        height = self._exact(self.leader)
+        return float(self._expectation(height[None, :])[0]) if np.isfinite(height).all() else math.inf
+
+    def largest(self, rest: float, useful: float) -> float:
+        """``rest``: of laws that are not in the family, E[X^2] at most."""
+        most = self.least
         if most > useful:
             return math.inf
         few = max(float(self.seconds.max()), rest) * _SECONDS
@@ -254,12 +286,13 @@ class _Search:
         least = float(settled.max(initial=0.0))
         if rest > least:
             return math.inf
-        left = np.array([place for place in np.flatnonzero(self.seconds > least) if place not in done])
+        left = np.flatnonzero(self.seconds > least)
+        left = left[left != self.leader]
         if left.size * self.curve.family.types > _MOST_LEFT:
             return math.inf
         if left.size == 0:
-            return float(most)
-        return self._of_many(left.astype(np.intp), float(most))
+            return most
+        return self._of_many(left, most)
 
     def _of_many(self, left: Places, most: float) -> float:
         """All of ``left`` by their moments, and the largest of them closely."""

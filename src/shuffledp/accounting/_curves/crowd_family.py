@@ -81,7 +81,12 @@ class Family:
             parts = [getattr(law, name) for law in laws]
             return np.array([(*part, *(0.0,) * (size - len(part))) for part in parts])
 
-        gap, other, clone = filled("gap"), filled("other"), filled("clone")
+        return cls.of_rows(filled("gap"), filled("other"), filled("clone"))
+
+    @classmethod
+    def of_rows(cls, gap: Floats, other: Floats, clone: Floats) -> Family:
+        """One law a row."""
+        size = gap.shape[1]
         least = np.where(clone > 0.0, clone, 1.0)
         off = gamma(4 * size + _UNITS)
         flat = up((gap**2 / least).sum(axis=1), operations=size + 8)

@@ -286,8 +286,10 @@ class Laws:
         users, shared = taking.users, share * low
         away = tau * np.sqrt(0.5 * users * shared * (1.0 - _NORMAL))
         w1, w2 = np.sqrt(_NORMAL / k), np.sqrt(0.5 / k)
-        # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw, with e^(y^2) int e^(-t^2) < 1/(y + (y^2 + 4/pi)^(1/2)).
-        normal = 2.0 * math.sqrt(math.pi) / (tau * (away + np.sqrt(away**2 + 4.0 / math.pi)))
+        # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw, with e^(y^2) int e^(-t^2) < 1/(y + (y^2 + 4/pi)^(1/2)),
+        # and, closer for y > 0.5, < 1/(1.5 y + (y^2/4 + 1)^(1/2)).
+        mills = np.maximum(away + np.sqrt(away**2 + 4.0 / math.pi), 1.5 * away + np.sqrt(away**2 / 4.0 + 1.0))
+        normal = 2.0 * math.sqrt(math.pi) / (tau * mills)
         rest = 2.0 / w1 * np.exp(-0.25 * users * shared * w1**2) + 2.0 / w2
         inside = np.minimum(normal + rest, math.pi / tau) / (2.0 * math.pi)
         error = users * 16.0 * unit * (1.0 + tau * moment[0])

@@ -21,6 +21,7 @@ array([0.])
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +31,9 @@ import numpy.typing as npt
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 
-_AT_ONCE = 1 << 18
+Places = npt.NDArray[np.intp]
+
+_AT_ONCE = 1 << 18  # speed
 
 
 @dataclass(frozen=True)
@@ -40,25 +43,23 @@ class LawOrder:
     laws: tuple[AmplificationProfile, ...]
 
     @cached_property
-    def _tables(self) -> list[_Table]:
-        """The leader's, then the others' in pieces."""
-        leader, *others = self.laws
-        step = max(1, _AT_ONCE // max(len(law.clone) for law in self.laws))
-        parts = [others[i : i + step] for i in range(0, len(others), step)]
-        return [_Table.of(part) for part in [[leader], *parts]]
+    def _table(self) -> _Table:
+        return _Table.of(self.laws)
 
-    def excess(self, before: float, epsilon: float) -> Floats:
-        """Per law but the first, at ``epsilon``, over the leader's at ``before`` <= epsilon.
+    def excess(self, before: float, epsilon: float, places: Places | None = None) -> Floats:
+        """Of the laws in these ``places`` (all but the first) at ``epsilon``, over the leader's at ``before``
+        <= epsilon.
 
         Infinite where some output is hidden by nobody: there means are not comparable."""
-        leader, *others = self._tables
+        places = np.arange(1, len(self.laws)) if places is None else places
+        leader = self._table.rows(np.zeros(1, np.intp))
         if not (before <= epsilon < LARGEST_EXPONENT and leader.hidden.all()):
-            return np.full(len(self.laws) - 1, np.inf)
+            return np.full(places.size, np.inf)
         top = leader.stops(before, -1.0)
         t = np.unique(top.value)
         right = t >= 0.0
         # Sums of sums of m positive terms: both curves are rounded by no more, against the leader.
-        units = 3 * max(table.gap.shape[1] for table in self._tables) + 16
+        units = 3 * leader.gap.shape[1] + 16
         calls = down(top.calls(t[right])[0], units, tiny=0.0)
         drift = max(math.expm1(epsilon) - math.expm1(before) - gamma(2 * CALL) * math.expm1(epsilon), 0.0)
         # The means are 1 - alpha as far as rows sum to one, which is a matter of rounding too.
@@ -66,7 +67,8 @@ class LawOrder:
         doubt = gamma(units + 128) * (1.0 + math.exp(epsilon))
         puts = down(top.puts(t[~right])[0], units, tiny=0.0) + drift - doubt
         found = []
-        for table in others:
+        for some in np.array_split(places, 1 + places.size * leader.gap.shape[1] // _AT_ONCE):
+            table = self._table.rows(some)
             mine = table.stops(epsilon, 1.0)
             above = (up(mine.calls(t[right]), units, tiny=0.0) - calls).max(axis=1, initial=0.0)
             below = (up(mine.puts(t[~right]), units, tiny=0.0) - puts).max(axis=1, initial=0.0)
@@ -87,12 +89,16 @@ class _Table:
     hidden: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, laws: list[AmplificationProfile]) -> _Table:
+    def of(cls, laws: Sequence[AmplificationProfile]) -> _Table:
         table = np.zeros((3, len(laws), max(len(law.clone) for law in laws)))
         for i, law in enumerate(laws):
             table[:, i, : len(law.clone)] = law.gap, law.other, law.clone
         hidden = np.array([min(law.clone) > 0.0 for law in laws])
         return cls(table[0], table[1], table[2], hidden)
+
+    def rows(self, places: Places) -> _Table:
+        """Some of the laws."""
+        return _Table(self.gap[places], self.other[places], self.clone[places], self.hidden[places])
 
     def stops(self, epsilon: float, sign: float) -> _Stops:
         """The values rounded up (sign 1) or down (sign -1), by more than they can be off."""

@@ -19,7 +19,7 @@ from shuffledp._certified.rounding import CALL, Floats, down, positive, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
-from shuffledp.accounting._hints.starts import newton
+from shuffledp.accounting._hints.starts import between, newton
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
@@ -27,10 +27,13 @@ from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sa
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 
-_MOST_REFINEMENTS = 7  # speed
+_MOST_REFINEMENTS, _FEW_REFINEMENTS = 7, 4  # speed
 _MOST_STARTS = 2  # speed
 _CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
 _AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
+_MOST_STEPS = 12  # speed: from one point to the next
+_CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
+_BEYOND_IN_TOLERANCES = 0.1  # speed
 _MARGIN_IN_TOLERANCES = 0.1  # soundness
 """An answer stays this far above, so that ten times the tolerance is never tighter."""
 _FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
@@ -168,10 +171,10 @@ def _infinite_loss(rounds: Rounds) -> float:
     return down(-math.expm1(none), operations=2 * CALL + len(seen) + 2)
 
 
-def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float) -> float:
+def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float, most: int) -> float:
     """Try finer and finer resolutions until the looseness is certified."""
     resolution = 0.5 * tolerance
-    for _ in range(_MOST_REFINEMENTS):
+    for _ in range(most):
         value, certified = attempt(resolution)
         if certified:
             return value
@@ -199,9 +202,10 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     ceiling, costly = profile.epsilon_max, profile.hints.costly
     start = profile.hints.start(delta, min(ceiling, _LARGEST_EPSILON))
     if not costly:
-        found, start = _close_to(profile, delta, start, tolerance)
-        if found is not None:
-            return found
+        for look in (_one_by_one, _close_to)[not profile.hints.apart :]:
+            found, start = look(profile, delta, start, tolerance)
+            if found is not None:
+                return found
 
     def attempt(resolution: float) -> tuple[float, bool]:
         nonlocal start
@@ -224,7 +228,7 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         certified = (profile.upper(points, resolution) <= delta) | (points == ceiling)
         return float(points[np.argmax(certified)]), bool(certified.any())
 
-    return _refine(attempt, tolerance)
+    return _refine(attempt, tolerance, _FEW_REFINEMENTS if profile.hints.apart else _MOST_REFINEMENTS)
 
 
 def _close_to(
@@ -247,10 +251,42 @@ def _close_to(
                 )
                 if high <= low * (1.0 + tolerance):
                     return min(float(high), profile.epsilon_max), start
-            middle = 0.5 * (np.minimum(upper, 1.0) + lines.value)
-            aim = newton(points, middle, lines.slope_high, delta)
-            start = min(aim, profile.epsilon_max, _LARGEST_EPSILON)
+            start = _aimed(profile, points, upper, lines, delta)
     return None, start
+
+
+def _one_by_one(
+    profile: PrivacyProfile, delta: float, start: float, tolerance: float
+) -> tuple[float | None, float]:
+    """The same from one point after the other, where each costs as much, and both sides are nearly one."""
+    low, high, aim = 0.0, math.inf, start
+    for _ in range(_MOST_STEPS):
+        at = np.array([min(aim, profile.epsilon_max)])
+        with suppress(NoCertificateError):
+            upper, lines = profile.both(at, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
+            if lines.value[0] >= delta:
+                low = max(low, float(at[0]))
+            if upper[0] <= delta or at[0] == profile.epsilon_max:
+                high = min(high, float(at[0]))
+            if high <= low * (1.0 + _CLOSE_IN_TOLERANCES * tolerance):
+                return min(high * (1.0 + _MARGIN_IN_TOLERANCES * tolerance), profile.epsilon_max), high
+            # Beyond the root, so that the next point is on its other side.
+            beyond = _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == at[0] else -1.0)
+            aim = _aimed(profile, at, upper, lines, delta) * (1.0 + beyond)
+            if not low < aim < high:
+                aim = between(low, high)
+            if aim > 0.0 and at[0] in (low, high):
+                continue
+        break
+    return None, aim
+
+
+def _aimed(
+    profile: PrivacyProfile, points: Floats, upper: Floats, lines: SupportingLines, delta: float
+) -> float:
+    """About where a curve between these bounds passes delta."""
+    middle = 0.5 * (np.minimum(upper, 1.0) + lines.value)
+    return min(newton(points, middle, lines.slope_high, delta), profile.epsilon_max, _LARGEST_EPSILON)
 
 
 def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:

@@ -41,10 +41,11 @@ class Hints:
     """What is guessed of one curve.
 
     ``scale``: rough standard deviation of the privacy loss. ``costly``: upper bounds take much longer than
-    lines, so that as few as possible should be asked for."""
+    lines, so that as few as possible should be asked for. ``apart``: two points take twice as long as one."""
 
     scale: float
     costly: bool = False
+    apart: bool = False
 
     def start(self, delta: float, most: float) -> float:
         """About where the curve passes ``delta``, at most ``most``: as if the loss were normal."""
