@@ -379,7 +379,16 @@ def corners() -> Iterator[Row]:
             ),
         ),
         "12 rounds of a random 10 x 10 matrix, n = 1e5": (2.0, random_matrix(10, 12)),
+        "one round of a random 40 x 40 matrix, n = 1e5": (1.0, random_matrix(40, 1)),
         "one round of a random 100 x 100 matrix, n = 1e5": (3.0, random_matrix(100, 1)),
+        "Gaussian, sigma = 2.5, 16 levels, n = 774, one round": (2.0, gaussian(2.5, 16, 774, 1)),
+        "Gaussian, sigma = 0.85, 16 levels, n = 1e6, one round": (2.0, gaussian(0.85, 16, 10**6, 1)),
+        "calibrate k-ary response, a cohort of 100 of 500": (
+            1.0,
+            lambda i: sdp.calibrate(
+                sdp.KaryRandomizedResponse, k=16, cohort=100, population=500 + i, epsilon=0.5, delta=1e-6
+            ),
+        ),
         "50 different rounds of k-ary response": (1.0, fifty_alphabets),
         "12 rounds of k-ary response, n = 1e6: a curve of 200 points": (
             0.3,
