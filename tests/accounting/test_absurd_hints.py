@@ -108,11 +108,14 @@ class AbsurdHints(Hints):
     def start(self, delta: float, most: float) -> float:
         return float(self.far.rng.choice([0.0, 1e-12, 1e6, float(self.far.anything())]))
 
-    def tilt(self, ratio: float, keep: float, lie: float, users: float) -> float:
-        return ratio * float(self.far.off()) + float(self.far.rng.choice([0.0, 1e-12, 3.0]))
+    def tilt(self, ratio: np.ndarray, keep: float, lie: float, users: float) -> np.ndarray:
+        return ratio * self.far.off(ratio.shape) + self.far.rng.choice([0.0, 1e-12, 3.0], ratio.shape)
+
+    def alike(self, theta: float, keep: float, lie: float, users: float) -> float:
+        return theta * float(self.far.off())
 
     def threshold(
-        self, ratio: float, keep: float, lie: float, m: np.ndarray, others: np.ndarray
+        self, ratio: np.ndarray, keep: float, lie: float, m: np.ndarray, others: np.ndarray
     ) -> np.ndarray:
         return m * keep + others * lie + self.far.rng.normal(0.0, 5.0, m.shape)
 

@@ -200,6 +200,7 @@ def test_integrals_of_one_and_of_many_laws_are_above_a_fine_sum(
     many = laws_of([*response_crowds(3, 1.0), *response_crowds(2, 1.5)], growth)
     taking = Taking(users, rate, growth)
     rough = np.exp(many.log_integrals(np.array([tau]), taking)[:, 0])
+    crude = np.exp(many.log_chernoff(np.array([tau]), taking)[:, 0])
     for place in range(3):
         law = many[place]
         w = np.arange(-40.0, 40.0, 2e-4)
@@ -209,6 +210,7 @@ def test_integrals_of_one_and_of_many_laws_are_above_a_fine_sum(
         close = math.exp(float(law.log_integrals(np.array([tau]), taking)[0]))
         assert fine * (1.0 - 1e-9) <= close <= 1.1 * fine
         assert fine * (1.0 - 1e-9) <= rough[place] <= (1.4 if users > 1000 else 10.0) * fine
+        assert fine * (1.0 - 1e-9) <= crude[place] <= 10.0 * fine
 
 
 # Random cohorts: no pool

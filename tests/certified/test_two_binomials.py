@@ -21,7 +21,7 @@ def test_two_binomials_are_their_convolution(m: int) -> None:
     t = int(0.8 * m + 0.2 * others) + 3
     exact = 0.7 * both[t - 1 :].sum() - 0.5 * both[t:].sum()
     laws = TwoBinomials(np.array([float(m)]), np.array([float(others)]), keep, 1 - keep, 0.4)
-    (result,) = laws.tails(np.array([0.7]), np.array([-0.5]), np.array([float(t)]))
+    (result,) = laws.tails(np.array([[0.7]]), np.array([[-0.5]]), np.array([float(t)]))
     scale = math.exp(result.log_scale[0])
     assert abs(scale * result.value[0, 0] - exact) <= scale * result.error[0, 0] + 1e-14
     assert scale * result.error[0, 0] <= 1e-9
@@ -54,8 +54,9 @@ def test_the_ridge_is_above_every_dataset_of_its_blocks(epsilon0: float, users: 
         first, second = (p * bar / (p * bar + 1.0 - p) for p in (keep, 1.0 - keep))
         threshold = np.rint(m * first + (users - m) * second + 0.5)
         laws = TwoBinomials(m, users - m, keep, 1.0 - keep, theta)
-        bound, better = laws.ridge(one, zero, threshold, grid)
-        bound = np.minimum(bound, laws.ridge(one, zero, better, grid)[0])
+        weights = np.full(m.size, one), np.full(m.size, zero)
+        bound, better = laws.ridge(*weights, threshold, grid)
+        bound = np.minimum(bound, laws.ridge(*weights, better, grid)[0])
         assert np.isfinite(bound).mean() > 0.8 or half == 6
         for place, row in zip(m.astype(int), bound, strict=True):
             around = truth[max(place - half, 0) : place + half + 1]

@@ -259,7 +259,8 @@ def _sum(problem: _Problem, chosen: Chosen) -> tuple[Floats, Floats]:
     numerators = _numerators(problem, chosen) if tables else None
     if numerators is None:
         atoms = max(atoms, problem.own_z.shape[1])
-    parts = np.array_split(np.arange(rows.size), 1 + rows.size * atoms // _TERMS_AT_ONCE)
+    columns = max(atoms, problem.moves.size)
+    parts = np.array_split(np.arange(rows.size), 1 + rows.size * columns // _TERMS_AT_ONCE)
     moved = 32.0 * float(np.abs(problem.moves).max())
     units = TERM_UNITS + moved + additions(rows.size) + len(parts)
     for part in parts:

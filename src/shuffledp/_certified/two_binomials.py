@@ -42,40 +42,41 @@ class TwoBinomials:
     ) -> list[Result]:
         """For each pair of weights: at_one Pr[F + 1 >= t] + at_zero Pr[F >= t], t = threshold + shift.
 
-        ``at_one`` and ``at_zero`` hold one number per wanted pair; columns are shifts."""
+        ``at_one`` and ``at_zero`` hold a line per wanted pair, of a number per row (or one for all). Columns
+        of the results are shifts."""
         moves = np.asarray(shifts, dtype=np.float64)
-        points = self._points(at_one, at_zero, threshold) + 2 * int(np.abs(moves).max())
+        weights = np.abs(at_one).max(axis=0), np.abs(at_zero).max(axis=0)
+        points = self._points(*weights, threshold) + 2 * int(np.abs(moves).max())
         omega, powers, doubt = self._powers(points, float(np.abs(moves).max()))
         modulus = np.abs(powers)
         turned = powers * np.exp(-1j * _reduced(threshold, omega, points))
         size = np.hypot(self.theta, omega)
         share = np.where(omega == 0.0, 1.0, 2.0) / points
         kernel = share / one_minus_exp(np.full_like(omega, self.theta), omega)
-        log_total = self._log_total(self.theta)
+        log_total = self._log_total(np.array(self.theta))
         relative = self._prefactor_error(threshold, log_total)
+        weight = kernel[:, None] * np.exp(-(self.theta + 1j * omega)[:, None] * moves)
         results = []
-        for one, zero in zip(at_one, at_zero, strict=True):
+        for one, zero in zip(at_one[:, :, None], at_zero[:, :, None], strict=True):
             numerator = one * np.exp(self.theta + 1j * omega) + zero
-            mass = abs(one) * math.exp(self.theta) + abs(zero)
-            shift = np.exp(-(self.theta + 1j * omega)[:, None] * moves)
-            value = (turned @ ((numerator * kernel)[:, None] * shift)).real
-            weight = np.abs(kernel)[:, None] * np.abs(shift)
+            mass = np.abs(one) * math.exp(self.theta) + np.abs(zero)
+            value = ((turned * numerator) @ weight).real
             own = ERROR_UNITS * (1.0 + size) * mass * (1.0 + doubt)
-            error = modulus @ ((np.abs(numerator) * doubt + own)[:, None] * weight)
+            error = (modulus * (np.abs(numerator) * doubt + own)) @ np.abs(weight)
             cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass
             error += cut * np.exp(-self.theta * moves)
             error = error * np.exp(relative) + np.abs(value) * np.expm1(2.0 * relative)
             results.append(Result(value, error, log_total - self.theta * threshold))
         return results
 
-    def ridge(self, one: float, zero: float, threshold: Floats, grid: Ridge) -> tuple[Floats, Floats]:
+    def ridge(self, one: Floats, zero: Floats, threshold: Floats, grid: Ridge) -> tuple[Floats, Floats]:
         """(bounds, better thresholds) for every row.
 
         Bounds of the largest one Pr[F + 1 >= t] + zero Pr[F >= t], one > 0 > zero, over all t and all
         datasets of as many users with a whole m' within ``grid.half`` of m (docs/proofs/binary.md, the
         ridge). Infinite where it was not proved that the best t is among those looked at."""
         moves, width = grid.moves, 0.5 * grid.step
-        first, second = self._log_transforms(self.theta)
+        first, second = self._log_transforms()
         grown = math.exp(self.theta)
         slope = self.keep * grown / (self.keep * grown + self.lie) - self.lie * grown / (
             self.lie * grown + self.keep
@@ -85,7 +86,8 @@ class TwoBinomials:
         m = np.stack([np.clip(self.m + a, 0.0, users) for a in (-grid.half, grid.half) * 2], axis=1)
         block = TwoBinomials(m, users[:, None] - m, self.keep, self.lie, self.theta)
         t = (threshold - slope * self.m)[:, None] + slope * m + np.array([-reach, -reach, reach, reach])
-        points = block._points(np.array([one]), np.array([zero]), t) + 2
+        one, zero = one[:, None], zero[:, None]
+        points = block._points(one, -zero, t) + 2
         omega, powers, doubt = self._powers(points, float(moves[-1]), block)
         s = self.theta + 1j * omega
         logs = [self._log_ratio(p, omega) for p in (self.keep, self.lie)]
@@ -100,26 +102,27 @@ class TwoBinomials:
         left_out = np.exp(far) * (far**3 / 6.0 + rough * (grid.half + width) * size)
         basis = np.stack([np.ones_like(s), bend, s, bend * bend, bend * s, s * s], axis=1)
         turned = powers * np.exp(-1j * _reduced(threshold, omega, points))
-        modulus = np.abs(powers)
         numerator = one * np.exp(s) + zero
-        mass = abs(one) * grown + abs(zero)
+        mass = one * grown - zero
         own = ERROR_UNITS * (1.0 + size) * mass * (1.0 + doubt)
         share = np.where(omega == 0.0, 1.0, 2.0) / points
         kernel = share / one_minus_exp(np.full_like(omega, self.theta), omega)
-        log_total = self._log_total(self.theta)
+        log_total = self._log_total(np.array(self.theta))
         relative = self._prefactor_error(threshold, log_total)
         cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass * math.exp(float(far[0]))
 
         b = grid.half
         sizes = np.array([0.0, b, width, 0.5 * b * b, b * width, 0.5 * width**2])
         shift = np.exp(-s[:, None] * moves)
+        turned *= numerator
         lost = np.abs(numerator) * (left_out + np.exp(far) * (doubt + gamma(64))) + np.exp(far) * own
+        lost *= np.abs(powers)
 
         def expanded(kernel: Complexes) -> tuple[Floats, Floats]:
             """(coefficients of the quadratic in m' - m and u, its error), for rows and moves."""
-            weights = ((numerator * kernel)[:, None] * shift)[:, :, None] * basis[:, None, :]
+            weights = (kernel[:, None] * shift)[:, :, None] * basis[:, None, :]
             value = (turned @ weights.reshape(s.size, -1)).real.reshape(self.m.size, moves.size, 6)
-            error = modulus @ ((lost * np.abs(kernel))[:, None] * np.abs(shift))
+            error = lost @ (np.abs(kernel)[:, None] * np.abs(shift))
             error = (error + 2.0 * cut * np.exp(-self.theta * moves)) * np.exp(relative)
             spread = np.abs(value[:, :, 0]) + np.abs(value) @ sizes
             return value, error + spread * np.expm1(2.0 * relative)
@@ -137,19 +140,19 @@ class TwoBinomials:
         better = threshold + np.rint(moves[value[:, :, 0].argmax(axis=1)])
         return np.where(proved, scale * np.maximum(top.max(axis=1), 0.0), np.inf), better
 
-    def _log_total(self, theta: float) -> Floats:
-        first, second = self._log_transforms(theta)
-        return np.asarray(self.m * first + self.others * second)
+    def _log_total(self, theta: Floats) -> Floats:
+        grown = np.expm1(theta)
+        return np.asarray(self.m * np.log1p(self.keep * grown) + self.others * np.log1p(self.lie * grown))
 
-    def _log_transforms(self, theta: float) -> tuple[float, float]:
-        grown = math.expm1(theta)
+    def _log_transforms(self) -> tuple[float, float]:
+        grown = math.expm1(self.theta)
         return math.log1p(self.keep * grown), math.log1p(self.lie * grown)
 
     def _roughness(self) -> tuple[float, float]:
         """sum w (|z| e^{theta z} + min(|z|, 2/theta)) / phi(theta) of either law."""
         fixed = min(1.0, 2.0 / self.theta)
         grown = math.exp(self.theta)
-        first, second = self._log_transforms(self.theta)
+        first, second = self._log_transforms()
         return (
             self.keep * (grown + fixed) * math.exp(-first),
             self.lie * (grown + fixed) * math.exp(-second),
@@ -165,33 +168,28 @@ class TwoBinomials:
             raise NoCertificateError("rounding errors outgrow the sum: the numbers are too large")
         return np.asarray(relative[:, None])
 
-    def _points(self, at_one: Floats, at_zero: Floats, threshold: Floats) -> int:
-        """Odd number of trapezoidal points, enough for every row (Chernoff).
+    def _points(self, one: Floats, zero: Floats, threshold: Floats) -> int:
+        """Odd number of trapezoidal points, enough for every row (Chernoff), of weights of so much.
 
         Of two axes the second are the ends of what a row stands for, between which Chernoff's bound of one
         tilt is linear."""
-        total = self._log_total(self.theta)
         count = float((self.m + self.others).max(initial=0.0))
         spread = math.sqrt(1.0 + count * self.keep * self.lie)
-        behind, beyond = (np.full(len(self.m), np.inf) for _ in range(2))
-        one, zero = float(np.abs(at_one).max()), float(np.abs(at_zero).max())
-        own = math.log(one * math.exp(self.theta) + zero)
 
         def most(found: Floats) -> Floats:
-            return found.max(axis=1) if found.ndim > 1 else found
+            return found.max(axis=-1) if self.m.ndim > 1 else found
 
-        steps = [(-1.0, c / spread) for c in _CHERNOFF] + [(1.0, c / spread) for c in _CHERNOFF]
-        steps += [(-1.0, c * self.theta) for c in _SHARES]
-        for sign, eta in steps:
+        def reach(sign: float, distances: list[float]) -> Floats:
+            """Of every row, beyond which distance little lies: the least that one of the tilts shows."""
+            eta = np.array(distances).reshape(-1, *(1,) * self.m.ndim)
             shift = self.theta + sign * eta
-            if shift > _LARGEST_TILT:
-                continue
-            moment = self._log_total(shift) - total + math.log(one * math.exp(shift) + zero) - own
-            reach = (DEPTH + moment) / eta
-            if sign < 0:
-                behind = np.minimum(behind, most(reach + threshold))
-            else:
-                beyond = np.minimum(beyond, most(reach - threshold))
+            moment = self._log_total(shift) - self._log_total(np.array(self.theta))
+            moment += np.log((one * np.exp(shift) + zero) / (one * math.exp(self.theta) + zero))
+            return np.asarray(most((DEPTH + moment) / eta - sign * threshold).min(axis=0))
+
+        steps = [c / spread for c in _CHERNOFF if self.theta + c / spread <= _LARGEST_TILT]
+        behind = reach(-1.0, [c / spread for c in _CHERNOFF] + [c * self.theta for c in _SHARES])
+        beyond = reach(1.0, steps) if steps else np.full(len(self.m), np.inf)
         behind = np.maximum(np.minimum(behind, most(threshold + 1.0)), 1.0)
         beyond = np.minimum(beyond, most(self.m + self.others + 2.0 - threshold))
         needed = np.maximum(behind + DEPTH / self.theta, beyond) + 2.0

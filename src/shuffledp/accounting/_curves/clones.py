@@ -35,7 +35,7 @@ from shuffledp._certified.buckets import Buckets, binomial_buckets
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp._certified.signs import Excess, signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import SignsHints
 
 _CELLS_AT_ONCE = 1 << 17
@@ -95,9 +95,10 @@ class CloneProfile(PrivacyProfile):
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         return self.both(epsilon, resolution)[1]
 
-    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
+        crude = np.zeros(epsilon.size, bool)
         if self.kappa == 0.0 or self.weight == 0.0:
-            return np.zeros(epsilon.size), SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
+            return np.zeros(epsilon.size), crude, SupportingLines(epsilon, *np.zeros((3, epsilon.size)))
         buckets = binomial_buckets(self.n - 1, self.rate, self.rest, resolution)
         # Q of the events is smaller than P by up to e^-epsilon0: a rough tail would hide it.
         rough = resolution >= _ROUGHLY and not _LARGE < self.epsilon0 < math.inf
@@ -105,7 +106,7 @@ class CloneProfile(PrivacyProfile):
         pieces = 1 + epsilon.size * buckets.first.size // _CELLS_AT_ONCE
         parts = [epsilon] if pieces == 1 else np.array_split(epsilon, pieces)
         values = np.concatenate([self._values(part, buckets, rule) for part in parts], axis=1)
-        return values[0], SupportingLines(epsilon, *values[1:])
+        return values[0], crude, SupportingLines(epsilon, *values[1:])
 
     def _values(self, epsilon: Floats, buckets: Buckets, rule: TailRule) -> Floats:
         """Rows: upper value, line value, lower and upper slope."""

@@ -14,6 +14,9 @@ from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, Supporti
 from shuffledp.accounting._hints.starts import Hints, LargestHints
 from shuffledp.errors import NoCertificateError
 
+_PROBED = 4  # speed: one of so many points shows which analyses are asked at all of them
+_ABOUT = 1.1  # tightness: of the lowest; another may still be the lowest nearby
+
 
 @dataclass(frozen=True)
 class LargestProfile(PrivacyProfile):
@@ -138,14 +141,35 @@ class BestProfile(PrivacyProfile):
         if len(self.profiles) == 1:
             return self.profiles[0].both(epsilon, resolution)
         with suppress(NoCertificateError):
-            found = [profile.both_or_crude(epsilon, resolution) for profile in self.profiles[: self.rivals]]
-            crude = np.all([crude | (upper <= 2.0 * TINY) for upper, crude, _ in found], axis=0)
-            if not crude.any():
-                lowest = found[0][2]
-                for _, _, lines in found[1:]:
-                    lowest = lowest.chosen(lines, lines.value < lowest.value)
-                return np.asarray(np.min([upper for upper, _, _ in found], axis=0)), lowest
+            found = self._of_rivals(epsilon, resolution)
+            crude = (found[:, 1] > 0.0) | (found[:, 0] <= 2.0 * TINY)
+            if not crude.all(axis=0).any():
+                lowest = found[found[:, 2].argmin(axis=0), :, np.arange(epsilon.size)].T
+                return found[:, 0].min(axis=0), SupportingLines(epsilon, *lowest[2:])
         return super().both(epsilon, resolution)
+
+    def _of_rivals(self, epsilon: Floats, resolution: float) -> Floats:
+        """Of each (upper, crude, and the three of a line), in columns: all of them at some of the points;
+        between these only such as are about the lowest at one next to it, the others infinite."""
+        order = np.argsort(epsilon)
+        rank = np.argsort(order)
+        probe = (rank % _PROBED == 0) | (rank == epsilon.size - 1)
+        probe |= self.rivals == 1 or epsilon.size <= 2 * _PROBED
+        rivals, found = self.profiles[: self.rivals], np.full((self.rivals, 5, epsilon.size), np.inf)
+
+        def look(place: int, at: Bools) -> None:
+            if at.any():
+                upper, crude, lines = rivals[place].both_or_crude(epsilon[at], resolution)
+                found[place][:, at] = upper, crude, lines.value, lines.slope_low, lines.slope_high
+
+        for place in range(self.rivals):
+            look(place, probe)
+        good = found[:, 0] <= _ABOUT * found[:, 0].min(axis=0)
+        sides = [(rank // _PROBED + side) * _PROBED for side in (0, 1)]
+        before, after = (order[np.minimum(side, epsilon.size - 1)] for side in sides)
+        for place in range(self.rivals):
+            look(place, ~probe & (good[place, before] | good[place, after]))
+        return found
 
     def winner(self, epsilon: float, resolution: float) -> str:
         """The name of the analysis with the smallest upper bound at epsilon."""

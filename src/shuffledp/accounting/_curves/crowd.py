@@ -252,7 +252,11 @@ class _Scales:
 
     def interpolated(self, values: Floats) -> Floats:
         """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
-        found = np.stack([np.interp(self.weight, self.weight[self.nodes], row) for row in values])
+        nodes = self.weight[self.nodes]
+        left = np.searchsorted(nodes[1:], self.weight).clip(max=max(nodes.size - 2, 0))
+        right = np.minimum(left + 1, nodes.size - 1)
+        share = (self.weight - nodes[left]) / np.where(right > left, nodes[right] - nodes[left], 1.0)
+        found = values[:, left] * (1.0 - share) + values[:, right] * share
         return np.asarray(found + gamma(_UNITS) * np.abs(values).max(axis=1, keepdims=True))
 
 
@@ -298,6 +302,11 @@ class _Search:
         """All of ``left`` by their moments, and the largest of them closely."""
         growth, fraction = self.taking.growth, self.curve.fraction
         laws = self.curve.family.pick(left, growth, fraction, self.cap)
+        crude = laws.log_chernoff(self.scales.weight * self.theta, self.taking)
+        near = np.flatnonzero(self._expectation(crude + self._place) > most)
+        if near.size == 0:
+            return most
+        left, laws = left[near], laws.some(near)
         rough = laws.log_integrals(self.scales.weight[self.scales.nodes] * self.theta, self.taking)
         found = self._expectation(self.scales.interpolated(rough) + self._place)
         order = np.argsort(-found)

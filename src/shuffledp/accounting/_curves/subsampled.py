@@ -35,7 +35,7 @@ from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._hints.starts import Hints, SubsampledHints
 from shuffledp.errors import NoCertificateError
@@ -131,9 +131,9 @@ class SubsampledProfile(PrivacyProfile):
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         return self._scaled_lines(epsilon, self.base.support(self._inner(epsilon), resolution))
 
-    def both(self, epsilon: Floats, resolution: float) -> tuple[Floats, SupportingLines]:
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
         upper, lines = self.base.both(self._inner(epsilon), resolution)
-        return self._scaled_upper(upper), self._scaled_lines(epsilon, lines)
+        return self._scaled_upper(upper), np.zeros(epsilon.size, bool), self._scaled_lines(epsilon, lines)
 
     def _scaled_upper(self, upper: Floats) -> Floats:
         return up(self.fraction * upper, operations=2)

@@ -25,6 +25,7 @@ from shuffledp.errors import NoCertificateError
 Answer = TypeVar("Answer")
 
 _MOST_RANKS = 3  # speed
+_PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proportional to a small scale
 _STRIDE = 8  # speed
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
 _CLOSE_IN_TOLERANCES = 1.5  # speed: so near the upper end, another witness can hardly add anything
@@ -63,8 +64,13 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
 
 
 def _ranks(rounds: Rounds) -> int:
-    """How many choices of witnesses are tried."""
-    return min(_MOST_RANKS, max(len(part.witnesses) for part, _ in rounds))
+    """How many choices of witnesses are tried: among many users, none of a clearly smaller scale."""
+
+    def promising(part: Round) -> int:
+        scales = sorted((float(w.hints.scale) for w in part.witnesses), reverse=True)
+        return sum(scale > _MANY_USERS or scale >= _PROMISING * scales[0] for scale in scales)
+
+    return max(1, min(_MOST_RANKS, max(promising(part) for part, _ in rounds)))
 
 
 def _seen_at_once(rounds: Rounds) -> float:

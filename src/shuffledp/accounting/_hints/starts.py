@@ -142,9 +142,14 @@ class RaisedHints(Hints):
 class BinaryHints(Hints):
     """Counts F ~ Bin(m, keep) + Bin(l, lie), weighed by e^(ratio F): see ``_curves.exact_binary``."""
 
-    def tilt(self, ratio: float, keep: float, lie: float, users: float) -> float:
+    def tilt(self, ratio: Floats, keep: float, lie: float, users: float) -> Floats:
         """The tilt at which the likelihood ratio passes its bar, or steeper: the window stays short."""
-        return max(ratio, 1.5 / math.sqrt(1.0 + users * keep * lie))
+        return np.maximum(ratio, 1.5 / math.sqrt(1.0 + users * keep * lie))
+
+    def alike(self, theta: float, keep: float, lie: float, users: float) -> float:
+        """Up to where tilts are about as good as this one: some deviations of the tilted count."""
+        grown = lie * math.exp(theta)
+        return theta + 2.5 * (grown + keep) / math.sqrt(grown * keep * users)
 
     def ridge(
         self, ratio: float, theta: float, keep: float, lie: float, users: int, resolution: float
@@ -161,9 +166,9 @@ class BinaryHints(Hints):
         blocks = 1.0 + 0.5 * users * abs(logs[0] - logs[1] - slope * s) / change
         return RidgeCells(blocks, step, math.ceil(max(2.0, 2.5 / step)))
 
-    def threshold(self, ratio: float, keep: float, lie: float, m: Floats, others: Floats) -> Floats:
+    def threshold(self, ratio: Floats, keep: float, lie: float, m: Floats, others: Floats) -> Floats:
         """The count at which the likelihood ratio passes its bar, about."""
-        grown = math.exp(ratio)
+        grown = np.exp(ratio)
         first = keep * grown / (keep * grown + lie)
         second = lie * grown / (lie * grown + keep)
         return np.asarray(m * first + others * second + 0.5)

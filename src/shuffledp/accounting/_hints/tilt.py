@@ -5,9 +5,11 @@ Any lattice and any tilt is valid; a good one makes the answer close and quick."
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.rounding import Floats, positive
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from shuffledp.accounting._rounds.round import Rounds
 
 _MOST_STEPS = 60  # speed
+_ALIKE, _TOGETHER = 2.0, 64  # speed: deviations from the first to the last of one tilt; and how many
 _SPARE_EXPONENT = 3.0  # speed: how far, in nats, a steeper tilt may raise the exponent
 
 
@@ -36,6 +39,20 @@ class Tilts:
             best = self._best(float(epsilon[i]), best)
             found[i] = self._quick(float(epsilon[i]), best)
         return found
+
+    def alike(self, epsilon: Floats) -> Iterator[tuple[npt.NDArray[np.intp], float]]:
+        """Places of neighbours that one tilt suits, and that tilt: as far as the tilted sum spreads."""
+        order = np.argsort(epsilon)
+        while order.size:
+            first = epsilon[order[:1]]
+            tilt, count = float(self.at(first)[0]), 1
+            if order.size > 1:
+                spread = math.sqrt(positive(self._loss.cumulants(tilt)[2]))
+                count = min(int((epsilon[order] <= first + _ALIKE * spread).sum()), _TOGETHER)
+            if count > 1:
+                tilt = float(self.at(epsilon[order[count // 2 : count // 2 + 1]])[0])
+            yield order[:count], tilt
+            order = order[count:]
 
     def _best(self, epsilon: float, start: float) -> float:
         """theta near the minimum of K(theta) - theta epsilon - log(theta (1 + theta))."""

@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._rounds.loss import LossDistribution
 
 _MOST_STEPS = 60  # speed
-_ATOMS_AT_ONCE = 1 << 17  # speed: of all rows of one sum
+_STEEP = 1.0  # tightness: a tilt, per lattice point, that neighbours do not share
 _STEEPEST_EXPONENT = 600.0  # soundness: e to this power is finite, also times a count
 _EVALUATION_UNITS = 4  # soundness: a product, a sum or two
 
@@ -30,6 +31,9 @@ class Hints(Protocol):
 
     def at(self, epsilon: Floats) -> Floats:
         """A tilt for each delta(epsilon)."""
+
+    def alike(self, epsilon: Floats) -> Iterator[tuple[npt.NDArray[np.intp], float]]:
+        """Places of neighbours that one tilt suits, and that tilt."""
 
     def steep_enough(self, theta: float) -> float:
         """A tilt near theta that is quick."""
@@ -92,18 +96,42 @@ class ComposedLoss:
         Any tilt ``theta`` is valid; by default one is guessed for each epsilon."""
         out = np.zeros((2, epsilon.size))
         live = np.flatnonzero((epsilon < self.largest) & (self.infinity < 1.0))
-        atoms = sum(law.index.size for law, _ in self.parts)
-        for part in np.array_split(live, 1 + live.size * atoms // _ATOMS_AT_ONCE):
-            if part.size:
-                tilts = self.hints.at(epsilon[part]) if theta is None else np.full(part.size, theta)
-                usable = np.array([self._usable(float(tilt)) for tilt in tilts])
-                out[:, part] = self._delta(epsilon[part], usable)
+        alike = self.hints.alike(epsilon[live]) if theta is None else [(np.arange(live.size), theta)]
+        for some, tilt in alike:
+            at, tilts = live[some], np.full(some.size, tilt)
+            if theta is None and some.size > 1:
+                if tilt * self.spacing < _STEEP:
+                    out[:, at] = self._neighbours(epsilon[at], self._usable(tilt))
+                    continue
+                tilts = self.hints.at(epsilon[at])
+            if at.size:
+                out[:, at] = self._delta(epsilon[at], np.array([self._usable(float(each)) for each in tilts]))
         # infinity + finite (1 - infinity) grows with both.
         low, high = (known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True))
         return (
             down(low, _EVALUATION_UNITS, tiny=0.0),
             np.minimum(up(high, _EVALUATION_UNITS, tiny=0.0), 1.0),
         )
+
+    def _neighbours(self, epsilon: Floats, tilt: float) -> Floats:
+        """``_delta`` of one tilt, from values at lattice points: between two, delta is linear in alpha."""
+        h, theta = self.spacing, tilt * self.spacing
+        left = np.floor(epsilon / h)
+        points = np.unique(np.concatenate([left, left + 1.0]))
+        k0, one = points[points.size // 2], np.ones(1)
+        groups = [Group(law.index[None], w[None], count * one) for law, w, count in self._laws]
+        stick = HockeyStick(0.0 * one, h * one)
+        own = Own(np.zeros((1, 1)), np.ones((1, 1, 1)))
+        found = tail_sum(groups, own, k0 * one, theta * one, stick, (points - k0).astype(int).tolist())
+        scale = float(np.exp(found.log_scale[0]))
+        low, high = (np.maximum(scale * (found.value + sign * found.error)[0], 0.0) for sign in (-1.0, 1.0))
+        at = np.searchsorted(points, left)
+        share = np.clip(np.expm1(epsilon - h * left) / math.expm1(h), 0.0, 1.0)
+        low, high = ((1.0 - share) * end[at] + share * end[at + 1] for end in (low, high))
+        # Rounding of epsilon against the lattice, as in ``_delta``; the point may be the next one.
+        slack = gamma(2 * (CALL + 3)) * (epsilon + h)
+        moved = slack * np.exp(capped(found.log_scale[0] - theta * (left - 1.0 - k0)))
+        return np.stack([np.maximum(low - moved, 0.0), high + moved])
 
     def _usable(self, tilt: float) -> float:
         """Positive, and not so steep that exponentials overflow."""

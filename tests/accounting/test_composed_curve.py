@@ -1,0 +1,52 @@
+"""Many points of a composed curve share a tilt: each is enclosed, as it is alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+from shuffledp.accounting._hints.tilt import Tilts
+from shuffledp.accounting._rounds.compose import ComposedLoss
+from shuffledp.accounting._rounds.loss import LossDistribution
+
+pytestmark = pytest.mark.quick
+
+SPACING = 0.07
+
+
+def law(index: list[float], mass: list[float], infinity: float) -> LossDistribution:
+    whole = np.array(mass) * ((1.0 - infinity) / math.fsum(mass))
+    return LossDistribution(SPACING, np.array(index), whole, infinity)
+
+
+FIRST = law([-3.0, -1.0, 0.0, 1.0, 2.0, 5.0], [0.1, 0.3, 0.2, 0.3, 0.15, 0.02], 0.0)
+SECOND = law([-2.0, 0.0, 1.0, 4.0], [0.3, 0.2, 0.4, 0.1], 1e-9)
+
+
+def exact(parts: list[tuple[LossDistribution, int]], epsilon: np.ndarray) -> list[float]:
+    """delta by all sums, one law after the other."""
+    sums, first = np.ones(1), 0
+    for part, count in parts:
+        dense = np.bincount((part.index - part.index[0]).astype(int), part.mass)
+        for _ in range(count):
+            sums, first = np.convolve(sums, dense), first + int(part.index[0])
+    losses = [(SPACING * (first + place), p) for place, p in enumerate(sums.tolist())]
+    infinite = -math.expm1(sum(count * math.log1p(-part.infinity) for part, count in parts))
+    return [
+        math.fsum([infinite, *(-p * math.expm1(e - loss) for loss, p in losses if loss > e)])
+        for e in epsilon.tolist()
+    ]
+
+
+@pytest.mark.parametrize("counts", [(1, 0), (2, 3), (40, 12), (150, 0)])
+def test_every_point_of_a_curve_is_enclosed(counts: tuple[int, int]) -> None:
+    parts = list(zip((FIRST, SECOND), counts, strict=True))
+    composed = ComposedLoss(tuple(parts), Tilts)
+    some = np.concatenate([np.linspace(0.0, 1.1 * composed.largest, 60), SPACING * np.arange(12.0)])
+    low, high = composed.delta(some)
+    for place, (epsilon, truth) in enumerate(zip(some, exact(parts, some), strict=True)):
+        assert low[place] <= truth * (1.0 + 1e-12) + 1e-300
+        assert truth * (1.0 - 1e-12) <= high[place]
+        alone = composed.delta(np.array([epsilon]))
+        assert high[place] <= (1.0 + 1e-6) * alone[1][0] + 1e-18
+        assert low[place] >= (1.0 - 1e-6) * alone[0][0] - 1e-18
