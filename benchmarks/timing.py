@@ -60,3 +60,10 @@ def fresh_interpreter(code: str) -> float:
     command = [sys.executable, "-c", measure]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return float(output.split()[-1])
+
+
+def fresh_memory(code: str) -> float:
+    """The most bytes that a new interpreter held at once for `code` (kilobytes are told on Linux)."""
+    told = f"{code}\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    output = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout
+    return 1024.0 * float(output.split()[-1])

@@ -128,10 +128,15 @@ class ComposedLoss:
         at = np.searchsorted(points, left)
         share = np.clip(np.expm1(epsilon - h * left) / math.expm1(h), 0.0, 1.0)
         low, high = ((1.0 - share) * end[at] + share * end[at + 1] for end in (low, high))
-        # Rounding of epsilon against the lattice, as in ``_delta``; the point may be the next one.
-        slack = gamma(2 * (CALL + 3)) * (epsilon + h)
+        # Rounding of epsilon against the lattice, as in ``_delta`` (it may be the next point), and of shares.
+        slack = gamma(4 * (CALL + 3)) * (epsilon + h)
         moved = slack * np.exp(capped(found.log_scale[0] - theta * (left - 1.0 - k0)))
-        return np.stack([np.maximum(low - moved, 0.0), high + moved])
+        return np.stack(
+            [
+                np.maximum(down(low, operations=4, tiny=0.0) - moved, 0.0),
+                up(high, operations=4, tiny=0.0) + moved,
+            ]
+        )
 
     def _usable(self, tilt: float) -> float:
         """Positive, and not so steep that exponentials overflow."""
