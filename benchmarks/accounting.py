@@ -51,8 +51,8 @@ of the pair inside exact tail cuts; "over all counts" adds all n numbers of clon
 binomial tails; "over likely counts" cuts the latter to O(sqrt n) terms, and needs a bisection for
 epsilon. "dp-accounting": `self_compose` and `get_epsilon_for_delta` on the very distribution that
 shuffledp composes, ready made; "the composition alone" is our part that does the same, "the whole
-answer" includes making that distribution, which takes most of the time, and the lower end; both are as tight,
-and ours is certified against rounding.
+answer" includes making that distribution, which takes most of the time, and the lower end;
+both compose the same grid, and ours is certified against rounding.
 
 ## Values
 

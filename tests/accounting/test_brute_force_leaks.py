@@ -94,9 +94,11 @@ def test_lower_ends_are_those_of_members_of_the_class() -> None:
     one = sdp.Shuffled(local, n=1000)
     assert one.epsilon(delta=5e-10).lower == np.inf
     bound = one.epsilon(delta=1e-5)
-    pure = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000).epsilon(delta=1e-5)
-    assert pure.lower * (1 - 2e-3) <= bound.lower <= bound.upper
-    assert pure.upper <= bound.upper <= 1.1 * pure.upper
+    pure = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000)
+    clones = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0), n=1000, analysis="clones")
+    assert pure.epsilon(delta=1e-5).lower * (1 - 2e-3) <= bound.lower <= bound.upper
+    # Its upper end is that of clones; without leaks a better one is known (T16).
+    assert pure.upper_epsilon(delta=1e-5) <= bound.upper <= 1.1 * clones.upper_epsilon(delta=1e-5)
 
 
 @pytest.mark.quick

@@ -13,6 +13,7 @@ that are left are evaluated.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -128,9 +129,12 @@ def _classes(matrix: Matrix, centred: bool) -> list[AmplificationProfile]:
     rows = matrix.rows
     clone = rows.min(axis=0)
     classes: dict[bytes, AmplificationProfile] = {}
-    centre = clone / clone.sum()
-    both = [pair for row in rows for pair in ((row, centre), (centre, row))]
-    for own, other in both if centred else permutations(rows, 2):
+    if centred and clone.any():
+        centre = clone / math.fsum(clone)  # two units
+        pairs = [pair for row in rows for pair in ((row, centre), (centre, row))]
+    else:
+        pairs = list(permutations(rows, 2))
+    for own, other in pairs:
         key, law = law_of_pair(own, other, clone, 1)
         classes.setdefault(key, law)
     return sorted(classes.values(), key=lambda law: -law.hints.scale)

@@ -30,10 +30,10 @@ $ shuffledp curve --krr 16 --epsilon0 4 --n 1e6 --csv curve.csv --plot curve.png
 
 $ shuffledp curve --against n --epsilon0 2 --delta 1e-6 --from 1e3 --to 1e6 --points 4
           n  epsilon lower  epsilon upper
-      1,000        0.37187        0.39714
-     10,000        0.10758        0.11442
-    100,000       0.031202        0.03177
-  1,000,000      0.0089413      0.0090298
+      1,000         0.3719        0.39717
+     10,000        0.10758        0.11191
+    100,000       0.031202       0.031651
+  1,000,000      0.0089413      0.0090362
 """
 
 
