@@ -14,6 +14,7 @@ OLDEST_PYTHON ?= python3.11
 JOBS ?= 3
 WITH ?=
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS)# processes, not threads
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -28,11 +29,11 @@ demo: .venv/installed ## the main job: a certified epsilon for 30 rounds of a sh
 
 check: lint ## while working: lint, types and the quick tests of every room, in about a minute
 	@echo "== pytest, the quick tests"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m 'quick and not thorough and not slow'
+	@$(PYTEST) --dist worksteal -m 'quick and not thorough and not slow'
 
 test: lint ## before a change lands: lint, types and all tests but the slow ones
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+	@$(PYTEST) --dist worksteal
 
 lint: .venv/installed-dev ## lint, format check, type check
 	@echo "== ruff check"
@@ -43,7 +44,7 @@ lint: .venv/installed-dev ## lint, format check, type check
 	@$(BIN)/mypy
 
 test-slow: .venv/installed-dev ## the tests that take minutes
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+	@$(PYTEST) -m slow
 
 OLDEST := tests/accounting/test_golden.py tests/certified tests/randomizers tests/randomness
 test-oldest: ## numbers and randomizers on the oldest packages allowed (oldest.txt), with Python 3.11
