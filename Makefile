@@ -77,8 +77,9 @@ bench-questions: ## measure errors of ranges and strings beside pure-LDP, in an 
 bench-service: .venv/installed-dev ## measure the running shuffler (minutes)
 	@$(BIN)/python benchmarks/service.py --output docs/performance-service.md
 
-bench-learn: .venv/installed-dev ## measure training
-	@$(BIN)/python benchmarks/learn.py --output docs/performance-learn.md
+LEARN_PAGE ?= docs/performance-learn-cpu.md
+bench-learn: .venv/installed-dev ## measure training (on a GPU: with LEARN_PAGE=docs/performance-learn.md)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/learn.py --output $(LEARN_PAGE)
 
 docs: .venv/installed-docs ## build the site in build/docs/html (warnings are errors)
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs/trees docs build/docs/html

@@ -35,7 +35,7 @@ REPEATS = 5
 
 
 PAGE = """\
-# Performance of learning
+# Performance of learning{where}
 
 Written by `make bench-learn`, which measures everything again; do not edit.
 
@@ -75,6 +75,7 @@ def measured_page() -> str:
         figures.append((cohort, row))
     return PAGE.format(
         repeats=REPEATS,
+        where="" if GPU else ", on a CPU",
         machine=torch.cuda.get_device_name() if GPU else f"CPU, {torch.get_num_threads()} threads",
         versions=f"Python {python_version()}, NumPy {np.__version__}, PyTorch {torch.__version__}",
         rows=table(ROW_HEADER, [row.cells() for _, row in figures]),
