@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, permutations, product, repeat
 from typing import Any
@@ -448,6 +449,15 @@ def test_certificates_are_made_of_what_can_be_verified(rounds: int) -> None:
     for mechanism in (best, leaked, wide):
         at = mechanism.upper_epsilon(delta=1e-6)
         assert mechanism.certificate(epsilon=at, delta=1e-6).epsilon == at
+
+
+def test_curves_of_other_pools_are_other_curves() -> None:
+    """What is remembered of one randomizer is not said of another that has the same laws of X only."""
+    unknown = sdp.LocalRandomizer(epsilon0=1.0).facts()
+    known = replace(unknown, common=math.exp(-1.0))
+    first = sdp.Shuffled(known, n=3000, analysis="crowd").upper_delta(epsilon=0.05)
+    second = sdp.Shuffled(unknown, n=3000, analysis="crowd").upper_delta(epsilon=0.05)
+    assert second > first * (1.0 + 1e-6)
 
 
 def test_rounds_compose() -> None:

@@ -130,7 +130,11 @@ def _crowd(facts: Facts, n: int) -> PrivacyProfile:
     local, matrix = facts.epsilon0.upper, None if facts.crowds else facts.matrix
     if matrix is None:
         return CrowdProfile(
-            n, tuple(different.values()), local, lambda users: from_the_centre(local, facts.common, users)
+            n,
+            tuple(different.values()),
+            local,
+            lambda users: from_the_centre(local, facts.common, users),
+            common=facts.common,
         )
     return CrowdProfile(
         n,

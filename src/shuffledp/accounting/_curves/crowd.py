@@ -66,6 +66,8 @@ class CrowdProfile(PrivacyProfile):
     pool: Callable[[int], PrivacyProfile] = field(compare=False)
     matrix: Matrix | None = None
     """All triples of its rows, in place of ``laws``."""
+    common: float | None = None
+    """What ``pool`` was made from besides, so that curves of other pools are other curves."""
     fraction: float = 1.0
     """The share of the population that the n users are, drawn at random."""
     rate: float = 1.0
@@ -99,8 +101,12 @@ class CrowdProfile(PrivacyProfile):
         """Of the X of a pool's report, about."""
         return self.n * self.pool(self.n).hints.scale ** 2
 
-    @lru_cache(maxsize=64)  # noqa: B019
-    def _corners(self, size: int, least: float) -> _Corners:
+    @cached_property
+    def _corners(self) -> Callable[[int, float], _Corners]:
+        """Those of some pools are kept, as long as this value is."""
+        return lru_cache(maxsize=64)(self._corners_of)
+
+    def _corners_of(self, size: int, least: float) -> _Corners:
         """Of a pool, whose curve is followed far out only where it is above ``least`` there: it falls."""
         curve = self.pool(size + 1)
         # Beyond every likelihood ratio that there is, also after rounding.

@@ -15,7 +15,7 @@ as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -64,9 +64,12 @@ class ManyLaws:
         gap, other, clone = self.family.stated
         return np.asarray(((clone == 0.0) & ((gap != 0.0) | (other > 0.0))).any(axis=1))
 
-    @lru_cache(maxsize=64)  # noqa: B019
-    def bounds(self, epsilon: float) -> Floats:
-        """No law's curve is above its number at epsilon."""
+    @cached_property
+    def bounds(self) -> Callable[[float], Floats]:
+        """No law's curve is above its number at an epsilon. Some are kept, as long as this value is."""
+        return lru_cache(maxsize=64)(self._bounds)
+
+    def _bounds(self, epsilon: float) -> Floats:
         gap, other, clone = self.family.stated
         if not 0.0 <= epsilon <= LARGEST_EXPONENT:
             return np.full(len(gap), math.inf)
