@@ -298,6 +298,7 @@ class Facts:
         for name, value in (("above", self.above), ("concrete", self.concrete), ("crowds", self.crowds)):
             object.__setattr__(self, name, tuple(value))
         self._check_total_variation()
+        self._check_common()
         self._check_laws()
         self._check_matrix()
         self._check_response()
@@ -364,6 +365,14 @@ class Facts:
         for kind, value in ((Matrix, self.matrix), (Response, self.response)):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{kind.__name__.lower()} must be a {kind.__name__}, got {value!r}")
+
+    def _check_common(self) -> None:
+        if self.common is None:
+            return
+        known = _validate.probability("common", self.common)
+        least = math.exp(-capped(float(self.epsilon0.upper)))  # times e^epsilon0, a whole report
+        if known < least * (1.0 - _SLACK):
+            raise ValueError(f"common must be in [{least!r}, 1] for this epsilon0, got {known!r}")
 
     def _check_total_variation(self) -> None:
         if self.total_variation is None:

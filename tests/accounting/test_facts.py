@@ -230,6 +230,8 @@ LAW = AmplificationLaw((0.6, 0.4), (0.4, 0.6), (0.4, 0.4))
         (lambda: Facts(1.0, above=(LAW.among((0.5, 0.4)),)), "must not exceed own or other"),
         (lambda: Facts(1.0, concrete=(LAW,)), "clone must sum to 1"),
         (lambda: Facts(1.0, total_variation=0.9), "total_variation must be in"),
+        (lambda: Facts(1.0, common=0.3), "common must be in"),
+        (lambda: Facts(1.0, common=1.1), "common must be in"),
         (lambda: Facts(1.0, 0.0, 0.1, concrete=(LAW.among(LAW.own),)), "at least that of the concr"),
         (lambda: Facts(1.0, matrix=Matrix(np.array([[0.9, 0.1], [0.1, 0.9]]))), "that of the matrix"),
         (
