@@ -65,7 +65,7 @@ bench-map: .venv/installed ## ask COUNT random questions of every kind, and writ
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/map.py --count $(COUNT) --output docs/performance-map.md
 
 bench-width: .venv/installed-dev ## measure how wide answers are, for every randomizer, and write docs/performance-width.md (minutes)
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/width.py --output docs/performance-width.md
+	@$(BIN)/python benchmarks/width.py --output docs/performance-width.md
 
 bench-collect: .venv/installed-dev ## measure collections of up to 10^8 rows (minutes)
 	@$(BIN)/python benchmarks/collect.py --output docs/performance-collect.md
