@@ -61,8 +61,8 @@ bench: .venv/installed-bench ## measure the accountant and sampling, and write d
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accounting.py --output docs/performance.md
 
 COUNT ?= 2000
-bench-map: .venv/installed ## ask COUNT random questions of every kind, and write docs/performance-map.md (an hour)
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/map.py --count $(COUNT) --output docs/performance-map.md
+bench-map: .venv/installed ## ask COUNT random questions in JOBS processes, and write docs/performance-map.md (minutes)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/map.py --count $(COUNT) --jobs $(JOBS) --output docs/performance-map.md
 
 bench-width: .venv/installed-dev ## measure how wide answers are, for every randomizer, and write docs/performance-width.md (minutes)
 	@$(BIN)/python benchmarks/width.py --output docs/performance-width.md

@@ -1,19 +1,25 @@
 """A map of the accountant: random realistic questions over the whole interface, by kind.
 
-    python benchmarks/map.py [--count 2000] [--seed 1] [--limit 60] [--output docs/performance-map.md]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/map.py [--count 2000] [--seed 1] [--limit 60] [--jobs 1]
 
 Per kind of question: CPU seconds (median, 95%, worst), the width upper / lower - 1 (the same), how many were
 answered coarser than asked (a warning), how many were refused, and the sentences of the refusals. A question
-that runs into the limit of CPU seconds is stopped and counted as slow.
+that runs into the limit of CPU seconds is stopped and counted as slow; one that said before it began that it
+will take long is marked. The seed and a question's number make the question, so that the processes of --jobs
+ask the same ones as one process does.
 """
 
 import argparse
 import math
+import resource
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -59,7 +65,7 @@ class Asked:
     call: str
     time: float
     width: float
-    outcome: str  # "answered", "coarser", "refused" or "stopped"
+    outcome: str  # "answered", "coarser", "none" (no such plan), "refused" or "stopped"
     said: str = ""
 
 
@@ -70,15 +76,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds per question")
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--jobs", type=int, default=1, help="processes that ask")
     given = parser.parse_args()
-    rng = np.random.default_rng(given.seed)
     kinds = list(KINDS)
     asked = []
-    for i in range(given.count):
-        kind = kinds[i % len(kinds)]
-        found = ask(kind, *KINDS[kind](rng), given.limit)
-        print(f"{found.outcome:9} {found.time:7.3f} s  {found.call}  {found.said}", flush=True)
-        asked.append(found)
+    with ProcessPoolExecutor(given.jobs, get_context("spawn"), little_memory) as processes:
+        for found in processes.map(partial(numbered, given.seed, given.limit), range(given.count)):
+            print(f"{found.outcome:9} {found.time:7.3f} s  {found.call}  {found.said}", flush=True)
+            asked.append(found)
     page = PAGE.format(
         count=given.count,
         seed=given.seed,
@@ -114,6 +119,17 @@ def limited(limit: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
+def little_memory() -> None:
+    """What needs more than this many bytes is refused, instead of the machine being stopped."""
+    resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))
+
+
+def numbered(seed: int, limit: float, number: int) -> Asked:
+    """The question of this number, asked."""
+    kind = list(KINDS)[number % len(KINDS)]
+    return ask(kind, *KINDS[kind](np.random.default_rng([seed, number])), limit)
+
+
 def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Asked:
     """The question's time and width, and how it ended."""
     start = process_time()
@@ -125,10 +141,10 @@ def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Aske
                 width = width_of(question())
         except _Stopped:
             outcome = "stopped"
-        except sdp.NoCertificateError as error:
+        except (sdp.NoCertificateError, ArithmeticError, MemoryError) as error:
             outcome, said = "refused", str(error).rpartition(": ")[2]
-        except ValueError as error:  # calibrations that have no answer
-            said = str(error)
+        except ValueError as error:  # a target that nothing meets
+            outcome, said = "none", str(error)
     coarser = [str(w.message) for w in noted if issubclass(w.category, sdp.CoarserBoundWarning)]
     if coarser and outcome == "answered":
         outcome, said = "coarser", coarser[0]
@@ -137,11 +153,13 @@ def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Aske
 
 def width_of(answer: Any) -> float:
     """upper / lower - 1, the largest of an array."""
-    bound = getattr(answer, "epsilon", answer)
+    bound = answer.epsilon if isinstance(answer, sdp.Calibration) else answer
+    if not isinstance(bound, sdp.Bound):
+        return math.nan
     low, high = np.atleast_1d(bound.lower), np.atleast_1d(bound.upper)
     known = high > 0.0
-    with np.errstate(divide="ignore"):
-        return float(np.max(high[known] / low[known] - 1.0, initial=0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # inf at both ends is no width
+        return float(np.nanmax(high[known] / low[known] - 1.0, initial=0.0))
 
 
 def row(kind: str, asked: list[Asked]) -> list[str]:
@@ -170,7 +188,7 @@ def summary(asked: list[Asked]) -> str:
 def worst(asked: list[Asked]) -> Iterator[str]:
     """Calls that took more than 5 s, and those that were not answered as asked."""
     for a in sorted(asked, key=lambda a: -a.time):
-        if a.time > 5.0 or a.outcome != "answered":
+        if a.time > 5.0 or a.outcome not in ("answered", "none"):
             yield f"- `{a.call}`: {a.outcome}, {seconds(a.time)}{', ' + a.said if a.said else ''}"
 
 
@@ -299,23 +317,115 @@ def mixed(rng: Rng) -> Question:
     ).epsilon(delta=delta)
 
 
-def calibration(unknown: str) -> Callable[[Rng], Question]:
-    """The inverse problem."""
+def anything(ask: str, choose: Callable[[Rng], Any]) -> Callable[[Rng], Question]:
+    """Another question, ``ask`` with something to ask it about, of any randomizer and honest share."""
 
     def question(rng: Rng) -> Question:
-        family = str(rng.choice(["KaryRandomizedResponse", "BinaryRandomizedResponse", "LocalRandomizer"]))
+        text, randomizer = RANDOMIZERS[str(rng.choice(list(RANDOMIZERS)))](rng)
+        n, honest, at = _n(rng), float(rng.choice([0.5, 0.9, 1.0])), choose(rng)
+        one = sdp.Shuffled(randomizer, n=n, honest_fraction=honest)
+        return (
+            f"Shuffled({text}, n={n}, honest_fraction={honest}).{ask}({at!r})",
+            lambda: getattr(one, ask)(**at) if isinstance(at, dict) else getattr(one, ask)(at),
+        )
+
+    return question
+
+
+def coins(rng: Rng) -> Question:
+    """Rounds of everybody's own coin, not all honest."""
+    (_, randomizer), n, delta, times = kary(rng), _n(rng), _delta(rng), int(rng.choice([1, 10, 100]))
+    population, honest = int(n * 10 ** rng.uniform(0.5, 2.0)), float(rng.choice([0.9, 1.0]))
+    one = sdp.Shuffled(randomizer, n=n).sampled_from(population, poisson=True, honest_fraction=honest)
+    return f"({times} * {one!r}).epsilon(delta={delta:g})", lambda: (times * one).epsilon(delta=delta)
+
+
+def approximate(rng: Rng) -> Question:
+    """(epsilon0, delta0)."""
+    delta, times, n = _delta(rng), int(rng.choice([1, 1, 10, 30])), _n(rng)
+    local = {
+        "epsilon0": _e0(rng, 4.0),
+        "delta0": float(f"{delta / (times * n) / 10 ** rng.uniform(0, 3):.1e}"),
+    }
+    text, randomizer = _described("LocalRandomizer", **local)
+    return f"({times} * Shuffled({text}, n={n})).epsilon(delta={delta:g})", lambda: (
+        times * sdp.Shuffled(randomizer, n=n)
+    ).epsilon(delta=delta)
+
+
+def groups(rng: Rng) -> Question:
+    """People of different epsilon0."""
+    kind = str(rng.choice(["KaryRandomizedResponse", "SymmetricUnaryEncoding", "OptimisedLocalHashing"]))
+    people = {_e0(rng, 4.0): _n(rng) for _ in range(int(rng.integers(2, 5)))}
+    k, delta = int(rng.choice([4, 16, 64])), _delta(rng)
+    return (
+        f"ShuffledGroups.of({kind}, {people}, k={k}).epsilon(delta={delta:g})",
+        lambda: sdp.ShuffledGroups.of(getattr(sdp, kind), people, k=k).epsilon(delta=delta),
+    )
+
+
+def batches(rng: Rng) -> Question:
+    """Central DP-SGD with fixed batches."""
+    text, one = _described(
+        "ShuffledBatches",
+        noise_multiplier=round(float(rng.uniform(0.4, 4.0)), 2),
+        batches=int(10 ** rng.uniform(0.5, 4)),
+        epochs=int(rng.choice([1, 10, 100])),
+    )
+    delta = _delta(rng)
+    return f"{text}.epsilon(delta={delta:g})", lambda: one.epsilon(delta=delta)
+
+
+def calibration(unknown: str) -> Callable[[Rng], Question]:
+    """The inverse problem."""
+    families: dict[str, dict[str, Any]] = {
+        "BinaryRandomizedResponse": {},
+        "LocalRandomizer": {},
+        "KaryRandomizedResponse": {"k": [4, 16, 100]},
+        "DiscreteLaplace": {"levels": [8, 64]},
+        "DiscreteGaussian": {"levels": [8, 64]},
+    }
+
+    def question(rng: Rng) -> Question:
+        family = str(rng.choice([f for f in families if (f == "DiscreteGaussian") <= (unknown == "local")]))
         given: dict[str, Any] = {"epsilon": float(rng.choice([0.25, 1.0, 2.0])), "delta": _delta(rng)}
         given |= {} if unknown == "rounds" else {"rounds": int(rng.choice([1, 10, 30]))}
         given |= {} if unknown == "n" else {"n": int(10 ** rng.uniform(3, 6))}
-        made: dict[str, Any] = {"k": int(rng.choice([4, 16, 100]))} if family.startswith("Kary") else {}
+        made: dict[str, Any] = {key: int(rng.choice(choices)) for key, choices in families[family].items()}
         randomizer = getattr(sdp, family)
-        if unknown != "epsilon0":
+        if unknown != "local":
             randomizer, made = randomizer(**made, epsilon0=_e0(rng, 3.0)), {}
             given["solve_for"] = unknown
         text = ", ".join(f"{key}={value!r}" for key, value in (made | given).items())
-        return f"calibrate({randomizer!r}, {text})", lambda: sdp.calibrate(randomizer, **made, **given)
+        shown = family if unknown == "local" else repr(randomizer)
+        return f"calibrate({shown}, {text})", lambda: sdp.calibrate(randomizer, **made, **given)
 
     return question
+
+
+def survey(rng: Rng) -> Question:
+    """A histogram's plan."""
+    k = int(rng.choice([2, 3, 10, 100, 1000]))
+    plan: dict[str, Any] = {
+        "epsilon": float(rng.choice([0.1, 0.5, 1.0, 4.0, 10.0])),
+        "delta": _delta(rng),
+        "n": _n(rng),
+    }
+    plan |= {"rounds": int(rng.choice([1, 1, 3, 12]))}
+    text = ", ".join(f"{key}={value!r}" for key, value in plan.items())
+    return f"HistogramProtocol(range({k}), {text})", lambda: sdp.HistogramProtocol(range(k), **plan)
+
+
+def mean(rng: Rng) -> Question:
+    """A mean's plan."""
+    plan: dict[str, Any] = {
+        "epsilon": float(rng.choice([0.1, 0.5, 1.0, 4.0])),
+        "delta": _delta(rng),
+        "n": _n(rng),
+    }
+    plan |= {"messages": rng.choice(np.array([1, 1, "auto"], dtype=object))}
+    text = ", ".join(f"{key}={value!r}" for key, value in plan.items())
+    return f"MeanProtocol(0, 100, {text})", lambda: sdp.MeanProtocol(0.0, 100.0, **plan)
 
 
 KINDS: dict[str, Callable[[Rng], Question]] = {
@@ -324,7 +434,16 @@ KINDS: dict[str, Callable[[Rng], Question]] = {
     **{f"{name}, cohorts": rounds(make, cohort=True) for name, make in RANDOMIZERS.items()},
     "curve": curve,
     "mixed rounds": mixed,
-    **{f"calibrate {unknown}": calibration(unknown) for unknown in ("epsilon0", "n", "rounds")},
+    "delta": anything("delta", lambda rng: {"epsilon": round(float(rng.uniform(0.0, 3.0)), 3)}),
+    "Renyi": anything("renyi", lambda rng: float(rng.choice([1.5, 2.0, 8.0, 32.0]))),
+    "trade-off": anything("trade_off", lambda rng: round(float(rng.uniform(0.0, 1.0)), 3)),
+    "coins": coins,
+    "(epsilon0, delta0)": approximate,
+    "groups": groups,
+    "shuffled batches": batches,
+    **{f"calibrate {unknown}": calibration(unknown) for unknown in ("local", "n", "rounds")},
+    "survey plan": survey,
+    "mean plan": mean,
 }
 
 
