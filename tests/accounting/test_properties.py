@@ -4,6 +4,7 @@ Upper ends are exact only up to the tolerance (relative, in epsilon), so that a 
 values is checked with that much slack; the laws that tie lower ends to upper ends have none.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import ceil, exp, log
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 
 import shuffledp as sdp
+from shuffledp.accounting import calibration
 
 TOLERANCE = 1e-3
 SLACK = 1 + 2 * TOLERANCE
@@ -455,6 +457,26 @@ def test_calibrate_finds_the_largest_cohort() -> None:
     found = int(sdp.calibrate(local, epsilon=0.1, **asked).value)
     more = sdp.Shuffled(local, n=ceil(1.01 * found)).sampled_from(10**6)
     assert more.epsilon(delta=1e-6).upper > 0.1
+
+
+@pytest.mark.parametrize("likely", [lambda v: v, lambda v: 1e9 / v, lambda v: 7.0, lambda v: np.nan])
+@pytest.mark.parametrize("first", [1e-3, 1.0, 1e6])
+def test_a_calibration_needs_no_good_guess(likely: Callable[[float], float], first: float) -> None:
+    """Neither of rising nor of falling ratios, which are sometimes infinite; nor of counts."""
+
+    def rising(value: float) -> float:
+        return (value / 3.7) ** 1.3 if value < 1e3 else np.inf
+
+    tolerance = 1e-3
+    for whole, root in ((False, 3.7), (True, 3)):
+        up = calibration._Ratio(rising, likely, tolerance).best(first, 1.0 if whole else 0.0, 1e9, whole)
+        down = calibration._Ratio(lambda v: rising(37.0 / v), likely, tolerance)
+        least = down.best(first, 1e9 if whole else np.inf, 1.0 if whole else 0.0, whole)
+        assert up is not None
+        assert least is not None
+        assert (1 - tolerance) * root <= up <= 3.7
+        assert 10 <= least <= (1 + tolerance) * 10
+    assert calibration._Ratio(lambda v: 2.0, likely, tolerance).best(first, 1, 1e9, whole=True) is None
 
 
 def test_calibrate_says_when_nothing_meets_the_target() -> None:

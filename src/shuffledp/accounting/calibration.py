@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import positive
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import evaluated
+from shuffledp.accounting._hints.inverse import Path, normal_epsilon
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
-from shuffledp.errors import CoarserBoundWarning, NoCertificateError
+from shuffledp.errors import NoCertificateError
 
 _LOCAL = ("epsilon0", "gamma", "sigma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
 _MAX_ROUNDS = 2**40
 _RECHECKS = 8
 _MOST_STEPS = 60
-_NEAR = 0.15
-"""Of the target, relative: where answers are asked for at the tolerance."""
+_NEAR = 0.25  # tightness: of the tolerance, how near a value comes to the best one
+_ASIDE = 0.02  # speed: of the distance of two ends, the least distance from either
 
 
 @dataclass(frozen=True)
@@ -177,43 +178,34 @@ class _Target:
     most_epsilon0: float
     """The largest local epsilon that the randomizer accepts."""
 
-    def meets(self, build: Callable[[float], Mechanism]) -> Callable[[float], float]:
-        """value -> certified epsilon / target: at most 1 where the target is met."""
+    def meets(self, build: Callable[[float], Mechanism]) -> _Ratio:
+        """Of every value of the parameter."""
 
-        known: dict[float, float] = {}
-        near = False  # once a value was near the target, a coarse answer says nothing new
+        @cache
+        def certified(value: float) -> float:
+            evaluated()
+            return self._certified(build(value))
 
-        def ratio(value: float) -> float:
-            nonlocal near
-            if value not in known:
-                evaluated()
-                known[value] = self._ratio(build(value), near)
-                near = near or abs(known[value] - 1.0) < _NEAR
-            return known[value]
-
-        return ratio
+        return _Ratio(certified, cache(lambda value: self._likely(build(value))), self.tolerance)
 
     def recheck(self, mechanism: Mechanism) -> Bound:
         """The answer's enclosure; a warning says where it is coarser than the tolerance."""
         return mechanism.epsilon(delta=self.delta, tolerance=self.tolerance)
 
-    @property
-    def _coarse(self) -> float:
-        return max(0.02, self.tolerance)
-
-    def _ratio(self, mechanism: Mechanism, near: bool) -> float:
+    def _certified(self, mechanism: Mechanism) -> float:
         pure = mechanism.upper_epsilon(delta=0.0)
         if pure <= self.epsilon:
             return pure / self.epsilon  # met whatever the crowd adds
-        bound = math.inf  # what cannot be certified does not meet the target
-        with warnings.catch_warnings(), suppress(NoCertificateError):
-            warnings.simplefilter("ignore", CoarserBoundWarning)  # the answer itself is checked once more
-            # A coarse answer settles what is far from the target, and is cheaper.
-            for tolerance in (self.tolerance,) if near else (self._coarse, self.tolerance):
-                bound = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance)
-                if abs(bound / self.epsilon - 1.0) >= _NEAR:
-                    break
-        return bound / self.epsilon
+        with suppress(NoCertificateError):
+            return mechanism.upper_epsilon(delta=self.delta, tolerance=self.tolerance) / self.epsilon
+        return math.inf  # what cannot be certified does not meet the target
+
+    def _likely(self, mechanism: Mechanism) -> float:
+        """As if losses were normal."""
+        with suppress(NoCertificateError):
+            likely = normal_epsilon(mechanism.gaussian_limit().upper, self.delta)
+            return min(likely, mechanism.upper_epsilon(delta=0.0)) / self.epsilon
+        return math.nan
 
 
 def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
@@ -232,108 +224,114 @@ def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
     return _validate.count("n" if cohort is None else "cohort", given[0])
 
 
-Ratio = Callable[[float], float]
+Tried = tuple[float, bool]
+"""A value, and whether it was evaluated: else it is the end of a range."""
 
 
-def _largest_epsilon0(ratio: Ratio, target: _Target, population: int | None) -> float:
-    return _stepped(ratio, max(1.0, target.epsilon), target.most_epsilon0, target.tolerance)
+@dataclass(frozen=True)
+class _Ratio:
+    """Of a value: ``certified`` epsilon / target, at most 1 where the target is met; and what that is
+    ``likely`` to be, which only says where to look."""
+
+    certified: Callable[[float], float]
+    likely: Callable[[float], float]
+    tolerance: float
+
+    def best(self, first: float, safe: float, rash: float, whole: bool = False) -> float | None:
+        """The last value that meets the target on the way from ``safe`` to ``rash``; None if none does.
+
+        Each step aims a little to the safe side of the root. Of large counts the last digits are within the
+        looseness of the evaluation."""
+        path, near = Path(self.likely, safe, rash), _NEAR * self.tolerance
+        good, bad = (safe, False), (rash, False)
+        value, before = path.start(first), (math.nan, math.nan)
+        for step in range(_MOST_STEPS):
+            value = _between(math.nan if step % 6 == 5 else value, good, bad, near, whole)
+            found = math.log(positive(self.certified(value)))
+            good, bad = ((value, True), bad) if found <= 0.0 else (good, (value, True))
+            close = near * value >= float(whole) and _close(before, (math.log(value), found), near)
+            width = max(near * value, float(whole))
+            if rash == good[0] or safe == bad[0] or close or _met(good, bad, width):
+                break
+            before = math.log(value), found
+            value = path.after(value, found, -0.5 * near * path.slope)
+        return good[0] if good[1] else None
 
 
-def _smallest_gamma(ratio: Ratio, target: _Target, population: int | None) -> float:
+def _between(value: float, good: Tried, bad: Tried, near: float, whole: bool) -> float:
+    """The value, or another one inside the range and away from what was tried already."""
+    (low, below), (high, above) = sorted([good, bad])
+    if below and above:
+        aside = min(_ASIDE * (high - low), 0.2 * near * high)
+        value = min(max(value, low + aside), high - aside) if low < value < high else math.sqrt(low * high)
+    elif below and not value > low:
+        value = 2.0 * low
+    elif above and not value < high:
+        value = 0.5 * high
+    if whole:
+        return min(max(round(value), low + below), high - above)
+    return min(max(value, low), high)
+
+
+def _met(good: Tried, bad: Tried, width: float) -> bool:
+    return good[1] and bad[1] and abs(good[0] - bad[0]) <= width
+
+
+def _close(before: tuple[float, float], now: tuple[float, float], near: float) -> bool:
+    """Whether the line through two points (logarithms of value and ratio) passes zero so near the second,
+    which is not above."""
+    slope = (now[1] - before[1]) / (now[0] - before[0]) if now[0] != before[0] else math.nan
+    return -near * abs(slope) <= now[1] <= 0.0
+
+
+def _largest_epsilon0(ratio: _Ratio, target: _Target, population: int | None) -> float:
+    return _local(ratio.best(max(1.0, target.epsilon), 0.0, target.most_epsilon0))
+
+
+def _smallest_gamma(ratio: _Ratio, target: _Target, population: int | None) -> float:
     """Larger gamma is more private; gamma = 1 is independent of the input. In -log(gamma)."""
-    steps = _stepped(lambda u: ratio(math.exp(-u)), 1.0, target.most_epsilon0, target.tolerance)
-    return math.exp(-steps)
+    certified, likely = ratio.certified, ratio.likely
+    steps = _Ratio(lambda u: certified(math.exp(-u)), lambda u: likely(math.exp(-u)), target.tolerance)
+    return math.exp(-_local(steps.best(1.0, 0.0, target.most_epsilon0)))
 
 
-def _smallest_sigma(ratio: Ratio, target: _Target, population: int | None) -> float:
-    """Larger sigma is more private. In 1 / sigma, from the deviation that noise alone would need on."""
-    first = target.epsilon / math.sqrt(2.0 * math.log(1.25 / positive(target.delta)))
-    return 1.0 / _stepped(lambda u: ratio(1.0 / u), first, math.inf, target.tolerance)
+def _smallest_sigma(ratio: _Ratio, target: _Target, population: int | None) -> float:
+    """Larger sigma is more private; from the deviation that noise alone would need on."""
+    first = math.sqrt(2.0 * math.log(1.25 / positive(target.delta))) / target.epsilon
+    return _local(ratio.best(first, math.inf, 0.0))
 
 
-def _stepped(ratio: Ratio, first: float, most: float, tolerance: float) -> float:
-    """The largest value up to ``most`` that meets the target: in steps, then by secants."""
-    low, high = 0.0, min(first, most)
-    while (value := ratio(high)) <= 1.0:
-        if high == most:
-            return high
-        # Epsilon grows about like e^(epsilon0 / 2), once epsilon0 is large. Not far beyond: where a large
-        # local epsilon can be certified at all, it takes long.
-        low, high = high, min(high + min(max(2.2 * math.log(1.0 / positive(value)), 0.2), high, 3.0), most)
-    found = _narrowed(ratio, low, high, tolerance)
-    if found == 0.0:
+def _local(found: float | None) -> float:
+    if found is None:
         raise ValueError("no local parameter above zero meets the target")
     return found
 
 
-def _narrowed(ratio: Ratio, good: float, bad: float, tolerance: float, whole: bool = False) -> float:
-    """The value nearest ``bad`` that was seen to meet the target, as ``good`` does: secants of log(ratio) in
-    the value, or in the logarithm of a count.
-
-    Every secant aims a little beyond its root, to either side in turn, so that both ends come near. Of large
-    counts the last digits are within the looseness of the evaluation."""
-    for step in range(_MOST_STEPS):
-        width = abs(bad - good)
-        if width <= 0.25 * tolerance * max(good, bad) or (whole and width <= 1):
-            break
-        middle = 0.5 * (good + bad)
-        if good > 0.0 and step % 4 < 3 and math.isfinite(ratio(bad)) and ratio(good) > 0.0:
-            share = -math.log(ratio(good)) / (math.log(ratio(bad)) - math.log(ratio(good)))
-            aside = 0.1 * tolerance * max(good, bad) / width * (-1 if step % 2 else 1)
-            share = min(max(share + aside, 0.02), 0.98)
-            middle = good * (bad / good) ** share if whole else good + share * (bad - good)
-        elif good > 0.0 and max(good, bad) > 4.0 * min(good, bad):
-            middle = math.sqrt(good * bad)
-        if whole:
-            middle = min(max(round(middle), min(good, bad) + 1), max(good, bad) - 1)
-        if ratio(middle) <= 1.0:
-            good = middle
-        else:
-            bad = middle
-    return good
-
-
-def _least_n(ratio: Ratio, target: _Target, population: int | None) -> float:
-    """Growing, then secants in log n: epsilon falls about like n^(-1/2)."""
+def _least_n(ratio: _Ratio, target: _Target, population: int | None) -> float:
     most = population if population is not None else 2**53
-    if ratio(1) <= 1.0:
-        return 1
-    low, high = 1, min(1024, most)
-    while (value := ratio(high)) > 1.0:
-        if high >= most:
-            raise ValueError(f"no n up to {most} meets the target epsilon")
-        low, high = high, min(math.ceil(high * min(max(1.2 * value * value, 1.5), 1e4)), most)
-    return _narrowed(ratio, high, low, target.tolerance, whole=True)
+    if (found := ratio.best(min(1024, most), most, 1, whole=True)) is None:
+        raise ValueError(f"no n up to {most} meets the target epsilon")
+    return found
 
 
-def _most_rounds(ratio: Ratio, target: _Target, population: int | None) -> float:
-    if ratio(1) > 1.0:
+def _most_rounds(ratio: _Ratio, target: _Target, population: int | None) -> float:
+    if (found := ratio.best(16, 1, _MAX_ROUNDS, whole=True)) is None:
         raise ValueError("not even rounds = 1 meets the target epsilon")
-    low, high = 1, 16
-    while (value := ratio(high)) <= 1.0:
-        if high == _MAX_ROUNDS:
-            return _MAX_ROUNDS
-        growth = min(max(1.2 / max(value, 1e-3) ** 2, 1.5), 64.0)
-        low, high = high, min(math.ceil(high * growth), _MAX_ROUNDS)
-    return _narrowed(ratio, low, high, target.tolerance, whole=True)
+    return found
 
 
-def _largest_cohort(ratio: Ratio, target: _Target, population: int | None) -> float:
-    """From the top: the truth rises with the cohort (docs/proofs/cohorts.md, T5'), and where numbers do not,
-    a larger one that meets the target counts."""
+def _largest_cohort(ratio: _Ratio, target: _Target, population: int | None) -> float:
+    """The truth rises with the cohort (docs/proofs/cohorts.md, T5'); where numbers do not, all will do if all
+    meet the target."""
     assert population is not None
-    high, value = population, ratio(population)
-    while value > 1.0:
-        if high == 1:
-            raise ValueError("not even cohort = 1 meets the target epsilon")
-        low = max(1, math.floor(high / min(max(value * value, 1.5), 64.0)))
-        if (below := ratio(low)) <= 1.0:
-            return _narrowed(ratio, low, high, target.tolerance, whole=True)
-        high, value = low, below
-    return high
+    if ratio.certified(population) <= 1.0:
+        return population
+    if (found := ratio.best(population, 1, population, whole=True)) is None:
+        raise ValueError("not even cohort = 1 meets the target epsilon")
+    return found
 
 
-_SOLVERS: dict[str, Callable[[Ratio, _Target, int | None], float]] = {
+_SOLVERS: dict[str, Callable[[_Ratio, _Target, int | None], float]] = {
     "epsilon0": _largest_epsilon0,
     "gamma": _smallest_gamma,
     "sigma": _smallest_sigma,
