@@ -12,11 +12,13 @@ from oracles.brute import k_ary, random_matrices, shuffled_pairs
 from oracles.golden import Golden, entries
 from oracles.hockey import Atoms, hockey_stick, pair_of_curve, subsampled_curve, swapped, upper_envelope
 from shuffledp import FiniteRandomizer
+from shuffledp._certified.rounding import Floats
 from shuffledp.accounting import _renyi
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
-from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.combined import BestProfile
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._witnesses import finite_pair
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
@@ -56,6 +58,35 @@ def test_clones_of_a_few_users_are_enclosed(E: Fraction, n: int, order: int) -> 
     assert exact in renyi_divergence(strong_clones(epsilon0, n), order)
     exact = divergence(pairs.clones_2021(n, E), order)
     assert exact in renyi_divergence(clones_2021(epsilon0, n), order)
+
+
+class Window(PrivacyProfile):
+    """The curve of a pair inside of a few epsilons, nothing known outside."""
+
+    def __init__(self, inner: PrivacyProfile) -> None:
+        self.inner, self.hints = inner, inner.hints
+
+    @property
+    def epsilon_max(self) -> float:
+        return self.inner.epsilon_max
+
+    def _known(self, epsilon: Floats) -> Bools:
+        return np.abs(epsilon / self.epsilon_max - 0.3) < 0.02
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return np.where(self._known(epsilon), self.inner.upper(epsilon, resolution), 1.0)
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        known, ones = self.inner.support(epsilon, resolution), np.ones(epsilon.size)
+        return SupportingLines(epsilon, ones, ones, ones).chosen(known, self._known(epsilon))
+
+
+@pytest.mark.parametrize("order", [2, 8, 30])
+def test_the_best_of_two_analyses_has_an_upper_end_though_it_is_no_curve_of_a_pair(order: int) -> None:
+    exact = divergence(pairs.clones(40, Fraction(9)), order)
+    tight, loose = strong_clones(math.log(9), 40), strong_clones(math.log(9), 20)
+    best = BestProfile(("window", "loose"), (Window(tight), loose), rivals=2)
+    assert exact <= _renyi.renyi_upper(best, order) < _renyi.renyi_upper(loose, order)
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 10), Fraction(1, 2)])

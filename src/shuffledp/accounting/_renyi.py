@@ -37,9 +37,22 @@ def renyi_divergence(
 
     ``backward`` is the curve of the reversed pair if it differs. The upper end is inf where outcomes
     of infinite loss are possible."""
+    lower, upper = _ends(profile, backward or profile, order, tolerance)
+    return Bound(lower, upper)
+
+
+def renyi_upper(profile: PrivacyProfile, order: float, tolerance: float = 1e-3) -> float:
+    """The upper end alone, of a curve that need not be that of a pair (the best of several analyses is not
+    convex: its lines say where to look closer, and are below nothing)."""
+    return _ends(profile, profile, order, tolerance)[1]
+
+
+def _ends(
+    profile: PrivacyProfile, backward: PrivacyProfile, order: float, tolerance: float
+) -> tuple[float, float]:
     L = _validate.above("order", order, 1.0)
     allowed = _validate.tolerance(tolerance)
-    parts = [(profile, L - 1.0), (backward or profile, -L)]
+    parts = [(profile, L - 1.0), (backward, -L)]
     for curve, _ in parts:
         _require_moderate(L, curve.epsilon_max)
     pieces = [_integral(curve, rate, allowed) for curve, rate in parts]
@@ -48,7 +61,7 @@ def renyi_divergence(
         log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (L - 1.0) for ends in zip(*pieces, strict=True)
     )
     # No order exceeds the largest loss.
-    return Bound(down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), profile.epsilon_max))
+    return down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), profile.epsilon_max)
 
 
 def _require_moderate(order: float, epsilon_max: float) -> None:
@@ -71,7 +84,8 @@ def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[f
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
     cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, rate), resolution)
     for _ in range(_STEPS):
-        low, high = cells.log_lower(rate), cells.log_upper(rate)
+        high = cells.log_upper(rate)
+        low = np.minimum(cells.log_lower(rate), high)
         total_low, total_high = _log_sum(low), _log_sum(high)
         if total_high - total_low <= 0.25 * tolerance or cells.left.size > _MOST_CELLS:
             break

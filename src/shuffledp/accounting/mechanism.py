@@ -6,7 +6,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -24,7 +24,7 @@ from shuffledp.accounting._curves.mixture import honest_cohort
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
-from shuffledp.accounting._renyi import renyi_divergence
+from shuffledp.accounting._renyi import renyi_divergence, renyi_upper
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
@@ -195,10 +195,14 @@ class Mechanism(ABC):
             return Bound.of(*ends, order)
         low = high = 0.0
         for part, count in self._rounds():
-            pairs = [(w.directions[0], w.directions[-1]) for w in part.witnesses]
-            attained = [renyi_divergence(a, order, backward=b, tolerance=tolerance).lower for a, b in pairs]
-            low += count * max(attained, default=0.0)
-            high += count * renyi_divergence(part.profile, order, tolerance=tolerance).upper
+            attained = 0.0
+            for pair in part.witnesses:
+                one, other = pair.directions[0], pair.directions[-1]
+                with suppress(NoCertificateError):  # one witness less: the others are still attained
+                    shown = renyi_divergence(one, order, backward=other, tolerance=tolerance)
+                    attained = max(attained, shown.lower)
+            low += count * attained
+            high += count * renyi_upper(part.profile, order, tolerance)
         units = 2 * len(self.parts) + 2
         upper = up(high, units, tiny=0.0) if math.isfinite(high) else high
         return Bound(min(down(low, units), upper), upper)
