@@ -80,11 +80,11 @@ from shuffledp.randomizers.kary import (
     KaryRandomizedResponse as KaryRandomizedResponse,
 )
 from shuffledp.randomizers.laplace import DiscreteLaplace as DiscreteLaplace
+from shuffledp.randomizers.leaning import GaussianUnit as GaussianUnit, RampUnit as RampUnit
 from shuffledp.randomizers.levels import LeveledResponse as LeveledResponse
 from shuffledp.randomizers.local import LocalRandomizer as LocalRandomizer
 from shuffledp.randomizers.matrix import FiniteRandomizer as FiniteRandomizer
 from shuffledp.randomizers.privunit import PrivUnit as PrivUnit
-from shuffledp.randomizers.ramp import RampUnit as RampUnit
 from shuffledp.randomizers.registry import (
     Parameter as Parameter,
     Registration as Registration,

@@ -21,13 +21,13 @@ from shuffledp.learning._reports import (
     refuse_non_finite,
     simulated_sum,
 )
+from shuffledp.randomizers.leaning import GaussianUnit, RampUnit
 from shuffledp.randomizers.privunit import PrivUnit
-from shuffledp.randomizers.ramp import RampUnit
 from shuffledp.randomizers.signs import L1Randomizer, LInfinityRandomizer
 
 RANDOMIZERS = [
     RampUnit(5, 2.5, radius=2.0, start=0.25),
-    RampUnit(300, 3.0, radius=2.0),
+    GaussianUnit(300, 4.0, radius=2.0),
     PrivUnit(6, 3.0, radius=2.0),
     PrivUnit(2, 1.0, radius=2.0),
     PrivUnit(150, 4.0, radius=2.0, cap_probability=0.02),

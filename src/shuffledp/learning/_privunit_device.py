@@ -1,4 +1,4 @@
-"""PrivUnit and RampUnit reports simulated on the device that holds the gradients. **For simulations only.**
+"""Reports of vectors simulated on the device that holds the gradients. **For simulations only.**
 
 The draws are repeatable and in the gradients' precision: whoever knows the seed knows the noise, and
 the last bits of a report depend on the gradient. What a person sends comes from
@@ -11,8 +11,8 @@ Heights have the density (1 - s^2)^((d - 3)/2). A table gives the height beyond 
 threshold, only a share e^-t of the cap (or of the rest) lies, at equal steps of t; t is drawn from the
 exponential law. The height is smooth in t far into the tail, so that straight lines between the nodes
 leave the mean within a few millionths. Only the sum of the reports is needed, so no report is
-written down. RampUnit's reports are normal vectors whose height is, with probability ``weight``, drawn anew,
-in proportion to r(t) e^(-t^2/2).
+written down. Those of ``randomizers.leaning`` are normal vectors whose height is, with probability
+``weight``, drawn anew, in proportion to r(t) e^(-t^2/2).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from shuffledp._randomness.uniform import WORD
+from shuffledp.randomizers.leaning import LeaningUnit
 from shuffledp.randomizers.privunit import PrivUnit
-from shuffledp.randomizers.ramp import RampUnit
 
 _NODES = 1 << 16  # of the table of heights; accuracy of the simulation
 _STEPS = 1 << 18  # of the integral behind it; likewise
@@ -35,13 +35,13 @@ _FEW_DIMENSIONS = 100  # below, <g, u>^2 is no small part of |g|^2
 _TINY = 1e-30  # of lengths and masses that divide: keeps quotients finite
 
 
-def report_sum(randomizer: PrivUnit | RampUnit, rows: Tensor, generator: torch.Generator) -> Tensor:
+def report_sum(randomizer: PrivUnit | LeaningUnit, rows: Tensor, generator: torch.Generator) -> Tensor:
     """The sum of the de-biased reports of the rows, each first clipped to the radius."""
     axis = _sphere_points(rows, randomizer.radius, generator)
     summed = (
         _caps(randomizer, axis, generator)
         if isinstance(randomizer, PrivUnit)
-        else _ramps(randomizer, axis, generator)
+        else _leaning(randomizer, axis, generator)
     )
     return summed * (randomizer.radius / randomizer.mean_length)
 
@@ -65,11 +65,12 @@ def _normal(axis: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     return normal, torch.einsum("ij,ij->i", normal, axis)
 
 
-def _ramps(randomizer: RampUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
-    """Some heights are drawn from the ramp, the others stay."""
+def _leaning(randomizer: LeaningUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
+    """Some heights are drawn in proportion to r, the others stay."""
     normal, along = _normal(axis, generator)
-    nodes = randomizer.start + np.linspace(0.0, 8.0, _NODES)
-    beyond = np.cumsum((np.minimum(nodes - nodes[0], 4.0) * np.exp(-0.5 * nodes**2))[::-1])
+    heights, rises = randomizer.shape.heights, randomizer.shape.rises
+    nodes = np.linspace(heights[0], heights[-1] + 4.0, _NODES)
+    beyond = np.cumsum((np.interp(nodes, heights, rises) * np.exp(-0.5 * nodes**2))[::-1])
     place = _uniform(along, generator).double().cpu().numpy()
     drawn = torch.from_numpy(np.interp(place, beyond / beyond[-1], nodes[::-1])).to(along)
     lifted = _uniform(along, generator) < randomizer.weight / WORD

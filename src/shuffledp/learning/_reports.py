@@ -27,8 +27,8 @@ from torch import Tensor, nn
 from shuffledp.learning._clients import flattened, shaped_like, trainable
 from shuffledp.learning._messages import GradientShares
 from shuffledp.learning._privunit_device import report_sum
+from shuffledp.randomizers.leaning import LeaningUnit
 from shuffledp.randomizers.privunit import PrivUnit
-from shuffledp.randomizers.ramp import RampUnit
 from shuffledp.randomizers.vectors import VectorRandomizer
 
 
@@ -97,11 +97,11 @@ def simulated_sum(
     """The sum of the de-biased reports of gradients (rows), each clipped first.
 
     Without a generator the reports are drawn as a client would, exactly and securely; with one they
-    are repeatable and protect nobody, and PrivUnit's and RampUnit's are drawn on the device, in single
+    are repeatable and protect nobody, and PrivUnit's and those that lean are drawn on the device, in single
     precision."""
     if generator is None:
         return _sampled(randomizer, rows, None)
-    if isinstance(randomizer, (PrivUnit, RampUnit)):
+    if isinstance(randomizer, (PrivUnit, LeaningUnit)):
         return report_sum(randomizer, rows, generator)
     seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
     return _sampled(randomizer, rows, np.random.default_rng(int(seed)))

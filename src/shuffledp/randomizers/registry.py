@@ -181,7 +181,8 @@ _REGISTERED = [
         fields=("sigma", *_INTERVAL),
     ),
     _vector("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", *_CAP),
-    _vector("ramp", "ramp.RampUnit", "RampUnit on the l2 ball of dimension D.", "start"),
+    _vector("ramp", "leaning.RampUnit", "RampUnit on the l2 ball of dimension D.", "start"),
+    _vector("gaussian-unit", "leaning.GaussianUnit", "Gaussian noise on vectors of dimension D.", "signal"),
     _vector("linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D."),
     _vector("l1", "signs.L1Randomizer", "One sign of one Hadamard row, dimension D."),
     Registration(
