@@ -45,7 +45,13 @@ Written by `make bench-map`: {count} random questions (seed {seed}), CPU seconds
 ## Slowest, refused and coarser
 
 {worst}
+
+## Widest
+
+{widest}
 """
+WIDEST = 40  # of the questions whose width is above WIDE
+WIDE = 0.05
 HEADER = (
     "kind",
     "asked",
@@ -82,7 +88,10 @@ def main() -> None:
     asked = []
     with ProcessPoolExecutor(given.jobs, get_context("spawn"), little_memory) as processes:
         for found in processes.map(partial(numbered, given.seed, given.limit), range(given.count)):
-            print(f"{found.outcome:9} {found.time:7.3f} s  {found.call}  {found.said}", flush=True)
+            print(
+                f"{found.outcome:9} {found.time:7.3f} s  {found.width:8.2g}  {found.call}  {found.said}",
+                flush=True,
+            )
             asked.append(found)
     page = PAGE.format(
         count=given.count,
@@ -92,6 +101,7 @@ def main() -> None:
         rows=table(HEADER, [row(kind, [a for a in asked if a.kind == kind]) for kind in kinds]),
         total=summary(asked),
         worst="\n".join(worst(asked)),
+        widest="\n".join(widest(asked)),
     )
     if given.output is None:
         print(page)
@@ -144,7 +154,8 @@ def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Aske
         except (sdp.NoCertificateError, ArithmeticError, MemoryError) as error:
             outcome, said = "refused", str(error).rpartition(": ")[2]
         except ValueError as error:  # a target that nothing meets
-            outcome, said = "none", str(error)
+            plan = kind.startswith("calibrate") or kind.endswith("plan")
+            outcome, said = "none" if plan else "refused", str(error)
     coarser = [str(w.message) for w in noted if issubclass(w.category, sdp.CoarserBoundWarning)]
     if coarser and outcome == "answered":
         outcome, said = "coarser", coarser[0]
@@ -190,6 +201,14 @@ def worst(asked: list[Asked]) -> Iterator[str]:
     for a in sorted(asked, key=lambda a: -a.time):
         if a.time > 5.0 or a.outcome not in ("answered", "none"):
             yield f"- `{a.call}`: {a.outcome}, {seconds(a.time)}{', ' + a.said if a.said else ''}"
+
+
+def widest(asked: list[Asked]) -> Iterator[str]:
+    """The widest answers, of epsilon (ends of a delta far below all others may be far apart)."""
+    wide = [a for a in asked if WIDE < a.width < math.inf and a.kind not in ("curve", "delta")]
+    yield f"{len(wide)} of {len(asked)} are wider than {WIDE:.0%}; the widest:\n"
+    for a in sorted(wide, key=lambda a: -a.width)[:WIDEST]:
+        yield f"- `{a.call}`: {a.width:.2g}"
 
 
 # What is asked.
