@@ -46,9 +46,9 @@ to 0.1%. {setting}
 
 {rows}
 
-"Plain sum": delta(epsilon) from its defining sum, vectorised. "Over atoms" adds all O(n) outcomes
+"Plain sum": delta(epsilon) from its defining sum, vectorised. "Over atoms" adds all $O(n)$ outcomes
 of the pair inside exact tail cuts; "over all counts" adds all n numbers of clones, with closed
-binomial tails; "over likely counts" cuts the latter to O(sqrt n) terms, and needs a bisection for
+binomial tails; "over likely counts" cuts the latter to $O(\\sqrt n)$ terms, and needs a bisection for
 epsilon. "dp-accounting": `self_compose` and `get_epsilon_for_delta` on the very distribution that
 shuffledp composes, ready made; "the composition alone" is our part that does the same, "the whole
 answer" includes making that distribution, which takes most of the time, and the lower end;
