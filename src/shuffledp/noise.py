@@ -5,7 +5,7 @@ inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (T11), and the
 their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1), which falls in w, the
 amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 - alpha rho. The
 half-line is cut into cells, between whose ends rho lies in [r, s]. Both laws that follow, from above and from
-below, are in docs/proofs/continuous-noise.md, "Any noise".
+below, are in docs/proofs/continuous-noise.md, second part.
 """
 
 from __future__ import annotations

@@ -158,15 +158,6 @@ def test_noise_of_bounded_support_shows_what_it_cannot_hide(reach: float, seen: 
         assert np.all(upper <= seen * (1.0 + 1e-9))
 
 
-def test_noise_agrees_with_the_noise_of_the_literature() -> None:
-    from shuffledp.literature.continuous import laplace_pair
-
-    facts = facts_of_noise(lambda t: -2.0 * t, lambda t: 0.5 * np.exp(-2.0 * t), epsilon0=2.0)
-    at = np.array([sdp.Shuffled(facts, n=10_000).upper_epsilon(delta=1e-6)])
-    pair = laplace_pair(2.0, 10_000)
-    assert 0.99e-6 < float(pair.support(at, 1e-4).value[0]) <= 1e-6
-
-
 def test_masses_known_to_a_factor_give_a_lower_end_that_holds_for_all_of_them() -> None:
     """Every law within the stated error is above the lower end, by more the more users there are."""
     rng = np.random.default_rng(3)

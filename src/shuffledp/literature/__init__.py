@@ -5,8 +5,6 @@ bounds, for which neighbours and against which adversary.
 
     closed_forms        one round: Erlingsson 2019, Balle 2019, Feldman 2021 and 2022
     concentration       one round: the privacy blanket by Hoeffding's and Bennett's inequality (Balle 2019)
-    continuous          one round: the privacy blanket of Laplace and Gaussian noise on [0, 1], numerically
-    approximate_local   one round of (epsilon0, delta0)-LDP randomizers
     renyi               the Renyi divergence of any profile, and its conversion to (epsilon, delta)
     cohorts             rounds of random cohorts: the curve as published (Koskela 2023)
     girgis              rounds of random cohorts: Renyi divergences, learning (Girgis 2021)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shuffledp._certified.rounding import CALL, up
+from shuffledp._certified.rounding import CALL, down, gamma, up
 from shuffledp.accounting._ends.upper import discretise
 from shuffledp.accounting.mechanism import Mechanism
 from shuffledp.literature import closed_forms as closed, concentration as blanket
@@ -116,14 +116,20 @@ def _published(case: Case) -> Mechanism:
 def _divergences(case: Case) -> list[tuple[float, float]]:
     """(order, divergence of all rounds) of a discrete pair that dominates the certified curve."""
     loss = discretise([(case.part.round, case.rounds)], 0.0, _RESOLUTION, _STRIDE).above
+    top, beyond = max(float(law.index[-1]) for law, _ in loss.parts) * loss.spacing, 0.0
     if loss.infinity > 0.0:
-        return []  # outcomes of infinite loss: no order has a finite divergence
-    top = max(float(law.index[-1]) for law, _ in loss.parts) * loss.spacing
+        # What lies beyond the last point: the chord from there to zero at the largest loss has this mass.
+        last, top = top, case.part.round.profile.epsilon_max
+        gap = down(top - last, operations=1, tiny=gamma(4) * last) if math.isfinite(top) else 0.0
+        if gap <= 0.0:
+            return []  # outcomes of infinite loss: no order has a finite divergence
+        beyond = up(loss.infinity / -math.expm1(-gap), operations=2 * CALL)
     found = []
     for L in _RENYI_ORDERS:
         if (L - 1.0) * top < _MOST_TILTED_LOSS:
-            # log E_P[e^{(L - 1) loss}], from above.
+            # log E_P[e^{(L - 1) loss}], from above; that of one round is at least 0.
             cumulant = loss.cumulants(L - 1.0)[0] * (1.0 + _RELATIVE) + _ABSOLUTE * case.rounds * L
+            cumulant += up(beyond * math.exp((L - 1.0) * top), operations=2 * CALL, tiny=0.0)
             found.append((L, cumulant / (L - 1.0)))
     return found
 
