@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from shuffledp.plotting import _style as look
 _DPI = 100
 _WIDTH, _HEIGHT, _ENTRY = 5.6, 4.1, 0.19  # inches: of a panel, without its legend; of a line of that
 _LONGEST = 37  # characters of a label, in two columns
+_MANY = 40  # decades of an axis
 _INK = "#7A7A7A"  # legible on white and on black
 _LOOK = {
     **look.SETTINGS, "legend.fontsize": 8, "lines.markersize": 5, "text.color": _INK, "axes.labelcolor": _INK,
@@ -30,7 +32,7 @@ _LOOK = {
 HUES = {
     **dict.fromkeys(("certified", "blanket", "exact", "1", "RR-2", "n = 1", "Gaussian"), look.BLUE),
     **dict.fromkeys(("clones", "2", "Laplace", "n = 2", "shuffle+INV"), look.GREEN),
-    **dict.fromkeys(("clones-2021", "3", "RR-100", "n = 3", "composition"), look.PURPLE),
+    **dict.fromkeys(("clones-2021", "3", "RR-100", "n = 3", "composition", "Lemma 7"), look.PURPLE),
     **dict.fromkeys(("strong", "4", "generic", "n = 5", "(5.1)"), look.ORANGE),
     **dict.fromkeys(("Renyi", "16", "n = 7", "Theorem 1", "Gaussian at ε₀"), look.SKY),
     **dict.fromkeys(("printed", "n = 20"), look.VERMILLION),
@@ -172,3 +174,7 @@ def _limit(ax: Any, panel: Panel) -> None:
     low, high = max(float(shown.min()), panel.floor), float(shown.max())
     room = min(max(1.3, (high / low) ** 0.04), 10.0)
     ax.set_ylim(low / room, high * room)
+    decades = math.log10(high) - math.log10(low)
+    if decades > _MANY:  # else ticks at every ninth decade, or every thirty-sixth
+        step = next(each for each in (10, 20, 50, 100) if decades <= 8 * each or each == 100)
+        ax.set_yticks([10.0**-at for at in range(0, int(decades) + 1, step)])

@@ -61,10 +61,16 @@ class Curve:
 
     @classmethod
     def upper(
-        cls, name: str, mechanism: Mechanism, epsilon: Any, kind: str = "certified", hue: str = ""
+        cls,
+        name: str,
+        mechanism: Mechanism,
+        epsilon: Any,
+        kind: str = "certified",
+        hue: str = "",
+        line: str = "",
     ) -> Curve:
         """The upper end of delta alone: where an analysis is looser than another that is shown."""
-        return cls(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon), hue=hue)
+        return cls(name, kind, epsilon, mechanism.upper_delta(epsilon=epsilon), None, hue, line)
 
     @classmethod
     def epsilon(
@@ -84,7 +90,12 @@ class Curve:
 
     @classmethod
     def each(
-        cls, kind: str, x: Any, functions: Mapping[str, Callable[[Any], float]], hues: Sequence[str] = ()
+        cls,
+        kind: str,
+        x: Any,
+        functions: Mapping[str, Callable[[Any], float]],
+        hues: Sequence[str],
+        lines: Sequence[str] = ("",),
     ) -> list[Curve]:
         """A curve for each named function of one number; nan where a theorem says nothing."""
 
@@ -95,10 +106,9 @@ class Curve:
                 return math.nan
 
         points = np.asarray(x).tolist()
-        colours = hues or [""] * len(functions)
         return [
-            cls(name, kind, x, [value(function, point) for point in points], hue=hue)
-            for (name, function), hue in zip(functions.items(), colours, strict=True)
+            cls(name, kind, x, [value(function, point) for point in points], None, hue, lines[i % len(lines)])
+            for i, ((name, function), hue) in enumerate(zip(functions.items(), hues, strict=True))
         ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,6 @@ import numpy as np
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Shuffled
-from shuffledp.bound import Bound
-from shuffledp.facts import Facts
 from shuffledp.literature._solve import smallest_below
 from shuffledp.literature.as_published import balle_2019 as printed
 from shuffledp.literature.closed_forms import erlingsson_2019_epsilon
@@ -27,7 +24,7 @@ from shuffledp.literature.concentration import (
     bennett_epsilon,
     hoeffding_delta,
 )
-from shuffledp.literature.continuous import laplace_pair
+from shuffledp.noise import facts_of_noise
 from shuffledp.papers._result import Curve, Panel, Result, Setting, Table, item, whole_numbers
 from shuffledp.plotting._style import LABELS
 from shuffledp.randomizers.kary import KaryRandomizedResponse
@@ -140,19 +137,17 @@ def _panel_2(sizes: list[int]) -> Panel:
     }
     curves = Curve.each("certified", sizes, certified, list(_MAKERS))
     bounds = {f"Hoeffding, {name}": _solved(hoeffding_delta, make) for name, make in _MAKERS.items()}
-    curves += [replace(each, line="--") for each in Curve.each("sound", sizes, bounds, list(_MAKERS))]
-    generic = {"Hoeffding, generic": _solved(printed.hoeffding_generic_delta_as_published, float)}
-    return _local_panel(
-        f"(ii) ε = {EPSILON}, δ = 10⁻⁶", curves + Curve.each("sound", sizes, generic, ["generic"])
-    )
+    bounds["Hoeffding, generic"] = _solved(printed.hoeffding_generic_delta_as_published, float)
+    curves += Curve.each("sound", sizes, bounds, [*_MAKERS, "generic"], ["--"])
+    return _local_panel(f"(ii) ε = {EPSILON}, δ = 10⁻⁶", curves)
 
 
 def _panel_3(sizes: list[int]) -> Panel:
     """Colour is the randomizer, dashes the inequality."""
     curves = []
-    for label, bound, line in (("Hoeffding", hoeffding_delta, "--"), ("Bennett", bennett_delta, "-")):
+    for label, bound, line in (("Hoeffding", hoeffding_delta, "--"), ("Bennett", bennett_delta, "-.")):
         bounds = {f"{label}, {name}": _solved(bound, make) for name, make in _MAKERS.items()}
-        curves += [replace(each, line=line) for each in Curve.each("sound", sizes, bounds, list(_MAKERS))]
+        curves += Curve.each("sound", sizes, bounds, list(_MAKERS), [line])
     wrong = {
         f"Bennett as printed, RR-{k}": _solved(partial(printed.bennett_krr_delta_as_published, k), float)
         for k in (2, 100)
@@ -183,23 +178,18 @@ def _panel_4(sizes: list[int]) -> Panel:
         *Curve.each("sound", sizes, sound, ["strong", "clones"]),
         *Curve.each("unsound", sizes, wrong, ["printed"]),
     ]
-    return _local_panel(f"(iv) randomized response, k = n^(1/3), ε = {EPSILON}, δ = n⁻²", curves)
+    return _local_panel(f"(iv) randomized response, k = ∛n, ε = {EPSILON}, δ = n⁻²", curves)
 
 
 def _local_panel(title: str, curves: list[Curve]) -> Panel:
     return Panel(title, curves, LABELS["n"], LABELS["epsilon0"], x_log=True, y_log=False)
 
 
-def largest_epsilon0(
-    delta_of: Callable[[float], float],
-    level: float = DELTA,
-    low: float = EPSILON,
-    high: float = _LARGEST,
-    steps: int = _STEPS,
-) -> float:
-    """The largest local epsilon0 seen whose bound of delta is at most ``level``; ``low`` must be one."""
+def largest_epsilon0(delta_of: Callable[[float], float], level: float = DELTA, steps: int = _STEPS) -> float:
+    """The largest local epsilon0 seen whose bound of delta is at most ``level``; epsilon is one."""
+    low, high = EPSILON, _LARGEST
     for _ in range(steps):
-        middle = 0.5 * (low + high)
+        middle = math.sqrt(low * high)
         low, high = (middle, high) if delta_of(middle) <= level else (low, middle)
     return low
 
@@ -215,16 +205,12 @@ def _calibrated(k: int, n: int, delta: float) -> float:
 
 
 def _certified_laplace(n: int) -> float:
-    """First by the total variation alone, which is quick and never too large, then by the law itself."""
-    at = np.array([EPSILON])
+    """To a part in a thousand."""
 
-    def known_variation(e0: float) -> float:
-        facts = Facts(Bound(0.0, e0), total_variation=-math.expm1(-0.5 * e0))
-        crowd = Shuffled(facts, n=n, analysis="blanket").round.profile
-        return float(crowd.upper(at, 1e-3)[0])
+    def delta(e0: float) -> float:
+        facts = facts_of_noise(
+            lambda t: math.log(0.5 * e0) - e0 * t, lambda t: 0.5 * np.exp(-e0 * t), epsilon0=e0
+        )
+        return float(Shuffled(facts, n=n).round.profile.upper(np.array([EPSILON]), 1e-3)[0])
 
-    def known_law(e0: float) -> float:
-        return float(laplace_pair(e0, n).upper(at, 1e-2)[0])
-
-    low = largest_epsilon0(known_variation)
-    return largest_epsilon0(known_law, DELTA, low, 1.3 * low, steps=6)
+    return largest_epsilon0(delta, steps=13)

@@ -129,7 +129,7 @@ def summation(setting: Setting) -> Result:
             )
         ),
         Curve("simulated", "check", [plan.n for plan in few], measured),
-        Curve("n^(1/6), doubled", "guide", sizes, 2.0 * ours[-1] * (sizes / sizes[-1]) ** (1.0 / 6.0)),
+        Curve("⁶√n, doubled", "guide", sizes, 2.0 * ours[-1] * (sizes / sizes[-1]) ** (1.0 / 6.0)),
     ]
     title, y_label = "sum of n numbers in [0, 1], (1, 10⁻⁶)-DP", "standard error of the sum"
     large = sizes >= 10**5

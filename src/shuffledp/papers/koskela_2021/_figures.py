@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,10 +30,10 @@ def figure_1(setting: Setting) -> Result:
     for count in MESSAGES:
         curves.append(Curve.delta(f"weak, {_messages(count)}", count * weak, epsilon, str(count)))
         name = f"strong, {_messages(count)}"
-        curves.append(replace(Curve.upper(name, count * strong, epsilon, hue=str(count)), line="--"))
+        curves.append(Curve.upper(name, count * strong, epsilon, hue=str(count), line="--"))
     panels = [Panel("4-ary randomized response, n = 1000, γ = 0.25", curves, floor=1e-12)]
     epsilon = np.linspace(0.05, 1.2, setting.choose(47, 9))
-    truth = Curve.upper("strong, 1 message", strong, epsilon, hue="strong")
+    truth = Curve.upper("strong, 1 message", strong, epsilon, hue="1", line="--")
     analytic = {"Balle et al. 2019, Theorem 3.1": lambda e: balle_2019_krr_delta(SURVEY.epsilon0, K, N, e)}
     wrong = {
         "one-dimensional counts P_s, Q_s": (lambda e: printed.marginals_as_published(N, K, GAMMA, e)[0]),
@@ -42,7 +41,7 @@ def figure_1(setting: Setting) -> Result:
     }
     others = [
         *Curve.each("sound", epsilon, analytic, ["analytic"]),
-        *Curve.each("unsound", epsilon, wrong, ["printed", "strong"]),
+        *Curve.each("unsound", epsilon, wrong, ["printed", "1"]),
     ]
     formulas = Panel("the strong adversary's formulas, 1 message", [truth, *others], floor=1e-12)
     panels += [
@@ -82,15 +81,14 @@ def supplement(setting: Setting) -> Result:
             return min(dwork_rothblum_vadhan_delta(e, d, count, target) for e, d in once)
 
         name = f"Theorem 3.1, advanced, {_messages(count)}"
-        curves += Curve.each("sound", epsilon, {name: composed}, [str(count)])
+        curves += Curve.each("sound", epsilon, {name: composed}, [str(count)], ["-."])
     advanced = Panel("k-RR, n = 1000: Balle et al., composed", curves, floor=1e-12)
     epsilon, pair = np.linspace(0.05, 2.5, setting.choose(50, 10)), transcribed_2021(SURVEY.epsilon0, N)
     curves = []
     for count in MESSAGES:
         curves.append(Curve.upper(f"weak, {_messages(count)}", count * weak, epsilon, hue=str(count)))
-        curves.append(
-            Curve.upper(f"(5.1)-(5.2), {_messages(count)}", count * pair, epsilon, "sound", str(count))
-        )
+        name = f"(5.1)-(5.2), {_messages(count)}"
+        curves.append(Curve.upper(name, count * pair, epsilon, "sound", str(count), "-."))
     general = Panel("k-RR, n = 1000: the pair for any randomizer", curves, floor=1e-12)
     numbers = {
         "looser": _looser(table),
@@ -131,8 +129,8 @@ def _any_randomizer_panel(n: int, points: int) -> Panel:
     ]
     for count in MESSAGES:
         for name, way, line in (("2021 clones", old, "--"), ("(5.1)-(5.2)", pair, "-.")):
-            found = Curve.upper(f"{name}, {_messages(count)}", count * way, epsilon, "sound", str(count))
-            curves.append(replace(found, line=line))
+            called = f"{name}, {_messages(count)}"
+            curves.append(Curve.upper(called, count * way, epsilon, "sound", str(count), line))
     closed = {"2021 clones, closed form": lambda e: feldman_2021_delta(4.0, n, e)}
     curves += Curve.each("sound", epsilon, closed, ["analytic"])
     return Panel(f"any ε₀-LDP randomizer, n = {power_of_ten(n)}, ε₀ = 4", curves, floor=1e-12)

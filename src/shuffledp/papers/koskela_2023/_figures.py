@@ -67,7 +67,8 @@ def figure_1(setting: Setting) -> Result:
     inner = np.linspace(0.02, 1.0, setting.choose(150, 40))
     ways = {f"Renyi, {_rounds(c)}": renyi(c) for c in counts[:2]}
     ways |= {f"2021 clones, {_rounds(c)}": _composed(old, c, inner) for c in counts[:2]}
-    others = Curve.each("sound", epsilon, ways, ["1", "2", "1", "2"])
+    dashes = ("--", "--", "-.", "-.")  # colour is the number of rounds, dashes the way
+    others = Curve.each("sound", epsilon, ways, ["1", "2", "1", "2"], dashes)
     panels = [
         first,
         first.ratio("stored over certified", pairs, "ratio of δ"),
@@ -99,10 +100,10 @@ def figure_2(setting: Setting) -> Result:
         population = 100 * cohort
         tight = Shuffled(LocalRandomizer(3.0), n=cohort, analysis="clones").sampled_from(population)
         one = koskela_2023_cohort(tight)
-        truth = Curve.upper("Lemma 7, the accountant's grid", rounds * one, epsilon, hue="clones-2021")
+        truth = Curve.upper("Lemma 7, the accountant's grid", rounds * one, epsilon, hue="Lemma 7")
         certified = Curve.delta("certified", rounds * tight, epsilon, "certified")
         grids = [
-            _on_grid(one, size, rounds, epsilon, str(i)) for i, size in zip((4, 2, 3), sizes, strict=True)
+            _on_grid(one, size, rounds, epsilon, str(i)) for i, size in zip((4, 2, 16), sizes, strict=True)
         ]
         title = f"a random {cohort:,} of {population:,} users, ε₀ = 3, {rounds} rounds"
         panels.append(Panel(title, [certified, truth, *grids], floor=1e-20))
@@ -141,8 +142,8 @@ def figure_3(setting: Setting) -> Result:
         "Girgis et al., Theorem 1": lambda T: girgis_2021_epsilon(*at, T, delta, orders),
         "Lemma 7": lambda T: (T * published).upper_epsilon(delta=delta),
     }
-    upper, lemma = Curve.each("sound", rounds, bounds, ["Theorem 1", "clones-2021"])
-    theirs = Curve("Fourier accountant", "stored", rounds, kept["pld"], hue="certified")
+    upper, lemma = Curve.each("sound", rounds, bounds, ["Theorem 1", "Lemma 7"])
+    theirs = Curve("Fourier accountant", "stored", rounds, kept["pld"], hue="Lemma 7")
     girgis = Curve("Girgis et al., upper bound", "stored", rounds, kept["girgis"], hue="Theorem 1")
     label = f"{LABELS['epsilon']} at δ = 10⁻⁵"
     first = Panel(
@@ -176,6 +177,7 @@ def figure_3(setting: Setting) -> Result:
         "small": float(kept["pld"][0] / ours.y[0]),
         "large": float(kept["pld"][-1] / ours.y[-1]),
         "linear": float(kept["pld"][-1] / kept["pld"][0]),
+        "removed": 100.0 * (1.0 - min(np.divide(kept["removed"], kept["pld"]))),
         "times": rounds[-1] // rounds[0],
         "girgis": _apart(girgis, upper),
         "end": {"upper": float(ours.y[-1]), "theorem": float(upper.y[-1])},
@@ -195,30 +197,20 @@ def figure_4(setting: Setting) -> Result:
         curves = []
         for name, analysis in names.items():
             view = count * Shuffled(survey, n=N, analysis=analysis)
-            ends = [view.epsilon(delta=level) for level in LEVELS.tolist()]
-            upper, lower = ([getattr(end, side) for end in ends] for side in ("upper", "lower"))
-            ours = Curve(name, "certified", upper, LEVELS, hue=analysis)
-            theirs = Curve(name, "stored", kept[name][str(count)], LEVELS, hue=analysis)
-            curves += [ours, theirs]
-            level = [
-                Curve(
-                    f"{name}, {_rounds(count)}",
-                    theirs.kind,
-                    LEVELS[::-1],
-                    e[::-1],
-                    hue=analysis,
-                    line=_DASH[count],
-                )
-                for e in (theirs.x, ours.x)
-            ]
-            pairs.append((level[0], level[1]))
-            apart[name] = [*apart.get(name, []), *(theirs.x / np.array(upper))]
+            upper = [view.upper_epsilon(delta=level) for level in LEVELS.tolist()]
+            stored, called = kept[name][str(count)], f"{name}, {_rounds(count)}"
+            curves.append(Curve(name, "certified", upper, LEVELS, hue=analysis))
+            curves.append(Curve(name, "stored", stored, LEVELS, hue=analysis))
+            theirs, ours = (
+                Curve(called, "stored", LEVELS[::-1], e[::-1], hue=analysis, line=_DASH[count])
+                for e in (stored, upper)
+            )
+            pairs.append((theirs, ours))
+            apart[name] = [*apart.get(name, []), *np.divide(stored, upper)]
             rows += [
-                (name, str(count), f"{level:.2e}", f"{stored:.4f}", f"{high:.4f}", f"{stored / high:.3f}")
-                for level, stored, high in zip(LEVELS, kept[name][str(count)], upper, strict=True)
+                (name, str(count), f"{level:.2e}", f"{kept_:.4f}", f"{high:.4f}", f"{kept_ / high:.3f}")
+                for level, kept_, high in zip(LEVELS, stored, upper, strict=True)
             ]
-            if name == "weak":
-                curves.append(Curve("certified lower end", "lower", lower, LEVELS))
         panels.append(Panel(f"4-ary randomized response, n = 1000, γ = 0.25, {_rounds(count)}", curves))
     by_level = Panel("", [], LABELS["delta"], "", x_log=True)
     panels.append(by_level.ratio("stored over certified, at the same δ", pairs, "ratio of ε"))
@@ -230,11 +222,15 @@ def figure_4(setting: Setting) -> Result:
     low = Curve("certified lower end", "lower", epsilon, truth.lower)
     pairs = [(each, truth) for each in (wrong[0], wrong[2], low)] + [(wrong[1], strong)]
     panels += [formulas, formulas.ratio("over weak; Theorem 13 over strong", pairs, "ratio of δ")]
+    any_randomizer = Shuffled(LocalRandomizer(survey.epsilon0), n=N, analysis="clones")
     numbers = {
         "weak": Shuffled(survey, n=N).delta(epsilon=1.0),
         "tail": printed.weak_tail_as_published(N, K, GAMMA, 1.0),
         "pair": printed.specific_clones_as_published(K, survey.epsilon0, N, 1.0),
         "again": printed.strong_figure_as_published(N, K, GAMMA, float(kept["strong"]["1"][0])),
+        "attained": any_randomizer.epsilon(delta=float(LEVELS[-1])).lower,
+        "stored": kept["clones"]["1"][-1],
+        "crosses": float(epsilon[np.argmax(wrong[0].y < truth.lower)]),
         "off": {name: [100.0 * (end(ratios) - 1.0) for end in (min, max)] for name, ratios in apart.items()},
     }
     columns = ("adversary", "rounds", "delta", "stored", "certified", "ratio")
