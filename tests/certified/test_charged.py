@@ -1,8 +1,9 @@
 """Every rounding of the kernel counts: certified answers are charged the units that are recorded (T8)."""
 
+import json
 from pathlib import Path
 
-from certified.charged import LARGE, TRUE, asked_with, changed, units
+from certified.charged import LARGE, RECORD, TRUE, asked_with, changed, units
 
 import shuffledp
 
@@ -11,4 +12,5 @@ def test_answers_are_charged_the_units_that_are_recorded_and_both_ends_move_outw
     source = Path(shuffledp.__path__[0]).parent
     found = units(asked_with(TRUE, source), asked_with(LARGE, source))
     assert all(upper > 2.0 and lower >= 0.0 for lower, upper in found.values())
+    assert found.keys() == json.loads(RECORD.read_text(encoding="utf-8")).keys()
     assert changed(found) == []  # on purpose? python tests/certified/charged.py --write

@@ -1,13 +1,13 @@
-"""Is every directed rounding noticed? Turn each one off, or the wrong way, and run the sharp tests.
+"""Is every directed rounding noticed? Turn each one off, or the wrong way, and ask again.
 
-Each call of ``up``, ``down`` and ``gamma``, and each ``TINY``, in the kernel is changed, one at a time, in a
-copy of the package; then the tests that compare counts with ball arithmetic run, where the module has such,
-and the questions of ``charged.py`` are asked: has an answer moved? What neither notices must have its reason
-in slack.json, keyed by module, function and expression. The table is written to docs/mutation.md.
-``make mutation`` runs it for the modules that are counted (some minutes on two cores), with ``--all`` for the
-whole kernel (half an hour); it ends with 1 if a rounding is neither noticed nor explained.
+Each call of ``up``, ``down`` and ``gamma``, and each ``TINY``, of the kernel is changed, one at a time, and
+those questions of ``charged.py`` that reach its function are asked, each in turn: is it charged other units
+than are recorded? Where none is, the counts of ``test_counts.py`` run. What neither notices must have its
+reason in slack.json, keyed by module, function and expression. The table is written to docs/mutation.md.
+It ends with 1 if a rounding is neither noticed nor explained, or if one that is explained is noticed or gone.
+NumPy, click and pytest are all that it needs.
 
-    python tests/mutation/mutate.py [--only NAME] [--all] [--no-table]
+    python tests/mutation/mutate.py [--only NAME] [--jobs 16] [--no-table]
 """
 
 import argparse
@@ -16,37 +16,34 @@ import contextlib
 import json
 import multiprocessing
 import os
-import shutil
+import signal
 import sys
-import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
 
-import flint  # noqa: F401 (before the processes part)
-import numpy as np  # noqa: F401
+import numpy as np  # noqa: F401 (before the processes part)
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from certified import charged
 
+A, B = TypeVar("A"), TypeVar("B")
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src"
+SOURCE = ROOT / "src" / "shuffledp"
 SLACK = Path(__file__).with_name("slack.json")
 TABLE = ROOT / "docs" / "mutation.md"
-WORKERS = 2  # speed
-
 COUNTS = "tests/certified/test_counts.py"
-COUNTED = (
-    *("binomial", "caps", "frequencies", "lattice_sum", "signs", "tails", "two_binomials"),
-    *("compose", "loss"),
-)
-"""Modules whose counts are compared with ball arithmetic."""
+PATIENCE = 300  # CPU seconds for one mutation: a search that does not end has been noticed
+
 ROOMS = ("_certified", "accounting/_curves", "accounting/_ends", "accounting/_rounds")
 MODULES = [
     f"{room}/{path.name}"
     for room in ROOMS
-    for path in sorted((SOURCE / "shuffledp" / room).glob("*.py"))
+    for path in sorted((SOURCE / room).glob("*.py"))
     if path.name != "rounding.py"  # its own tests are exact
 ]
 
@@ -73,7 +70,7 @@ class Mutation:
 
 
 def mutations(module: str) -> Iterator[Mutation]:
-    text = (SOURCE / "shuffledp" / module).read_text(encoding="utf-8")
+    text = (SOURCE / module).read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
     starts = [sum(len(line.encode()) for line in lines[:i]) for i in range(len(lines))]
     raw = text.encode()
@@ -90,7 +87,7 @@ def mutations(module: str) -> Iterator[Mutation]:
             changed = raw[:first] + pattern.format(first=parts[0], all=", ".join(parts)).encode() + raw[last:]
             new = changed.decode().replace(
                 "from __future__ import annotations\n",
-                "from __future__ import annotations\nfrom shuffledp._certified.rounding import down, up\n",
+                "from __future__ import annotations; from shuffledp._certified.rounding import down, up\n",
                 1,
             )
             yield Mutation(module, function, node.lineno, ast.unparse(node), kind, new)
@@ -110,6 +107,73 @@ def places(node: ast.AST, function: str) -> Iterator[tuple[ast.Call | ast.Name, 
         yield from places(child, function)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is known of the package as it is: answers with the true unit, and what each question reaches."""
+
+    true: charged.Answers
+    reached: dict[str, set[tuple[str, int]]]  # module and line, of every function that was called
+    seconds: dict[str, float]
+
+    def of(self, mutation: Mutation) -> list[str]:
+        """The questions that reach it, quick ones first; all of them if it is in no function."""
+        inside = ast.parse(mutation.text)
+        here = mutation.module, mutation.line
+        known = any(
+            node.lineno <= mutation.line <= (node.end_lineno or 0)
+            for node in ast.walk(inside)
+            if isinstance(node, ast.FunctionDef | ast.Lambda)
+        )
+        names = [name for name in self.true if not known or here in self.reached[name]]
+        return sorted(names, key=self.seconds.__getitem__)
+
+
+def traced(name: str) -> tuple[str, set[tuple[str, int]], float]:
+    """One question alone, with the enlarged unit: what it reaches, and how long it takes."""
+    charged.enlarge(charged.LARGE)
+    ask = charged.questions()[name]
+    seen = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    started = time.process_time()
+    sys.setprofile(note)
+    ask()
+    sys.setprofile(None)
+    lines = {
+        (Path(code.co_filename).relative_to(SOURCE).as_posix(), line)
+        for code in seen
+        if code.co_filename.startswith(str(SOURCE))
+        for _, _, line in code.co_lines()
+        if line is not None
+    }
+    return name, lines, time.process_time() - started
+
+
+def true_answers(_: None) -> charged.Answers:
+    return charged.answers()
+
+
+def charged_by(asked: tuple[Mutation, list[str], charged.Answers]) -> str:
+    """The first question that is charged other units than are recorded, or nothing."""
+    mutation, names, true = asked
+    charged.enlarge(charged.LARGE)
+    charged.exchange(dotted(mutation.module), lambda _: mutation.text)
+    try:
+        with patience():
+            questions = charged.questions()
+            for name in names:
+                low, high = questions[name]()
+                found = charged.units({name: true[name]}, {name: (float(low), float(high))})
+                if charged.changed(found):
+                    return f"test_charged.py: {name}"
+    except Exception as error:
+        return f"test_charged.py: no answer ({type(error).__name__})"
+    return ""
+
+
 class FirstFailure:
     """Of a run of pytest: the test that failed first."""
 
@@ -120,64 +184,74 @@ class FirstFailure:
             self.name = report.nodeid.split("/")[-1]
 
 
-def noticed_by(mutation: Mutation) -> str:
-    """The first test that fails, or nothing. To be called in a process of its own, without shuffledp."""
-    with tempfile.TemporaryDirectory() as folder:
-        ignored = shutil.ignore_patterns("__pycache__", "*.md", "*.csv", "*.json")
-        shutil.copytree(SOURCE, folder, ignore=ignored, dirs_exist_ok=True)
-        (Path(folder) / "shuffledp" / mutation.module).write_text(mutation.text, encoding="utf-8")
-        sys.path.insert(0, folder)
-        sys.dont_write_bytecode = True
-        os.chdir(ROOT)
-        return counted_by(mutation.module, folder) or charged_by(Path(folder))
-
-
-def counted_by(module: str, folder: str) -> str:
-    if Path(module).stem not in COUNTED:
-        return ""
+def counted_by(mutation: Mutation) -> str:
+    """The first test of the counts that fails, or nothing."""
+    charged.exchange(dotted(mutation.module), lambda _: mutation.text)
+    os.chdir(ROOT)
     first = FirstFailure()
-    options = ["-q", "-x", "-n", "0", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
-    options += ["-o", f"pythonpath={folder} tests"]
+    options = ["-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-o", "addopts="]
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         failed = pytest.main([*options, COUNTS], plugins=[first]) != 0
     return (first.name or "an import that fails") if failed else ""
 
 
-def charged_by(folder: Path) -> str:
-    try:
-        moved = charged.changed(charged.units(TRUE_ANSWERS, charged.asked_with(charged.LARGE, folder)))
-    except AssertionError:
-        return "test_charged.py: no answer"
-    return f"test_charged.py: {moved[0]}" if moved else ""
+def dotted(module: str) -> str:
+    return "shuffledp." + module.removesuffix(".py").replace("/", ".")
 
 
-TRUE_ANSWERS: charged.Answers = {}
-"""Of the package as it is; filled before the processes part."""
+@contextlib.contextmanager
+def patience() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def apart(jobs: int, work: Callable[[A], B], tasks: list[A]) -> Iterator[B]:
+    """Each in a process of its own, forked from this one, which has NumPy but not yet shuffledp."""
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+        yield from pool.imap(work, tasks, chunksize=1)
+
+
+def asked(jobs: int) -> Asked:
+    (true,) = apart(1, true_answers, [None])
+    reached = list(apart(jobs, traced, list(true)))
+    return Asked(true, {name: at for name, at, _ in reached}, {name: seconds for name, _, seconds in reached})
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="modules whose name contains this")
-    parser.add_argument("--all", action="store_true", help="of the kernel, not only those that are counted")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--no-table", action="store_true")
     chosen = parser.parse_args()
-    named = [name for name in MODULES if chosen.only in name and (chosen.all or Path(name).stem in COUNTED)]
-    found = [m for name in named for m in mutations(name)]
-    TRUE_ANSWERS.update(charged.asked_with(charged.TRUE, SOURCE))
+    found = [m for name in MODULES if chosen.only in name for m in mutations(name)]
+    known = asked(chosen.jobs)
+    tasks = [(mutation, known.of(mutation), known.true) for mutation in found]
+    by_answers = list(shown(tasks, apart(chosen.jobs, charged_by, tasks)))
+    left = [m for m, test in zip(found, by_answers, strict=True) if not test]
+    by_counts = dict(zip(map(id, left), apart(chosen.jobs, counted_by, left), strict=True))
+    rows = [(m, test or by_counts[id(m)]) for m, test in zip(found, by_answers, strict=True)]
     slack = json.loads(SLACK.read_text(encoding="utf-8"))
-    rows = []
-    # A new process for each, forked from this one, which has NumPy but not yet shuffledp.
-    with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
-        for mutation, test in zip(found, pool.imap(noticed_by, found, chunksize=1), strict=True):
-            rows.append((mutation, test))
-            print(f"{len(rows)}/{len(found)} {mutation.site} ({mutation.kind}): {test or '-'}", flush=True)
-    open_ = [f"{m.site} ({m.kind})" for m, test in rows if not (test or m.site in slack)]
-    if not chosen.no_table:
+    if not (chosen.no_table or chosen.only):
         TABLE.write_text(table(rows, slack), encoding="utf-8")
+    unclear = [f"{m.site} ({m.kind})" for m, test in rows if not (test or m.site in slack)]
+    idle = [] if chosen.only else sorted(slack.keys() - {m.site for m, test in rows if not test})
     noticed = sum(bool(test) for _, test in rows)
-    print(f"{len(rows)} mutations, {noticed} noticed, {len(open_)} neither noticed nor explained")
-    print("\n".join(open_))
-    return int(bool(open_))
+    print(f"{len(rows)} mutations, {noticed} noticed, {len(unclear)} neither noticed nor explained")
+    print("\n".join(unclear))
+    print("\n".join(f"explained, but noticed or gone: {site}" for site in idle))
+    return int(bool(unclear or idle))
+
+
+def shown(tasks: list[tuple[Mutation, list[str], charged.Answers]], found: Iterator[str]) -> Iterator[str]:
+    for i, ((mutation, names, _), test) in enumerate(zip(tasks, found, strict=True), 1):
+        asked_of = test or f"- ({len(names)} questions)"
+        print(f"{i}/{len(tasks)} {mutation.site} ({mutation.kind}): {asked_of}", flush=True)
+        yield test
 
 
 def table(rows: list[tuple[Mutation, str]], slack: dict[str, str]) -> str:
