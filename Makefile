@@ -52,7 +52,7 @@ test-oldest: ## numbers and randomizers on the oldest packages allowed (oldest.t
 	@$(subst .venv/,.venv-oldest/,$(BIN))/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(OLDEST)
 
 mutation: .venv/installed-dev ## turn each directed rounding off and the wrong way; write docs/mutation.md (minutes)
-	@OMP_NUM_THREADS=1 $(BIN)/python tests/mutation/mutate.py
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/mutation/mutate.py
 
 release-check: .venv/installed-dev ## a dry run of a release: build, install in empty environments, try it
 	@$(BIN)/python tools/release_check.py

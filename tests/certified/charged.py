@@ -27,8 +27,10 @@ from typing import Any
 
 TRUE, LARGE = 53, 43
 """Exponents: a thousand units are told apart from rounding itself, and their squares are nothing."""
+TESTS = Path(__file__).resolve().parents[1]
 RECORD = Path(__file__).with_name("charged.json")
-Answers = dict[str, tuple[float, float]]
+Answers = dict[str, tuple[float, ...]]
+"""Lower and upper ends, by turns."""
 
 
 def exchange(name: str, change: Callable[[str], str]) -> None:
@@ -118,7 +120,10 @@ def questions() -> dict[str, Callable[[], Any]]:
         "batches": (ShuffledBatches(noise_multiplier=1.0, batches=20), 1.0),
     }
     rounds = (10 * shuffled(five, n=1000))._rounds()
+    from certified import parts
+
     return {
+        **parts.questions(),
         **{name: partial(one.delta, epsilon=at) for name, (one, at) in asked.items()},
         "2 rounds, pure": partial((2 * shuffled(five, n=300)).epsilon, delta=0.0),
         "10 rounds, moments": lambda: (0.0, LogMoments.of(rounds, 1e-6).upper_epsilon(1e-6)),
@@ -128,14 +133,14 @@ def questions() -> dict[str, Callable[[], Any]]:
 
 def answers() -> Answers:
     found = {name: ask() for name, ask in questions().items()}
-    return {name: (float(low), float(high)) for name, (low, high) in found.items()}
+    return {name: tuple(map(float, ends)) for name, ends in found.items()}
 
 
 def asked_with(exponent: int, source: Path) -> Answers:
     """In a process of its own, with the package in that folder."""
     run = subprocess.run(
         [sys.executable, "-W", "ignore", __file__, str(exponent)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{TESTS}"},
     )  # fmt: skip
     if run.returncode:
         raise AssertionError(f"a unit of 2^-{exponent}: {run.stderr[-500:]}")
@@ -143,13 +148,15 @@ def asked_with(exponent: int, source: Path) -> Answers:
 
 
 def units(true: Answers, large: Answers) -> dict[str, list[float]]:
-    """Of both ends of every answer: the relative way outward, in units."""
+    """Of all ends of every answer: the relative way outward, in units."""
     unit = 2.0**-LARGE - 2.0**-TRUE
-    found = {}
-    for name in true:
-        (low, high), (lower, upper) = true[name], large[name]
-        found[name] = [(low - lower) / max(low, 1e-300) / unit, (upper - high) / max(high, 1e-300) / unit]
-    return found
+    return {
+        name: [
+            (there - here if place % 2 else here - there) / max(abs(here), 1e-300) / unit
+            for place, (here, there) in enumerate(zip(true[name], large[name], strict=True))
+        ]
+        for name in large
+    }
 
 
 def changed(found: dict[str, list[float]]) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from shuffledp._certified import binomial, caps, frequencies, lattice_sum, signs, tails
 from shuffledp._certified.lattice_sum import Group, Own, tail_sum
 from shuffledp._certified.two_binomials import TwoBinomials
+from shuffledp.accounting._curves.crowd_family import _cut
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds import loss
 from shuffledp.accounting._rounds.compose import ComposedLoss
@@ -295,3 +296,12 @@ def test_masses_add_up_to_one_but_for_rounding() -> None:
         found = loss._assemble(polygon, polygon, spacing)
         apart = max(apart, abs(math.fsum(found.mass) + found.infinity - 1.0))
     assert 0.0 < apart <= 4096 * U
+
+
+def test_what_a_cap_costs_where_a_difference_cancels() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        cap, z = math.exp(0.25 * rng.integers(1, 9)), float(rng.random())
+        x = math.nextafter(cap * z, 1e9)
+        exact = max(Fraction(0), Fraction(x) - Fraction(cap) * Fraction(z))
+        assert Fraction(_cut(np.array([[x], [z]]), cap)) >= exact

@@ -31,7 +31,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from certified import charged
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shuffledp"
 SLACK = Path(__file__).with_name("slack.json")
@@ -131,16 +132,17 @@ class Asked:
 def traced(name: str) -> tuple[str, set[tuple[str, int]], float]:
     """One question alone, with the enlarged unit: what it reaches, and how long it takes."""
     charged.enlarge(charged.LARGE)
-    ask = charged.questions()[name]
     seen = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             seen.add(frame.f_code)
 
+    sys.setprofile(note)  # what makes the questions is reached by all of them
+    ask = charged.questions()[name]
     started = time.process_time()
-    sys.setprofile(note)
     ask()
+    seconds = time.process_time() - started
     sys.setprofile(None)
     lines = {
         (Path(code.co_filename).relative_to(SOURCE).as_posix(), line)
@@ -149,7 +151,7 @@ def traced(name: str) -> tuple[str, set[tuple[str, int]], float]:
         for _, _, line in code.co_lines()
         if line is not None
     }
-    return name, lines, time.process_time() - started
+    return name, lines, seconds
 
 
 def true_answers(_: None) -> charged.Answers:
@@ -165,9 +167,8 @@ def charged_by(asked: tuple[Mutation, list[str], charged.Answers]) -> str:
         with patience():
             questions = charged.questions()
             for name in names:
-                low, high = questions[name]()
-                found = charged.units({name: true[name]}, {name: (float(low), float(high))})
-                if charged.changed(found):
+                answer = tuple(map(float, questions[name]()))
+                if charged.changed(charged.units(true, {name: answer})):
                     return f"test_charged.py: {name}"
     except Exception as error:
         return f"test_charged.py: no answer ({type(error).__name__})"

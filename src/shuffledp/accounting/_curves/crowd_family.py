@@ -148,9 +148,10 @@ def log_bennett(second: Floats, tau: Floats, taking: Taking, ends: Sequence[tupl
 
 
 def _bend(tau: Floats, end: float) -> Floats:
-    """(e^(tau b) - 1 - tau b) / b^2, rounded up."""
+    """(e^(tau b) - 1 - tau b) / b^2, rounded up; a unit of tau b counts tau b times."""
     reach = np.minimum(tau * end, LARGEST_EXPONENT)
-    return up(np.where(reach < 1.0, _short(np.minimum(reach, 1.0)), np.expm1(reach) - reach) / end**2, _UNITS)
+    rise = np.where(reach < 1.0, _short(np.minimum(reach, 1.0)), np.expm1(reach) - reach)
+    return up(rise / end**2, _UNITS + reach)
 
 
 def _short(y: Floats) -> Floats:
@@ -216,8 +217,9 @@ def _cap(matrix: Matrix, power: int, most: float) -> tuple[float, float]:
 
 
 def _cut(rows: Floats, cap: float) -> float:
-    """The largest sum of (R_x - cap R_z)_+ over all pairs of rows, rounded up."""
-    parts = [np.maximum(rows - cap * row, 0.0).sum(axis=1).max() for row in rows]
+    """The largest sum of (R_x - cap R_z)_+ over all pairs of rows, rounded up: a difference is off by units
+    of R_x, the larger of the two where it counts."""
+    parts = [np.maximum(rows - cap * row + gamma(4) * rows, 0.0).sum(axis=1).max() for row in rows]
     return up(float(max(parts)), operations=rows.shape[1] + 8)
 
 

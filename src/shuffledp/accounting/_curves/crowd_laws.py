@@ -102,10 +102,10 @@ class Law:
         mean, reach = mass @ self.x, mass @ self.size
         spread = (mass * (self.x - mean[:, None]) ** 2).sum(axis=1)
         units = _mass_units(tau, mass, self.size)
-        # Deviations are norms: each is off by the norm of what x is off by.
+        # Deviations are norms: each is off by the norm of what x is off by. Root, sum and square: 5 units.
         unit = gamma(_UNITS + 4 * self.x.size)
         off = unit * np.sqrt(up(mass @ self.size**2, units))
-        variance = up((np.sqrt(up(spread + _dropped(tau, self.x.size, 2), units)) + off) ** 2, operations=4)
+        variance = (np.sqrt(up(spread + _dropped(tau, self.x.size, 2), units + 8)) + off) ** 2
         narrow = users * self.x.size < _FEW_USERS
         grid = _Grid.of(float(np.median(tau)), users, share * variance, float(variance.max()), narrow)
         if grid.near.size + grid.far.size > _MOST_CELLS:

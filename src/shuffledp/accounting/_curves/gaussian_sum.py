@@ -62,7 +62,7 @@ class GaussianSumProfile(NearProfile):
         rare = far < _SMALLEST
         most = 0.4 * np.exp(-0.5 * np.minimum(near * near, 1e3)) / np.maximum(-far, 1.0)
         value = np.where(rare, first, np.maximum(first - second, 0.0))
-        error = np.where(rare, units * first + 2.0 * most, error) + TINY
+        error = np.where(rare, units * first + 2.0 * most, error)  # neither underflows
         return value, error, np.where(rare, 0.0, event), np.where(rare, 1e-280, more * event)
 
 

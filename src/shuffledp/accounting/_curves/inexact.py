@@ -46,7 +46,7 @@ class InexactProfile(PrivacyProfile):
 
     @property
     def epsilon_max(self) -> float:
-        return self.base.epsilon_max + 2.0 * self._shift
+        return up(self.base.epsilon_max + 2.0 * self._shift, operations=1, tiny=0.0)
 
     @cached_property
     def hints(self) -> Hints:

@@ -55,6 +55,7 @@ def epsilon_of(
     upper = upper_epsilon(rounds, delta, tolerance)
     if delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
+        lower = lower if is_single(rounds) else down(lower, operations=2 * len(rounds), tiny=0.0)
     else:
         lower = lower_epsilon(rounds, max(delta, SMALLEST_DELTA), upper, accuracy or tolerance)
     return _agreed(lower, upper), upper
