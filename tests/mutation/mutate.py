@@ -191,6 +191,7 @@ def counted_by(mutation: Mutation) -> str:
     os.chdir(ROOT)
     first = FirstFailure()
     options = ["-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-o", "addopts="]
+    options += ["--noconftest", "--import-mode=importlib"]
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         failed = pytest.main([*options, COUNTS], plugins=[first]) != 0
     return (first.name or "an import that fails") if failed else ""
