@@ -23,16 +23,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
-from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.accounting._curves.crowd_laws import Law, Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._hints.crowds import last_weight, leaders, normal_tail, pool_sizes, tilt, weights
+from shuffledp.accounting._hints.crowds import (
+    last_weight,
+    leaders,
+    normal_tail,
+    pool_sizes,
+    steady,
+    tilt,
+    weights,
+)
 from shuffledp.accounting._hints.starts import Hints
 from shuffledp.facts import AmplificationLaw, Matrix
 
@@ -51,6 +59,7 @@ _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS = 3  # speed: sizes that are tried
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
 _WELL = 1.7  # tightness: a bound no larger than so many times the guess is good
+_FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
@@ -207,6 +216,7 @@ class _Problem:
             taking = self.taking._replace(users=float(curve.n - 1 - size))
             theta, guess = tilt(laws.x, laws.p, int(taking.users), growth)
             scales, rare = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0).until(guess)
+            theta = steady(theta, partial(_about, laws[0], scales, taking))
             lost = rare * (1.0 + 0.5 / (taking.users * theta))
             search, lost = self._search(taking, theta, guess, scales, lost)
             if search.least + lost >= best < 1.0:
@@ -214,6 +224,8 @@ class _Problem:
             best, chosen = search.least + lost, (search, lost, guess)
             if best <= _WELL * guess:
                 break
+            if best > _FAR_OFF * guess:
+                next(sizes)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
 
     def _in_vain(self, theta: float, guess: float, cap: float) -> bool:
@@ -240,6 +252,12 @@ class _Problem:
             return 1.0, users * theta
         cap = search.cap / self.curve.fraction
         return bound, bound * users * theta * self._leaders(cap)[0].other(theta)
+
+
+def _about(law: Law, scales: _Scales, taking: Taking, theta: float) -> float:
+    """About E[b] of the law, by its moments: a guess."""
+    heights = law.log_chernoff(scales.weight * theta, taking.users) + np.log(scales.weight / taking.users)
+    return float(_expectation(scales.weight, heights[None, :], scales.middle, scales.excess)[0])
 
 
 @dataclass(frozen=True)

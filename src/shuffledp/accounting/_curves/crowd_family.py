@@ -29,7 +29,7 @@ from shuffledp.facts import AmplificationLaw, Matrix
 
 Places = npt.NDArray[np.intp]
 
-_KEPT = 0.6  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
+_KEPT = 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
 _FEW = 5000  # speed: so many triples are all kept
 _UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
 _MIRROR = 8  # soundness: units by which mirror images may differ: far fewer than _UNITS, which covers them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, Protocol
 
@@ -20,7 +20,16 @@ _FAR = 5.0  # deviations
 _LEADERS = 8  # laws that the tilt is chosen for
 _PIECES = (0.0, 3.0, 0.4), (3.0, 6.0, 0.6), (6.0, 12.0, 1.0), (12.0, 24.0, 2.0)
 _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
+_SMALLER, _ABOUT = 0.93 ** np.arange(25.0), 1.2  # of a tilt
 _RARE = 0.03  # of the bound: what pools of larger weights may add
+
+
+def steady(theta: float, value: Callable[[float], float]) -> float:
+    """The first tilt from ``theta`` downwards that has about the least value: weights above one raise the
+    value of a steep one by far more than that of others."""
+    tried = theta * _SMALLER
+    values = np.array([value(float(one)) for one in tried])
+    return float(tried[int(np.argmax(values <= _ABOUT * values.min()))])
 
 
 def pool_sizes(n: int, variance: float, guess: float) -> Iterator[int]:
