@@ -78,7 +78,8 @@ def imports(path: Path, *, lazy: bool) -> set[str]:
 
 
 ROOMS = (
-    ("errors", "_lazy", "_json", "_files", "_progress", "_digits", "_html", "_validate", "_extras"),
+    ("errors",),
+    ("_lazy", "_json", "_files", "_progress", "_digits", "_html", "_validate", "_extras"),
     ("verifying",),
     ("bound", "_log"),
     ("_certified",),

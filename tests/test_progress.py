@@ -2,13 +2,18 @@
 
 import io
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from click.testing import CliRunner
 
+import shuffledp as sdp
 from shuffledp import _progress
-from shuffledp._progress import Progress, evaluated, line, quiet
+from shuffledp._progress import Progress, expected, line, quiet
+from shuffledp.cli.main import cli
+from shuffledp.errors import LongWorkWarning
 
 pytestmark = pytest.mark.quick
 
@@ -91,18 +96,65 @@ def test_a_clock_shows_long_work_and_is_gone_afterwards(monkeypatch: pytest.Monk
     assert (lines[-2].strip(), lines[-1]) == ("", "")
 
 
-def test_a_clock_counts_evaluations_and_a_bar_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_counts_steps_and_a_bar_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
-    evaluated()  # where nothing is shown, nothing happens
     monkeypatch.setattr(_progress, "_SECONDS_BEFORE_A_CLOCK", 0.0)
-    with Progress.clock("calibrating", stream=terminal):
-        evaluated()
-        evaluated()
+    with Progress.clock("calibrating", stream=terminal), expected(8, "bounding") as step:
+        step()
+        step()
         time.sleep(0.15)
     assert "calibrating, 2 evaluations, 0:00" in terminal.getvalue()
-    with Progress(2, stream=terminal) as progress:
-        evaluated()
+    with Progress(2, stream=terminal) as progress, expected(2, "bounding") as step:
+        step()
     assert progress.done == 0
+
+
+def test_long_work_is_announced_after_its_first_step_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked = 0.0
+    monkeypatch.setattr(_progress, "thread_time", lambda: worked)
+    with expected(4, "calibrating") as step:
+        for _ in range(4):
+            worked += 2.0
+            step()
+    with warnings.catch_warnings(record=True) as seen, expected(3, "calibrating") as step:
+        warnings.simplefilter("always", LongWorkWarning)
+        for _ in range(3):
+            with expected(2, "bounding epsilon") as inner:
+                worked += 20.0
+                inner()
+                worked += 30.0
+                inner()
+            step()
+    assert [str(one.message) for one in seen] == [
+        "bounding epsilon will take about 40 s, of which 20 s are over",
+        "calibrating will take about 2 minutes, of which 50 s are over",
+    ]
+
+
+_ANSWER = sdp.KaryRandomizedResponse(k=4, epsilon0=1.0)
+LONG_QUESTIONS: dict[str, Callable[[], object]] = {
+    "answers": lambda: sdp.Shuffled(_ANSWER, n=4000).epsilon(delta=[1e-5, 1e-6]),
+    "composing rounds": lambda: (2 * sdp.Shuffled(_ANSWER, n=4000)).epsilon(delta=1e-6),
+    "bounding epsilon": lambda: sdp.Shuffled(sdp.DiscreteLaplace(1.0, levels=3), n=4000).epsilon(delta=1e-6),
+    "calibrating": lambda: sdp.calibrate(
+        sdp.KaryRandomizedResponse, k=4, n=4000, epsilon=0.5, delta=1e-6, tolerance=0.1
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LONG_QUESTIONS)
+def test_questions_that_take_long_say_so(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_progress, "_LONG", 0.0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        LONG_QUESTIONS[what]()
+    assert any(str(one.message).startswith(f"{what} will take about ") for one in seen)
+
+
+def test_the_command_line_says_it_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_progress, "_LONG", 0.0)
+    call = ["calibrate", "--krr", "16", "--n", "1e4", "--epsilon", "1", "--delta", "1e-8"]
+    assert "shuffledp: warning: calibrating will take about " in CliRunner().invoke(cli, call).stderr
 
 
 def test_nobody_sees_anything_who_wants_quiet_or_cannot_go_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ from shuffledp.errors import (
     DamagedReportsError as DamagedReportsError,
     DomainError as DomainError,
     LogCorruptError as LogCorruptError,
+    LongWorkWarning as LongWorkWarning,
     LostJournalError as LostJournalError,
     MixedReportsError as MixedReportsError,
     NoCertificateError as NoCertificateError,

@@ -3,7 +3,8 @@
     with Progress(total, what="rows") as progress:    counted work; total may be None
         progress.advance(4)
     with Progress.clock("calibrating"):               work of unknown length
-        evaluated()                                   somewhere inside, for the reader to see it go on
+    with expected(8, "calibrating") as step:          work of about so many steps, announced if it is long
+        step()
     with quiet():                                     nothing is shown in here
 
 >>> with Progress(total=10) as progress:
@@ -16,19 +17,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Event, Thread
-from time import monotonic
+from time import monotonic, thread_time
 from types import TracebackType
 from typing import ClassVar, Self, TextIO
+
+from shuffledp.errors import LongWorkWarning
 
 _BAR_CHARACTERS = 24
 _USUAL_COLUMNS = 80
 _SECONDS_BETWEEN = 0.1
 _SECONDS_BEFORE_A_CLOCK = 1.0
+_LONG = 10.0
+"""Seconds of work that nobody needs to be warned of."""
 _quiet = ContextVar("quiet", default=False)
+_announced: ContextVar[set[str] | None] = ContextVar("announced", default=None)
 
 
 class Progress:
@@ -125,11 +132,42 @@ def quiet() -> Iterator[None]:
         _quiet.reset(token)
 
 
-def evaluated() -> None:
-    """One more step of a work of unknown length is done; counted where its clock is shown."""
-    shown = Progress._shown_now
-    if shown is not None and not shown._counted:
-        shown.done += 1
+@contextmanager
+def expected(about: int, what: str) -> Iterator[Callable[[], None]]:
+    """Work of about so many like steps; each ends with a call of what is given, and a clock counts it.
+
+    As soon as steps show that all will take long, a warning says how long: once, however often the same work
+    is part of another. Counted is the work of this thread, not the waiting on a busy machine."""
+    outer = _announced.get()
+    said = set() if outer is None else outer
+    token, begun, done = _announced.set(said), thread_time(), 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        shown = Progress._shown_now
+        if shown is not None and not shown._counted:
+            shown.done += 1
+        passed = thread_time() - begun
+        whole = passed * max(about, done) / done
+        if whole > _LONG and what not in said:
+            said.add(what)
+            told = f"{what} will take about {_duration(whole)}, of which {_duration(passed)} are over"
+            warnings.warn(told, LongWorkWarning, stacklevel=2)
+
+    try:
+        with Progress.clock(what):
+            yield step
+    finally:
+        _announced.reset(token)
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> _duration(12.3), _duration(200.0)
+    ('12 s', '3 minutes')
+    """
+    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} minutes"
 
 
 def _can_rewrite(stream: TextIO | None) -> bool:

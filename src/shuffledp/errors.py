@@ -19,6 +19,7 @@
       LostJournalError        (RuntimeError)    a store of released batches without their journal
     ShuffledpWarning          (UserWarning)
       CoarserBoundWarning                       the bound holds, but is not as close as was asked
+      LongWorkWarning                           an answer will take more than ten seconds
       WeakerPrivacyWarning                      fewer honest reports than planned
       OverspentWarning                          a collection cost more than the budget
       TornLineWarning                           a crash cut the last line of a ledger
@@ -158,6 +159,10 @@ class LostJournalError(ShuffledpError, RuntimeError):
 
 class CoarserBoundWarning(ShuffledpWarning):
     """The bound holds, but that it is as close as was asked could not be certified."""
+
+
+class LongWorkWarning(ShuffledpWarning):
+    """The answer will take more than ten seconds: a larger tolerance, or fewer points, take less."""
 
 
 class WeakerPrivacyWarning(ShuffledpWarning):

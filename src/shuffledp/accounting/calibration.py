@@ -12,7 +12,7 @@ from typing import Any
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import positive
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp._progress import evaluated
+from shuffledp._progress import expected
 from shuffledp.accounting._hints.inverse import Path, normal_epsilon
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
@@ -23,6 +23,7 @@ _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
 _MAX_ROUNDS = 2**40
 _RECHECKS = 8
 _MOST_STEPS = 60
+_USUAL_STEPS = 5  # speed: that a warning of long work counts on
 _NEAR = 0.25  # tightness: of the tolerance, how near a value comes to the best one
 _ASIDE = 0.02  # speed: of the distance of two ends, the least distance from either
 
@@ -112,7 +113,8 @@ def calibrate(
             one = one.sampled_from(population, poisson=poisson)
         return one * (int(value) if unknown == "rounds" else rounds)
 
-    value = _SOLVERS[unknown](target.meets(build), target, population)
+    with expected(_USUAL_STEPS, "calibrating") as evaluated:
+        value = _SOLVERS[unknown](target.meets(build, evaluated), target, population)
     for _ in range(_RECHECKS):
         mechanism = build(value)
         checked = target.recheck(mechanism)
@@ -178,13 +180,14 @@ class _Target:
     most_epsilon0: float
     """The largest local epsilon that the randomizer accepts."""
 
-    def meets(self, build: Callable[[float], Mechanism]) -> _Ratio:
+    def meets(self, build: Callable[[float], Mechanism], evaluated: Callable[[], None]) -> _Ratio:
         """Of every value of the parameter."""
 
         @cache
         def certified(value: float) -> float:
+            found = self._certified(build(value))
             evaluated()
-            return self._certified(build(value))
+            return found
 
         return _Ratio(certified, cache(lambda value: self._likely(build(value))), self.tolerance)
 

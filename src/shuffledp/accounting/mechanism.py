@@ -16,6 +16,7 @@ import numpy as np
 
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import CALL, down, up
+from shuffledp._progress import expected
 from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
 from shuffledp.accounting._certificate import certificate_of
 from shuffledp.accounting._curves.clones import CloneProfile
@@ -67,9 +68,7 @@ class Mechanism(ABC):
         ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative);
         ``lower`` is attained by a concrete pair of neighbouring datasets."""
         if np.ndim(delta):
-            each = [self.epsilon(delta=float(one), tolerance=tolerance) for one in np.ravel(delta)]
-            ends = (np.array([one.lower for one in each]), np.array([one.upper for one in each]))
-            return Bound.of(*ends, delta)
+            return _each(lambda one: self.epsilon(delta=one, tolerance=tolerance), delta)
         level = _validate.probability("delta", delta)
         rounds = self._rounds()
         allowed = _validate.tolerance(tolerance)
@@ -190,9 +189,7 @@ class Mechanism(ABC):
         ``upper`` ends of a list of orders are what accountants of Renyi-DP (Opacus, TensorFlow Privacy) take
         as rdp, beside other mechanisms for the same neighbours."""
         if np.ndim(order):
-            each = [self.renyi(float(one), tolerance) for one in np.ravel(order)]
-            ends = (np.array([one.lower for one in each]), np.array([one.upper for one in each]))
-            return Bound.of(*ends, order)
+            return _each(lambda one: self.renyi(one, tolerance), order)
         low = high = 0.0
         for part, count in self._rounds():
             attained = 0.0
@@ -250,6 +247,16 @@ class Mechanism(ABC):
     def _repr_html_(self) -> str:
         rows = [(f"{count:,} ×", repr(part)) for part, count in self.parts]
         return _html.table([], rows, "adaptive rounds on the same users")
+
+
+def _each(question: Callable[[float], Bound], points: Any) -> Bound:
+    """The answers to a question about each of the points."""
+    found = []
+    with expected(np.size(points), "answers") as answered:
+        for one in np.ravel(points):
+            found.append(question(float(one)))
+            answered()
+    return Bound.of(np.array([one.lower for one in found]), np.array([one.upper for one in found]), points)
 
 
 def _ends(rounds: list[tuple[Round, int]], delta: float, tolerance: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, Floats, down, positive, up
+from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
@@ -32,6 +33,7 @@ _MOST_STARTS = 2  # speed
 _CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
 _AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
 _MOST_STEPS = 12  # speed: from one point to the next
+_USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
 _BEYOND_IN_TOLERANCES = 0.1  # speed
 _MARGIN_IN_TOLERANCES = 0.1  # soundness
@@ -175,11 +177,13 @@ def _infinite_loss(rounds: Rounds) -> float:
 def _refine(attempt: Callable[[float], tuple[float, bool]], tolerance: float, most: int) -> float:
     """Try finer and finer resolutions until the looseness is certified."""
     resolution = 0.5 * tolerance
-    for _ in range(most):
-        value, certified = attempt(resolution)
-        if certified:
-            return value
-        resolution *= 0.4
+    with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
+        for _ in range(most):
+            value, certified = attempt(resolution)
+            if certified:
+                return value
+            tried()
+            resolution *= 0.4
     raise _not_certified(tolerance)
 
 
@@ -261,24 +265,26 @@ def _one_by_one(
 ) -> tuple[float | None, float]:
     """The same from one point after the other, where each costs as much, and both sides are nearly one."""
     low, high, aim = 0.0, math.inf, start
-    for _ in range(_MOST_STEPS):
-        at = np.array([min(aim, profile.epsilon_max)])
-        with suppress(NoCertificateError):
-            upper, lines = profile.both(at, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
-            if lines.value[0] >= delta:
-                low = max(low, float(at[0]))
-            if upper[0] <= delta or at[0] == profile.epsilon_max:
-                high = min(high, float(at[0]))
-            if high <= low * (1.0 + _CLOSE_IN_TOLERANCES * tolerance):
-                return min(high * (1.0 + _MARGIN_IN_TOLERANCES * tolerance), profile.epsilon_max), high
-            # Beyond the root, so that the next point is on its other side.
-            beyond = _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == at[0] else -1.0)
-            aim = _aimed(profile, at, upper, lines, delta) * (1.0 + beyond)
-            if not low < aim < high:
-                aim = between(low, high)
-            if aim > 0.0 and at[0] in (low, high):
-                continue
-        break
+    with expected(_USUAL_STEPS, "bounding epsilon") as stepped:
+        for _ in range(_MOST_STEPS):
+            at = np.array([min(aim, profile.epsilon_max)])
+            with suppress(NoCertificateError):
+                upper, lines = profile.both(at, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
+                stepped()
+                if lines.value[0] >= delta:
+                    low = max(low, float(at[0]))
+                if upper[0] <= delta or at[0] == profile.epsilon_max:
+                    high = min(high, float(at[0]))
+                if high <= low * (1.0 + _CLOSE_IN_TOLERANCES * tolerance):
+                    return min(high * (1.0 + _MARGIN_IN_TOLERANCES * tolerance), profile.epsilon_max), high
+                # Beyond the root, so that the next point is on its other side.
+                beyond = _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == at[0] else -1.0)
+                aim = _aimed(profile, at, upper, lines, delta) * (1.0 + beyond)
+                if not low < aim < high:
+                    aim = between(low, high)
+                if aim > 0.0 and at[0] in (low, high):
+                    continue
+            break
     return None, aim
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp._certified.rounding import Floats
+from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
@@ -43,6 +44,7 @@ _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent 
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _LEAST_EXPONENT = 0.1  # speed: of theta epsilon; below, epsilon is ill-conditioned
 _PASSES = 8  # speed
+_WORTH = 3  # speed: the first look at a curve is about one of so many, of which a warning of long work counts
 _QUANTILES = np.linspace(0.0, 1.0, 5)  # speed
 _ENOUGH = 1.3  # speed: a loss above what was aimed at that is good enough
 _MOST_POINTS = 16_000  # speed
@@ -144,7 +146,11 @@ def adapted(
         for pair, _ in rounds
     ]
     counts, spacing = [count for _, count in rounds], lattice.spacing
-    found = [[side.coarse(floor) for side in pair] for pair in samplers]
+    found = []
+    with expected(_WORTH * len(samplers), "composing rounds") as looked:
+        for pair in samplers:
+            found.append([side.coarse(floor) for side in pair])
+            looked()
     for _ in range(_PASSES):
         rough = compose(
             [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], Tilts
