@@ -23,7 +23,7 @@ import numpy as np
 from report import table
 
 import shuffledp as sdp
-from shuffledp.randomizers._tree import Tree
+from shuffledp.randomizers.levels import Tree
 
 EPSILON, DELTA = 1.0, 1e-6
 PEOPLE = 20_000

@@ -13,7 +13,7 @@ from oracles import brute
 from oracles.brute import Matrix
 from oracles.claims import assert_at_least, assert_at_most
 from oracles.hockey import Atoms, atoms, between, hockey_stick, ratios
-from shuffledp.randomizers._tree import Tree
+from shuffledp.randomizers.levels import Tree
 
 pytestmark = pytest.mark.quick
 

@@ -9,7 +9,7 @@ from flint import arb, fmpq
 
 import shuffledp as sdp
 from response import krr_witnesses
-from shuffledp._randomness.exponential import exponential
+from shuffledp._randomness.uniform import exponential
 
 EPSILON = 1.5
 CASES = [(2, 4.0), (2, 30.0), (2, 36.5), (3, 1e-3), (1000, 36.0), (10**6, 0.5), (10**6, 4.0)]

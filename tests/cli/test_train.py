@@ -118,7 +118,7 @@ def test_a_hidden_layer_has_as_many_units_as_asked_for(shuffledp: Run) -> None:
 
 
 def test_a_public_range_becomes_minus_one_to_one(folder: Path) -> None:
-    from shuffledp.cli.labelled_data import Layout, read_labelled
+    from shuffledp.cli.commands.train import Layout, read_labelled
 
     (folder / "c.csv").write_text("u,v,y\n0,5,no\n10,-3,yes\n12,2.5,no\n")
     layout = Layout("y", ("no", "yes"), None, (0.0, 10.0))

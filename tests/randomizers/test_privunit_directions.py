@@ -8,10 +8,10 @@ from flint import arb
 
 from shuffledp._certified.caps import cap_at, cap_of
 from shuffledp._randomness.normals import RELATIVE_ERROR, normals
-from shuffledp._randomness.sums import sum_by_halves
 from shuffledp._randomness.words import Words, source
 from shuffledp.randomizers._privunit_directions import height_error, heights_and_limits, rejected
 from shuffledp.randomizers.privunit import PrivUnit
+from shuffledp.randomizers.vectors import sum_by_halves
 
 UNIT = 2.0**-53
 

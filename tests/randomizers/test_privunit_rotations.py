@@ -10,11 +10,11 @@ from scipy import stats
 
 from shuffledp import PrivUnit
 from shuffledp._certified.caps import cap_of
-from shuffledp._randomness import lattice_normals as lattice
-from shuffledp._randomness.lattice_normals import STEP, lattice_normals
+from shuffledp._randomness import normals as lattice
+from shuffledp._randomness.normals import STEP, lattice_normals
 from shuffledp._randomness.words import Words, source
-from shuffledp.randomizers import _privunit_rotations as rotations
-from shuffledp.randomizers._privunit_rotations import in_cap, rotated, turn
+from shuffledp.randomizers import _privunit_directions as rotations
+from shuffledp.randomizers._privunit_directions import in_cap, rotated, turn
 
 pytestmark = pytest.mark.quick
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from flint import arb, fmpq
 
-from shuffledp._randomness.exponential import exponential, log_rounded_up
+from shuffledp._randomness.uniform import exponential, log_rounded_up
 
 pytestmark = pytest.mark.quick
 

@@ -8,7 +8,7 @@ import pytest
 
 from shuffledp._certified.gaussian_shares import conversion, tail
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.gaussian_shares import GaussianShares
+from shuffledp._randomness.noise_shares import GaussianShares
 from shuffledp._randomness.words import Uint64s, Words, source
 
 pytestmark = pytest.mark.quick

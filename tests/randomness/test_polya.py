@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.polya import NoiseShares
+from shuffledp._randomness.noise_shares import NoiseShares
 from shuffledp._randomness.words import source
 
 pytestmark = pytest.mark.quick

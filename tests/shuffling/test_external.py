@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 from shuffledp._randomness.words import source
-from shuffledp.shuffling._external import shuffled_batches
+from shuffledp.shuffling.permutation import shuffled_batches
 
 pytestmark = pytest.mark.quick
 

@@ -34,7 +34,7 @@ import numpy as np
 import shuffledp as sdp
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp import _files as atomic
-from shuffledp.shuffling import _external as external
+from shuffledp.shuffling import permutation
 from shuffledp.shuffling import report_files
 from shuffledp import _log
 from shuffledp.shuffling import roles, used
@@ -67,8 +67,8 @@ POINTS = {
         "before it gets its name": ("os.link", 0),
     },
     "shuffle": {
-        "while reports go to buckets": ("external.uniform", 0),
-        "between two buckets": ("external.permuted", 3),
+        "while reports go to buckets": ("permutation.uniform", 0),
+        "between two buckets": ("permutation.permuted", 3),
         "before some reports are written": ("report_files.ReportWriter.write", 5),
         "before its reports count as used": ("used.Memory.remember", 0),
         "before they are on record": ("_log.OpenLog.append", 0),

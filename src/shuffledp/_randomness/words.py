@@ -6,7 +6,8 @@ system's own random bytes where that package is not installed: slower, equally s
 has a key of its own and takes a new one after a fork, so that no two processes share a stream.
 
 A ``numpy.random.Generator`` replaces all that in simulations and tests: its words can be repeated,
-so they protect nobody.
+so they protect nobody. What is made with it is marked: an array of a class of its own, and so are parts,
+sums and permutations of it; a statement about them says that they are simulated.
 
 >>> import numpy as np
 >>> source().draw(3).dtype
@@ -14,13 +15,18 @@ dtype('uint64')
 >>> first, again = (source(np.random.default_rng(7)).draw(2) for _ in range(2))
 >>> bool((first == again).all())
 True
+>>> reports = marked(np.array([1, 2, 3]), True)
+>>> is_simulated(reports), is_simulated(np.concatenate([np.array([0]), reports[1:]]))
+(True, True)
+>>> is_simulated(marked([1], False))
+False
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -119,3 +125,19 @@ def _new_cipher(key: bytes | None = None, counter: bytes | None = None) -> Ciphe
     from cryptography.hazmat.primitives.ciphers.modes import CTR
 
     return Cipher(AES(key or os.urandom(32)), CTR(counter or os.urandom(16))).encryptor()
+
+
+class Simulated(np.ndarray[Any, Any]):
+    """An array that was made with repeatable randomness, which protects nobody."""
+
+    __array_priority__ = 1.0  # joined with others, the whole is simulated
+
+
+def marked(array: Any, simulated: bool) -> npt.NDArray[Any]:
+    """The array, marked if it is simulated."""
+    return np.asarray(array).view(Simulated) if simulated else np.asarray(array)
+
+
+def is_simulated(array: object) -> bool:
+    """Whether the array comes from repeatable randomness."""
+    return isinstance(array, Simulated)

@@ -6,6 +6,5 @@ randomizers    an option for every entry of the registry
 questions      rounds and analysis: what epsilon, delta, calibrate, compare and curve share
 collecting     what histogram, sum, mean and analyze share
 files, output  what is read and written; what is printed, for people and as JSON
-labelled_data  what `train` learns from
 commands/      one file each, found by its name
 """

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from shuffledp.collecting._protocol import Protocol
     from shuffledp.collecting.ledger import Ledger
+    from shuffledp.service.shuffler import Shuffler
 
 
 def _writable(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
@@ -207,3 +208,24 @@ _MATRIX_READERS: dict[str, Callable[[Path], Any]] = {
     ".json": lambda file: json.loads(file.read_text(encoding="utf-8")),
     ".npy": _matrix_of_npy,
 }
+
+
+SHUFFLER = "Shuffler"
+
+folder_option = option(
+    "--folder", "FOLDER", "Keys, journal, batches, store.", group=SHUFFLER, default="shuffler"
+)
+store_option = option(
+    "--store",
+    "URL",
+    "postgresql://... for several hosts.  [default: a file in FOLDER]",
+    group=SHUFFLER,
+    envvar="SHUFFLEDP_STORE",  # an address with a password stays out of `ps`
+)
+
+
+def opened_shuffler(folder: str, store: str | None) -> Shuffler:
+    """The shuffler of a folder."""
+    from shuffledp.service.shuffler import Shuffler
+
+    return Shuffler(folder, store)

@@ -20,7 +20,7 @@ import numpy as np
 
 from shuffledp import _html, _json, _validate
 from shuffledp._digits import written
-from shuffledp._randomness.simulated import is_simulated, marked
+from shuffledp._randomness.words import is_simulated, marked
 from shuffledp.accounting.mechanism import Mechanism
 from shuffledp.collecting._accounted import PLAN, Target, certified_epsilon, one_round
 from shuffledp.collecting.statement import PrivacyStatement, state_privacy

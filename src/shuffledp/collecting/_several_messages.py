@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from shuffledp import _validate
 from shuffledp._certified.mixing import mixing_distance
-from shuffledp._randomness.polya import MOST_SCALE
+from shuffledp._randomness.noise_shares import MOST_SCALE
 from shuffledp.collecting._accounted import Target, one_round, tolerance_for
 from shuffledp.collecting._gaussian import analytic_gaussian_sigma
 from shuffledp.randomizers._categories import Counts

@@ -18,12 +18,12 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.collecting._intervals import quantile as normal_quantile
-from shuffledp.collecting._tabular import Tabular
 from shuffledp.collecting.result import (
     ONE_PERCENT,
     Estimate,
     HistogramResult,
     Interval,
+    Tabular,
     lies,
     one_percent,
     project_to_simplex,
@@ -219,7 +219,7 @@ class QuantileResult(Tabular):
 
     def plot(self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None) -> Axes:
         """The share of people below each number, and the quantiles (needs matplotlib)."""
-        from shuffledp.plotting._distribution import cumulative
+        from shuffledp.plotting._curves import cumulative
 
         return cumulative(self, truth=truth, confidence=confidence, ax=ax)
 

@@ -43,8 +43,7 @@ from shuffledp.collecting.distribution import (
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.randomizers._categories import Counts
 from shuffledp.randomizers._grid import interval
-from shuffledp.randomizers._tree import Tree
-from shuffledp.randomizers.levels import LeveledResponse
+from shuffledp.randomizers.levels import LeveledResponse, Tree
 from shuffledp.randomizers.registry import canonical
 
 MOST_BINS = 2**14

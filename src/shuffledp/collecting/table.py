@@ -219,7 +219,7 @@ class TableResult(HistogramResult):
 
     def plot(self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None) -> Axes:
         """Two attributes: a map of the counts; else a row per cell (needs matplotlib)."""
-        from shuffledp.plotting._table import table
+        from shuffledp.plotting._rows import table
 
         if len(self.attributes) == 2 and truth is None:
             return table(self, ax=ax)

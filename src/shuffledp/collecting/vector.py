@@ -26,8 +26,7 @@ from shuffledp.collecting._domain import OUTSIDE
 from shuffledp.collecting._intervals import quantile
 from shuffledp.collecting._protocol import Protocol, require_target
 from shuffledp.collecting._several_messages import best_vectors, checked_messages, checked_most_messages
-from shuffledp.collecting._tabular import Tabular
-from shuffledp.collecting.result import ONE_PERCENT, Interval, lies, one_percent
+from shuffledp.collecting.result import ONE_PERCENT, Interval, Tabular, lies, one_percent
 from shuffledp.collecting.statement import PrivacyStatement
 from shuffledp.errors import DomainError
 from shuffledp.randomizers._categories import Counts

@@ -13,11 +13,15 @@ Each function draws on ``ax``, or on new axes when there is none, and returns th
     save(ax, "curve.pdf")                          png, svg or pdf
 """
 
-from shuffledp.plotting._curves import delta_against_epsilon, epsilon_against, learning_curve, privacy_curve
-from shuffledp.plotting._distribution import cumulative
-from shuffledp.plotting._rows import bounds_compared, estimate, histogram
+from shuffledp.plotting._curves import (
+    cumulative,
+    delta_against_epsilon,
+    epsilon_against,
+    learning_curve,
+    privacy_curve,
+)
+from shuffledp.plotting._rows import bounds_compared, estimate, histogram, table
 from shuffledp.plotting._style import new_axes, save
-from shuffledp.plotting._table import table
 
 __all__ = [
     "bounds_compared",

@@ -31,9 +31,8 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, up
-from shuffledp._randomness.exponential import log_rounded_up
 from shuffledp._randomness.tables import WeightTable
-from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.uniform import WORD, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words, source
 from shuffledp.facts import AmplificationLaw, Facts, Matrix, enclosed
 from shuffledp.randomizers._categories import Integers, checked_symbols, chunks, histogram, smallest_unsigned

@@ -30,8 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._randomness.exponential import exponential, log_rounded_up
-from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned

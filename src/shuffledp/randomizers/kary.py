@@ -21,8 +21,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, up
-from shuffledp._randomness.exponential import exponential, log_rounded_up
-from shuffledp._randomness.uniform import WORD, words_below
+from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up, words_below
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned

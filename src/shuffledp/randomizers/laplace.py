@@ -24,8 +24,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.exponential import exponential
-from shuffledp._randomness.uniform import WORD
+from shuffledp._randomness.uniform import WORD, exponential
 from shuffledp.randomizers._grid import GridRandomizer, interval, log_of, matrix_of_noise, tight_epsilon0
 
 _MOST_LEVELS = 1024

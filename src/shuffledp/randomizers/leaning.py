@@ -40,14 +40,12 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, up
-from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
-from shuffledp._randomness.lattice_normals import STEP, lattice_normals
-from shuffledp._randomness.sums import sum_by_halves
-from shuffledp._randomness.uniform import WORD, Bools, happens
+from shuffledp._randomness.normals import STEP, lattice_normals
+from shuffledp._randomness.uniform import WORD, Bools, happens, log_rounded_up, weight_of_odds
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
-from shuffledp.randomizers._privunit_rotations import MOST_DIMENSION, lattice_error, longest, turn, twist
-from shuffledp.randomizers.vectors import DirectionRandomizer
+from shuffledp.randomizers._privunit_directions import MOST_DIMENSION, lattice_error, longest, turn, twist
+from shuffledp.randomizers.vectors import DirectionRandomizer, sum_by_halves
 
 _NODES = 16  # of the grid of heights, per standard deviation; tightness
 _REACH = 4  # standard deviations: from a ramp's foot to its top, and from zero to either end of a Gaussian

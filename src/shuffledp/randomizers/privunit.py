@@ -49,26 +49,23 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._certified.caps import SphericalCap, best_cap, cap_of, overlap
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, up
-from shuffledp._randomness.exponential import log_rounded_up, weight_of_odds
-from shuffledp._randomness.uniform import WORD, happens
+from shuffledp._randomness.uniform import WORD, happens, log_rounded_up, weight_of_odds
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Blanket, Facts
 from shuffledp.randomizers._privunit_crowds import crowd_laws, opposite
 from shuffledp.randomizers._privunit_directions import (
+    LEAST_DIMENSION,
+    MOST_DIMENSION,
     SEED_BYTES,
     direct,
     directions_of,
     height_error,
-    rejected,
-    seeded,
-)
-from shuffledp.randomizers._privunit_rotations import (
-    LEAST_DIMENSION,
-    MOST_DIMENSION,
     lattice_error,
     plane_height,
+    rejected,
     rotated,
     rotation_height,
+    seeded,
     twist,
     unusual,
 )

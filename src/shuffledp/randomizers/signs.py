@@ -40,8 +40,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.exponential import log_odds, truth_weight
-from shuffledp._randomness.uniform import WORD, happens, rounded_up, uniform
+from shuffledp._randomness.uniform import WORD, happens, log_odds, rounded_up, truth_weight, uniform
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
 from shuffledp.randomizers.hadamard import walsh_hadamard

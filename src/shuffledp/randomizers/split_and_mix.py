@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._randomness.polya import MOST_SCALE, NoiseShares
+from shuffledp._randomness.noise_shares import MOST_SCALE, NoiseShares
 from shuffledp._randomness.words import source
 from shuffledp.facts import Facts
 from shuffledp.randomizers._categories import Counts, chunks

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._certified.gaussian_shares import LEAST_VARIANCE
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.gaussian_shares import MOST_VARIANCE, GaussianShares
+from shuffledp._randomness.noise_shares import MOST_VARIANCE, GaussianShares
 from shuffledp._randomness.uniform import rounded_at_random
 from shuffledp._randomness.words import Words, source
 from shuffledp.facts import Facts

@@ -23,8 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._randomness.exponential import exponential, log_rounded_up
-from shuffledp._randomness.uniform import WORD, uniform
+from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up, uniform
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Integers, chunks

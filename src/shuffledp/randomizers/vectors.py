@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
-from shuffledp._randomness.sums import sum_by_halves
 from shuffledp._randomness.uniform import rounded_up
 from shuffledp._randomness.words import Words, source
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
@@ -277,3 +276,13 @@ class DirectionRandomizer(VectorRandomizer):
 
     def _decoded(self, reports: npt.NDArray[Any]) -> Floats:
         return np.asarray(reports.astype(np.float64) * (self.radius / self.mean_length))
+
+
+def sum_by_halves(terms: Floats) -> Floats:
+    """Sums over the last axis, in ceil(log2 width) steps, whatever the other axes; overwrites terms."""
+    width = terms.shape[-1]
+    while width > 1:
+        half = (width + 1) // 2
+        terms[..., : width - half] += terms[..., half:width]
+        width = half
+    return terms[..., 0]

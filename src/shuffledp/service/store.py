@@ -276,12 +276,10 @@ class Store(ABC):
 
 def open_store(address: str) -> Store:
     """``sqlite:PATH``, or ``postgresql://USER@HOST/DATABASE`` (needs the package psycopg)."""
-    if address.startswith("sqlite:"):
-        from shuffledp.service._sqlite import SqliteStore
+    from shuffledp.service._databases import PostgresStore, SqliteStore
 
+    if address.startswith("sqlite:"):
         return SqliteStore(Path(address.removeprefix("sqlite:")))
     if address.startswith(("postgresql:", "postgres:")):
-        from shuffledp.service._postgres import PostgresStore
-
         return PostgresStore(address)
     raise ValueError(f"store must be sqlite:PATH or postgresql://..., got {address.split(':')[0]!r}")

@@ -41,8 +41,7 @@ import numpy.typing as npt
 from shuffledp import _json, _validate
 from shuffledp._files import check_place, partial_folder
 from shuffledp._progress import Progress
-from shuffledp._randomness.simulated import is_simulated
-from shuffledp._randomness.words import source
+from shuffledp._randomness.words import is_simulated, source
 from shuffledp.errors import DomainError, MixedReportsError, ReportFileError
 from shuffledp.shuffling._batches import (
     Collectable,
@@ -53,11 +52,10 @@ from shuffledp.shuffling._batches import (
     tally_of_possible,
     values_per_batch,
 )
-from shuffledp.shuffling._external import shuffled_batches
 from shuffledp.shuffling._sieve import Sieve
 from shuffledp.shuffling.columns import named, open_column
 from shuffledp.shuffling.engine import Partial
-from shuffledp.shuffling.permutation import check_enough
+from shuffledp.shuffling.permutation import check_enough, shuffled_batches
 from shuffledp.shuffling.report_files import (
     Header,
     ReportWriter,

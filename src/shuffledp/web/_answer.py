@@ -17,8 +17,8 @@ from shuffledp._digits import as_typed, rounded_down, rounded_up, written
 from shuffledp.accounting.calibration import Calibration, calibrate
 from shuffledp.accounting.statement import factor
 from shuffledp.errors import QuestionError, ShuffledpError
-from shuffledp.web import _accuracy, _code
-from shuffledp.web._question import Question, offered, parameters, read
+from shuffledp.web import _accuracy
+from shuffledp.web._question import Question, offered, parameters, python, read, shell
 
 SHARES = ("1", "0.95", "0.9", "0.8", "0.5")
 """Of honest people, in the table of what-ifs."""
@@ -114,8 +114,8 @@ def _epsilon(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
         },
         "statement": {"plain": statement.plain, "formal": statement.formal},
         "registry": statement.registry(),
-        "python": _code.python(question, rounded_up(high)),
-        "shell": _code.shell(question),
+        "python": python(question, rounded_up(high)),
+        "shell": shell(question),
     }
 
 

@@ -123,8 +123,7 @@ def compute() -> None:
 
 def _shell(question: dict[str, Any]) -> str:
     from shuffledp.errors import QuestionError
-    from shuffledp.web._code import shell
-    from shuffledp.web._question import read
+    from shuffledp.web._question import read, shell
 
     try:
         return shell(read(question)).strip()

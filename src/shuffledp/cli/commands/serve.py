@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from shuffledp.cli.files import folder_option, opened_shuffler, store_option
 from shuffledp.cli.options import WHOLE, Real, Whole, command, option
 from shuffledp.cli.output import print_answer
-from shuffledp.cli.service import folder_option, opened_shuffler, store_option
 
 SERVER = "Server"
 

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_up, written
-from shuffledp.cli.files import output_option, read_protocol, write_text
+from shuffledp.cli.files import (
+    folder_option,
+    opened_shuffler,
+    output_option,
+    read_protocol,
+    store_option,
+    write_text,
+)
 from shuffledp.cli.options import EXISTING_FILE, WHOLE, Given, Whole, command, option
 from shuffledp.cli.output import json_option, print_answer, print_json
-from shuffledp.cli.service import folder_option, opened_shuffler, store_option
 
 if TYPE_CHECKING:
     from shuffledp.service.documents import Task
