@@ -103,7 +103,7 @@ format: .venv/installed-dev ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 
 clean: ## remove the environment, caches and builds
-	rm -rf .venv .venv-oldest .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-oldest .venv-pure .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each set of packages is installed once, and again only when pyproject.toml changes.

@@ -79,7 +79,7 @@ def imports(path: Path, *, lazy: bool) -> set[str]:
 
 ROOMS = (
     ("errors",),
-    ("_lazy", "_json", "_files", "_progress", "_digits", "_html", "_validate", "_extras"),
+    ("_lazy", "_json", "_files", "_progress", "_digits", "_html", "_validate"),
     ("verifying",),
     ("bound", "_log"),
     ("_certified",),

@@ -18,12 +18,15 @@ about single people is ``private``: nobody but its owner reads it, not even whil
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 PathLike = str | os.PathLike[str]
 
@@ -54,14 +57,14 @@ def atomic_file(
         if private:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield partial
-        _force_to_disk(partial)
+        force_to_disk(partial)
         confirm(partial)
         (os.replace if replace else _claim)(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
     if os.name == "posix":
-        _force_to_disk(path.parent)
+        force_to_disk(path.parent)
 
 
 def write_bytes(path: PathLike, data: bytes) -> None:
@@ -73,6 +76,13 @@ def write_bytes(path: PathLike, data: bytes) -> None:
 def write_text(path: PathLike, text: str) -> None:
     """A file of this text, the same bytes on every system, in the place of another one of the name."""
     write_bytes(path, text.encode())
+
+
+def as_csv(rows: Iterable[Sequence[Any]]) -> str:
+    """Every number as Python writes it, so that reading it back gives the same number."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 @contextmanager
@@ -112,7 +122,8 @@ def check_place(path: Path, replace: bool) -> None:
         raise FileNotFoundError(f"output must be in an existing folder, got {str(path)!r}")
 
 
-def _force_to_disk(path: Path) -> None:
+def force_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     # Windows forces only what is open for writing, POSIX also folders.
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:

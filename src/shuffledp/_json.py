@@ -10,12 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any
 
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys, no spaces, plain ASCII, no nan."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """What JSON can say: no infinity but the string, and what it does not know as text."""
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity"
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
 def fingerprint(value: Any) -> str:

@@ -1,7 +1,10 @@
-"""Public names that are loaded on first use, from the stub beside a package's ``__init__``.
+"""What is loaded on first use: public names, from the stub beside a package's ``__init__``, and extras.
 
 ``__init__.pyi`` is the one list: type checkers read it, and so does this loader. Every line of it is
 ``from shuffledp.home import Name as Name``, or names in brackets; from the package itself come modules.
+
+>>> needed("json", extra="collect").dumps([1])
+'[1]'
 """
 
 from __future__ import annotations
@@ -40,3 +43,13 @@ class PublicNames:
         value = import_module(f"{home}.{name}") if module else getattr(import_module(home), name)
         setattr(sys.modules[self.package], name, value)
         return value
+
+
+def needed(module: str, *, extra: str | None = None) -> Any:
+    """The module of an optional package, or an ImportError that says what to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        install = package if extra is None else f"'shuffledp[{extra}]'"
+        raise ImportError(f"{package} is needed for this: pip install {install}") from error

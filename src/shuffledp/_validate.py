@@ -15,6 +15,12 @@ MAX_EPSILON0 = 300.0
 MAX_SAMPLED_EPSILON0 = 36.0
 
 
+def assign(value: object, **fields: Any) -> None:
+    """Set fields of a frozen value while it is made."""
+    for name, checked in fields.items():
+        object.__setattr__(value, name, checked)
+
+
 def _real(name: str, value: Any) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number, got {value!r}")

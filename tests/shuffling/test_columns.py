@@ -13,7 +13,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp.shuffling.columns import open_column
 
 pytestmark = pytest.mark.quick

@@ -7,9 +7,8 @@ must not be lost in the end.
 from __future__ import annotations
 
 import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -95,13 +94,6 @@ def write_text(path: str, text: str, *, replace: bool = True) -> None:
     """A text file."""
     with written_file(path, replace=replace) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-def as_csv(rows: Iterable[Sequence[Any]]) -> str:
-    """Every number as Python writes it, so that reading it back gives the same number."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 def write_picture(path: str, ax: Axes) -> None:

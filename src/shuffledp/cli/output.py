@@ -16,7 +16,9 @@ import click
 
 from shuffledp import __version__
 from shuffledp._digits import rounded_up, written
-from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
+from shuffledp._files import as_csv
+from shuffledp._json import plain
+from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import OUTPUT, POSITIVE_PROBABILITY, Given, option, stacked, wrong_usage
 
 if TYPE_CHECKING:
@@ -48,17 +50,7 @@ def print_json(**answer: Any) -> None:
     """One object: the command, its answer, its inputs, our version. JSON has no infinity: a string."""
     command = click.get_current_context().info_name
     whole = {"command": command, **answer, "inputs": inputs(), "version": __version__}
-    click.echo(json.dumps(_plain(whole), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity"
-    return value if isinstance(value, (str, int, float, type(None))) else str(value)
+    click.echo(json.dumps(plain(whole), indent=2, allow_nan=False))
 
 
 def warn(sentences: Iterable[str]) -> None:

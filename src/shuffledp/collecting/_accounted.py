@@ -57,8 +57,7 @@ class Target:
             "rounds": _validate.count("rounds", self.rounds, most=_MOST_ROUNDS),
             "most": most if most == math.inf else _validate.sampled_epsilon0(most),
         }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        _validate.assign(self, **checked)
 
     @property
     def plan(self) -> dict[str, Any]:

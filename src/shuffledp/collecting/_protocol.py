@@ -226,8 +226,7 @@ class Protocol(ABC):
         """Set the randomizer, if it suits the domain."""
 
     def _assign(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        _validate.assign(self, **fields)
 
     @property
     def fingerprint(self) -> str:

@@ -354,16 +354,10 @@ class Ledger:
         return found.population
 
     def settle(
-        self,
-        reservation: str,
-        protocol: Protocol,
-        *,
-        honest: int,
-        batch: str | None = None,
-        memory: tuple[str, int] | None = None,
+        self, reservation: str, protocol: Protocol, *, honest: int, **reports: Any
     ) -> tuple[str, float]:
         """As ``commit``; gives the population and its ``epsilon`` with this collection."""
-        found, spent = self._committed(reservation, protocol, honest, batch, memory)
+        found, spent = self._committed(reservation, protocol, honest, **reports)
         total = self._epsilon(spent)
         self._warn(found, honest, total)
         return found.population, total
@@ -373,8 +367,8 @@ class Ledger:
         reservation: str,
         protocol: Protocol,
         honest: int,
-        batch: str | None,
-        memory: tuple[str, int] | None,
+        batch: str | None = None,
+        memory: tuple[str, int] | None = None,
     ) -> tuple[Collection, Mechanism]:
         """The collection as it was before, and all that counts for its population now."""
         users = _validate.count("honest", honest, most=protocol.n)

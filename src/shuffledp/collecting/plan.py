@@ -28,7 +28,7 @@ import json
 from typing import Any
 
 from shuffledp import _json, _validate
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp.collecting._protocol import Protocol, require_target
 from shuffledp.errors import PlanError
 

@@ -6,8 +6,6 @@ array([0.4, 0.6, 0. ])
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from abc import ABC, abstractmethod
@@ -20,6 +18,8 @@ import numpy as np
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._digits import rounded_up, written
+from shuffledp._files import as_csv
+from shuffledp._lazy import needed
 from shuffledp.collecting._intervals import (
     checked_confidence,
     count_intervals,
@@ -74,28 +74,17 @@ class Tabular(ABC):
 
     def to_csv(self, confidence: float | None = None) -> str:
         """The table as text; numbers are written in full."""
-        file = io.StringIO()
         columns = self.columns(confidence)
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
-        return file.getvalue()
+        return as_csv([list(columns), *zip(*columns.values(), strict=True)])
 
     def to_polars(self, confidence: float | None = None) -> Any:
         """A polars data frame (needs polars)."""
-        try:
-            import polars
-        except ImportError as error:
-            raise ImportError("polars is needed for this: pip install polars") from error
-        return polars.DataFrame(self.columns(confidence), strict=False)
+        return needed("polars").DataFrame(self.columns(confidence), strict=False)
 
     def to_pandas(self, confidence: float | None = None) -> Any:
         """A pandas data frame whose index is the first column (needs pandas)."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("pandas is needed for this: pip install pandas") from error
         columns = self.columns(confidence)
-        return pandas.DataFrame(columns).set_index(next(iter(columns)))
+        return needed("pandas").DataFrame(columns).set_index(next(iter(columns)))
 
     def _repr_html_(self) -> str:
         columns, level = self.columns(), f"{100 * self.confidence:g}%"

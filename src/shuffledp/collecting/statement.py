@@ -142,10 +142,8 @@ def honest_reports(received: int, planned: int, honest_fraction: float, minimum_
     """How many of the received reports hide somebody (the person in question is one of them).
 
     At most the planned number: who injects reports must not improve the statement."""
-    share, counted = (
-        _validate.probability("honest_fraction", honest_fraction, positive=True),
-        min(received, planned),
-    )
+    share = _validate.probability("honest_fraction", honest_fraction, positive=True)
+    counted = min(received, planned)
     if minimum_honest is None:
         return max(1, math.floor(Fraction(share) * counted))
     if share != 1.0:

@@ -138,11 +138,8 @@ class PrefixProtocol(HistogramProtocol):
         known = two_probabilities(self.randomizer)
         assert known is not None
         p, q = known
-        needed, z = (
-            (self.threshold(self.n) - self.n * q) / (p - q),
-            quantile(2.0 * checked_confidence(power) - 1.0),
-        )
-        held = needed
+        held = needed = (self.threshold(self.n) - self.n * q) / (p - q)
+        z = quantile(2.0 * checked_confidence(power) - 1.0)
         for _ in range(8):  # the variance grows with the number
             spread = held * p * (1.0 - p) + (self.n - held) * q * (1.0 - q)
             held = needed + z * math.sqrt(max(spread, 0.0)) / (p - q)

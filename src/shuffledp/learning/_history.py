@@ -6,8 +6,6 @@ clients' own losses are private data and are not.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shuffledp import _html
-from shuffledp._files import write_text
+from shuffledp._files import as_csv, write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,11 +70,8 @@ class History:
         return learning_curve(self, measure=measure, against=against or known, delta=self.delta, ax=ax)
 
     def to_csv(self, path: str | Path) -> None:
-        file = io.StringIO()
-        writer = csv.DictWriter(file, self._names, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(path, file.getvalue())
+        names = self._names
+        write_text(path, as_csv([names, *([row.get(name, "") for name in names] for row in self.rows)]))
 
     def to_json(self, path: str | Path) -> None:
         """What is not finite (a loss that diverged) becomes null: JSON has no such numbers."""

@@ -48,9 +48,14 @@ class CategoricalRandomizer(ABC):
         """The largest total variation distance between the reports of two inputs."""
 
     @property
-    @abstractmethod
+    def outputs(self) -> int:
+        """How many different reports there are, where a report is one number."""
+        return self.k
+
+    @property
     def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The type of a report's numbers."""
+        """The smallest unsigned type that holds a report's numbers."""
+        return smallest_unsigned(self.outputs - 1)
 
     @property
     def report_shape(self) -> tuple[int, ...]:
@@ -91,13 +96,13 @@ class CategoricalRandomizer(ABC):
     def _sample(self, values: Integers, words: Words) -> Integers:
         """Reports of checked values."""
 
-    @abstractmethod
     def _checked_reports(self, reports: Any) -> Integers:
         """The reports as an array of the right shape, every one of them possible."""
+        return checked_symbols(reports, self.outputs)
 
-    @abstractmethod
     def _count(self, reports: Integers) -> Counts:
         """``support`` of checked reports."""
+        return histogram(reports, self.outputs)
 
 
 def chunks(n: int, words_per_value: int) -> Iterator[slice]:

@@ -57,13 +57,9 @@ class DiscreteGaussian(GridRandomizer):
             )
         pad = _pad(steps)
         noise = _noise(steps, whole + pad)
-        object.__setattr__(self, "sigma", spread)
-        object.__setattr__(self, "epsilon0", log_of(tight_epsilon0(matrix_of_noise(noise, whole, pad))))
-        object.__setattr__(self, "low", first)
-        object.__setattr__(self, "high", last)
-        object.__setattr__(self, "levels", whole)
-        object.__setattr__(self, "pad", pad)
-        object.__setattr__(self, "noise", noise)
+        local = log_of(tight_epsilon0(matrix_of_noise(noise, whole, pad)))
+        ends = {"low": first, "high": last, "levels": whole}
+        _validate.assign(self, sigma=spread, epsilon0=local, **ends, pad=pad, noise=noise)
 
     @property
     def positions(self) -> Floats:

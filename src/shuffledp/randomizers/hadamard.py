@@ -33,7 +33,7 @@ from shuffledp import _validate
 from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Blanket
-from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned
+from shuffledp.randomizers._categories import Counts, Integers, histogram
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -55,15 +55,16 @@ class HadamardResponse(FrequencyRandomizer):
         asked = _validate.sampled_epsilon0(epsilon0)
         low, _ = exponential(asked)
         weight = math.floor(WORD * low / (1 + low))
-        object.__setattr__(self, "k", _validate.count("k", k, least=2, most=2**24))
-        ratio = Fraction(weight, WORD - weight)
-        object.__setattr__(self, "epsilon0", min(asked, log_rounded_up(ratio)))
-        object.__setattr__(self, "weight", weight)
+        whole = _validate.count("k", k, least=2, most=2**24)
+        local = min(asked, log_rounded_up(Fraction(weight, WORD - weight)))
+        _validate.assign(self, k=whole, epsilon0=local, weight=weight)
 
     @property
     def order(self) -> int:
         """K, the number of different reports."""
         return 1 << self.k.bit_length()
+
+    outputs = order
 
     def law(self) -> AmplificationLaw:
         """All pairs have the same law (see module)."""
@@ -105,11 +106,6 @@ class HadamardResponse(FrequencyRandomizer):
     def _words_per_value(self) -> int:
         return 2
 
-    @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds all reports."""
-        return smallest_unsigned(self.order - 1)
-
     def _sample(self, values: Integers, words: Words) -> Integers:
         rows = values.astype(np.uint64) + np.uint64(1)
         minus = words.draw(values.size) >= np.uint64(self.weight)
@@ -117,9 +113,6 @@ class HadamardResponse(FrequencyRandomizer):
         # Flipping the row's lowest one bit maps the columns of either sign onto those of the other.
         lowest = rows & (~rows + np.uint64(1))
         return np.where(_odd_common_bits(rows, columns) == minus, columns, columns ^ lowest)
-
-    def _checked_reports(self, reports: Any) -> Integers:
-        return checked_symbols(reports, self.order)
 
     def _count(self, reports: Integers) -> Counts:
         signs = walsh_hadamard(histogram(reports, self.order))

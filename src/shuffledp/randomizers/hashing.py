@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +33,7 @@ from shuffledp import _validate
 from shuffledp._randomness.uniform import uniform
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Blanket
-from shuffledp.randomizers._categories import (
-    Counts,
-    Integers,
-    checked_symbols,
-    chunks,
-    histogram,
-    smallest_unsigned,
-)
+from shuffledp.randomizers._categories import Counts, Integers, chunks, histogram
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
@@ -70,11 +62,9 @@ class OptimisedLocalHashing(FrequencyRandomizer):
         g = _validate.count("symbols", g, least=2, most=_MOST_SYMBOLS)
         if not is_prime(g):
             raise ValueError(f"symbols must be a prime number, got {symbols!r}")
-        object.__setattr__(self, "k", _validate.count("k", k, least=2, most=2**24))
+        whole = _validate.count("k", k, least=2, most=2**24)
         response = KaryRandomizedResponse(g, epsilon0=asked)
-        object.__setattr__(self, "epsilon0", response.realised_epsilon0)
-        object.__setattr__(self, "symbols", g)
-        object.__setattr__(self, "response", response)
+        _validate.assign(self, k=whole, epsilon0=response.realised_epsilon0, symbols=g, response=response)
 
     @property
     def digits(self) -> int:
@@ -143,18 +133,12 @@ class OptimisedLocalHashing(FrequencyRandomizer):
         return p, Fraction(1, self.symbols)
 
     @property
-    def _reports(self) -> int:
-        """The number of different reports."""
+    def outputs(self) -> int:
         return int(self.symbols ** (self.digits + 1))
 
     @property
     def _words_per_value(self) -> int:
         return 4
-
-    @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds all reports."""
-        return smallest_unsigned(self._reports - 1)
 
     def _sample(self, values: Integers, words: Words) -> Integers:
         g = np.uint64(self.symbols)
@@ -166,9 +150,6 @@ class OptimisedLocalHashing(FrequencyRandomizer):
             hashes += (functions // place % g) * (categories // place % g)
         answers = self.response._sample(hashes % g, words)
         return np.asarray(functions * g + answers)
-
-    def _checked_reports(self, reports: Any) -> Integers:
-        return checked_symbols(reports, self._reports)
 
     def _count(self, reports: Integers) -> Counts:
         """Every different report once: its function at all categories, by one product of digits."""
@@ -185,8 +166,8 @@ class OptimisedLocalHashing(FrequencyRandomizer):
 
     def _distinct(self, reports: Integers) -> tuple[Counts, npt.NDArray[np.float64]]:
         """The different reports and how often each came."""
-        if self._reports <= max(1 << 16, len(reports)):
-            times = histogram(reports, self._reports)
+        if self.outputs <= max(1 << 16, len(reports)):
+            times = histogram(reports, self.outputs)
             present = np.flatnonzero(times)
             return present, times[present].astype(np.float64)
         different, often = np.unique(reports.astype(np.int64), return_counts=True)

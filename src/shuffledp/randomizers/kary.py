@@ -24,7 +24,7 @@ from shuffledp._certified.rounding import CALL, up
 from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up, words_below
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
-from shuffledp.randomizers._categories import Counts, Integers, checked_symbols, histogram, smallest_unsigned
+from shuffledp.randomizers._categories import Integers, smallest_unsigned
 from shuffledp.randomizers.frequency import FrequencyRandomizer
 
 _LEAST_WEIGHT = 2**10
@@ -69,9 +69,7 @@ class KaryRandomizedResponse(FrequencyRandomizer):
             local = _validate.epsilon0(epsilon0)
             decay = math.exp(-local)
             blanket = min(1.0, whole * decay / (1.0 + (whole - 1) * decay))
-        object.__setattr__(self, "k", whole)
-        object.__setattr__(self, "epsilon0", local)
-        object.__setattr__(self, "gamma", blanket)
+        _validate.assign(self, k=whole, epsilon0=local, gamma=blanket)
 
     @property
     def total_variation(self) -> float:
@@ -146,11 +144,6 @@ class KaryRandomizedResponse(FrequencyRandomizer):
             )
         return super().randomize(values, rng=rng)
 
-    @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds all reports."""
-        return smallest_unsigned(self.k - 1)
-
     def _sample(self, values: Integers, words: Words) -> Integers:
         """Words below (k - 1) b give the j-th value after the truth, all others the truth itself.
 
@@ -164,12 +157,6 @@ class KaryRandomizedResponse(FrequencyRandomizer):
         sums += wide.type(1)
         # Where the sum is below k, the difference wraps around and is the larger one.
         return np.asarray(np.minimum(sums, sums - wide.type(self.k)))
-
-    def _checked_reports(self, reports: Any) -> Integers:
-        return checked_symbols(reports, self.k)
-
-    def _count(self, reports: Integers) -> Counts:
-        return histogram(reports, self.k)
 
 
 @dataclass(frozen=True, init=False)

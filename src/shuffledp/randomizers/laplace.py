@@ -45,12 +45,8 @@ class DiscreteLaplace(GridRandomizer):
         whole = _validate.count("levels", levels, least=1, most=_MOST_LEVELS)
         first, last = interval(low, high)
         noise, ratio = _noise(asked, whole)
-        object.__setattr__(self, "epsilon0", log_of(ratio, asked))
-        object.__setattr__(self, "low", first)
-        object.__setattr__(self, "high", last)
-        object.__setattr__(self, "levels", whole)
-        object.__setattr__(self, "pad", 0)
-        object.__setattr__(self, "noise", noise)
+        ends = {"low": first, "high": last, "levels": whole}
+        _validate.assign(self, epsilon0=log_of(ratio, asked), **ends, pad=0, noise=noise)
 
     @property
     def positions(self) -> Floats:

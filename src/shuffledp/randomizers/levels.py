@@ -53,14 +53,7 @@ from shuffledp._randomness.uniform import uniform
 from shuffledp._randomness.words import Words
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts, response_probabilities
-from shuffledp.randomizers._categories import (
-    CategoricalRandomizer,
-    Counts,
-    Integers,
-    checked_symbols,
-    histogram,
-    smallest_unsigned,
-)
+from shuffledp.randomizers._categories import CategoricalRandomizer, Integers
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 MOST_LEAVES = 2**20
@@ -79,9 +72,7 @@ class LeveledResponse(CategoricalRandomizer):
     def __init__(self, k: int, epsilon0: float, branching: int | None = None) -> None:
         leaves = _validate.count("k", k, least=2, most=MOST_LEAVES)
         each = leaves if branching is None else _validate.count("branching", branching, least=2, most=leaves)
-        object.__setattr__(self, "k", leaves)
-        object.__setattr__(self, "epsilon0", _validate.epsilon0(epsilon0))
-        object.__setattr__(self, "branching", each)
+        _validate.assign(self, k=leaves, epsilon0=_validate.epsilon0(epsilon0), branching=each)
 
     @cached_property
     def tree(self) -> Tree:
@@ -147,9 +138,8 @@ class LeveledResponse(CategoricalRandomizer):
         return 1
 
     @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds all symbols."""
-        return smallest_unsigned(sum(self.sizes) - 1)
+    def outputs(self) -> int:
+        return sum(self.sizes)
 
     @property
     def _words_per_value(self) -> int:
@@ -171,12 +161,6 @@ class LeveledResponse(CategoricalRandomizer):
                 start
             )
         return reports
-
-    def _checked_reports(self, reports: Any) -> Integers:
-        return checked_symbols(reports, sum(self.sizes))
-
-    def _count(self, reports: Integers) -> Counts:
-        return histogram(reports, sum(self.sizes))
 
     def _settings(self, sent: Any) -> Iterator[tuple[int, float, float, float]]:
         """Per level: its number, the reports that came of it, q and p - q."""
@@ -200,7 +184,7 @@ class LeveledResponse(CategoricalRandomizer):
     def estimate(self, support: Any, n: int) -> Floats:
         """Unbiased, consistent estimates of how many of n users hold each value."""
         users = _validate.count("n", n)
-        seen = self.tree.levels(_validate.counts("support", support, sum(self.sizes), users))
+        seen = self.tree.levels(_validate.counts("support", support, self.outputs, users))
         sent = [int(part.sum()) for part in seen]
         weights = self.weights(sent)
         noisy = sum(

@@ -25,14 +25,7 @@ from shuffledp._randomness.tables import WeightTable, integer_weights
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts, Matrix
-from shuffledp.randomizers._categories import (
-    CategoricalRandomizer,
-    Counts,
-    Integers,
-    checked_symbols,
-    histogram,
-    smallest_unsigned,
-)
+from shuffledp.randomizers._categories import CategoricalRandomizer, Integers
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -50,8 +43,8 @@ class FiniteRandomizer(CategoricalRandomizer):
     k: int
 
     def __init__(self, matrix: Any) -> None:
-        object.__setattr__(self, "table", Matrix(matrix))
-        object.__setattr__(self, "k", len(self.matrix))
+        table = Matrix(matrix)
+        _validate.assign(self, table=table, k=len(table.rows))
 
     @property
     def matrix(self) -> Floats:
@@ -172,17 +165,6 @@ class FiniteRandomizer(CategoricalRandomizer):
     def _table(self) -> WeightTable:
         return WeightTable.of(self.weights)
 
-    @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds all reports."""
-        return smallest_unsigned(self.outputs - 1)
-
     def _sample(self, values: Integers, words: Words) -> Integers:
         chosen = self._table.sample(values.astype(np.intp, copy=False), words)
         return chosen.astype(self.report_dtype)
-
-    def _checked_reports(self, reports: Any) -> Integers:
-        return checked_symbols(reports, self.outputs)
-
-    def _count(self, reports: Integers) -> Counts:
-        return histogram(reports, self.outputs)

@@ -53,8 +53,7 @@ class SplitAndMix:
         }
         if checked["scale"] > MOST_SCALE:
             raise ValueError(f"scale must be at most {MOST_SCALE:g}, got {self.scale!r}")
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        _validate.assign(self, **checked)
 
     @cached_property
     def noise(self) -> NoiseShares:

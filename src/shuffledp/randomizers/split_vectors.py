@@ -72,8 +72,7 @@ class SplitVectors:
             raise ValueError(
                 f"variance must be in [{LEAST_VARIANCE:g}, {MOST_VARIANCE:g}], got {self.variance!r}"
             )
-        for name, value in {**counts, "variance": noise}.items():
-            object.__setattr__(self, name, value)
+        _validate.assign(self, **counts, variance=noise)
 
     @cached_property
     def noise(self) -> GaussianShares:

@@ -53,10 +53,8 @@ class SubsetSelection(SetRandomizer):
         chosen = _validate.count("size", chosen, least=1, most=whole - 1)
         weight = math.floor(WORD * _own_probability(whole, chosen, low))
         ratio = Fraction(weight * (whole - chosen), (WORD - weight) * chosen)
-        object.__setattr__(self, "k", whole)
-        object.__setattr__(self, "epsilon0", min(asked, log_rounded_up(ratio)))
-        object.__setattr__(self, "size", chosen)
-        object.__setattr__(self, "weight", weight)
+        local = min(asked, log_rounded_up(ratio))
+        _validate.assign(self, k=whole, epsilon0=local, size=chosen, weight=weight)
 
     def law(self) -> AmplificationLaw:
         """All pairs have the same law (see module)."""

@@ -49,9 +49,8 @@ class UnaryEncoding(SetRandomizer):
         asked = _validate.sampled_epsilon0(epsilon0)
         own, other = self._bit_weights(asked)
         ratio = Fraction(own * (WORD - other), other * (WORD - own))
-        object.__setattr__(self, "k", _validate.count("k", k, least=2, most=_MOST_CATEGORIES))
-        object.__setattr__(self, "epsilon0", min(asked, log_rounded_up(ratio)))
-        object.__setattr__(self, "weights", (own, other))
+        whole = _validate.count("k", k, least=2, most=_MOST_CATEGORIES)
+        _validate.assign(self, k=whole, epsilon0=min(asked, log_rounded_up(ratio)), weights=(own, other))
 
     @staticmethod
     @abstractmethod

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp.service.keys import private_folder
 from shuffledp.service.sealing import ID_BYTES
 from shuffledp.service.store import Report, Store, Transaction
@@ -37,17 +37,7 @@ class SqliteStore(Store):
     """Sealed reports in a file."""
 
     BEGIN = BEGIN_RELEASE = "BEGIN IMMEDIATE"
-    SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS tasks (key INTEGER PRIMARY KEY, signed TEXT NOT NULL, minimum INTEGER NOT NULL,
-  spread INTEGER NOT NULL, held INTEGER NOT NULL, batches INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS ids (task INTEGER, id BLOB, PRIMARY KEY (task, id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pending (task INTEGER, id BLOB, sealed BLOB NOT NULL,
-  PRIMARY KEY (task, id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS batches (task INTEGER, number INTEGER, name TEXT NOT NULL, n INTEGER NOT NULL,
-  waiting INTEGER NOT NULL, PRIMARY KEY (task, number));
-CREATE TABLE IF NOT EXISTS parts (task INTEGER, number INTEGER, part INTEGER, content BLOB NOT NULL,
-  PRIMARY KEY (task, number, part))"""
+    WORDS: ClassVar = {"WHOLE": "INTEGER", "BYTES": "BLOB", "BY_KEY": "WITHOUT ROWID"}
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,16 +91,7 @@ class PostgresStore(Store):
 
     BEGIN_RELEASE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
     LOCK = " FOR UPDATE"
-    SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS tasks (key BIGINT PRIMARY KEY, signed TEXT NOT NULL, minimum BIGINT NOT NULL,
-  spread BIGINT NOT NULL, held BIGINT NOT NULL, batches BIGINT NOT NULL);
-CREATE TABLE IF NOT EXISTS ids (task BIGINT, id BYTEA, PRIMARY KEY (task, id));
-CREATE TABLE IF NOT EXISTS pending (task BIGINT, id BYTEA, sealed BYTEA NOT NULL, PRIMARY KEY (task, id));
-CREATE TABLE IF NOT EXISTS batches (task BIGINT, number BIGINT, name TEXT NOT NULL, n BIGINT NOT NULL,
-  waiting INTEGER NOT NULL, PRIMARY KEY (task, number));
-CREATE TABLE IF NOT EXISTS parts (task BIGINT, number BIGINT, part INTEGER, content BYTEA NOT NULL,
-  PRIMARY KEY (task, number, part))"""
+    WORDS: ClassVar = {"WHOLE": "BIGINT", "BYTES": "BYTEA", "BY_KEY": ""}
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from shuffledp._files import atomic_file
+from shuffledp._files import atomic_file, force_to_disk
 from shuffledp.errors import LostJournalError
 from shuffledp.service.keys import private_folder, write_private
 from shuffledp.service.sealing import ID_BYTES
@@ -50,9 +50,7 @@ class Journal:
     def confirm(self, number: int) -> None:
         """After it."""
         os.replace(self._file(number, "intent"), self._file(number, "ids"))
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        force_to_disk(self.folder)
 
     def reconcile(self, store: Store) -> None:
         """Make journal and store agree (see module)."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp._progress import Progress
 from shuffledp.errors import DamagedReportsError, ReportFileError, SealError
 from shuffledp.service.documents import Signed, Task

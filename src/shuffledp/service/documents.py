@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
 from shuffledp import _json
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp.collecting import described_protocol, protocol_from_dict
 from shuffledp.collecting.plan import check_plan, plan_text
 from shuffledp.errors import PlanError

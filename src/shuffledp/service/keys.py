@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from shuffledp._extras import needed
 from shuffledp._files import atomic_file
+from shuffledp._lazy import needed
 from shuffledp.service.documents import Signed, key_document
 from shuffledp.service.sealing import key_id
 
@@ -125,10 +125,8 @@ def private_folder(path: Path) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """A new file that only its owner reads."""
-    with atomic_file(path) as partial:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(data)
+    with atomic_file(path, private=True) as partial:
+        partial.write_bytes(data)
 
 
 def _new_file(path: Path, raw: bytes) -> None:

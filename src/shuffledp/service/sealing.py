@@ -29,7 +29,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp.errors import SealError, UnknownKeyError
 
 VERSION = 1

@@ -14,6 +14,7 @@ into it. There are no times, no addresses and no counters per client in here.
 
 from __future__ import annotations
 
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,6 +68,18 @@ class Batch(NamedTuple):
 
 
 _TASK = ", ".join(StoredTask._fields)
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS tasks (key WHOLE PRIMARY KEY, signed TEXT NOT NULL, minimum WHOLE NOT NULL,
+  spread WHOLE NOT NULL, held WHOLE NOT NULL, batches WHOLE NOT NULL);
+CREATE TABLE IF NOT EXISTS ids (task WHOLE, id BYTES, PRIMARY KEY (task, id)) BY_KEY;
+CREATE TABLE IF NOT EXISTS pending (task WHOLE, id BYTES, sealed BYTES NOT NULL,
+  PRIMARY KEY (task, id)) BY_KEY;
+CREATE TABLE IF NOT EXISTS batches (task WHOLE, number WHOLE, name TEXT NOT NULL, n WHOLE NOT NULL,
+  waiting INTEGER NOT NULL, PRIMARY KEY (task, number));
+CREATE TABLE IF NOT EXISTS parts (task WHOLE, number WHOLE, part INTEGER, content BYTES NOT NULL,
+  PRIMARY KEY (task, number, part))"""
+"""In capitals what every engine has a word of its own for: ``Store.WORDS``."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +148,7 @@ class Store(ABC):
     BEGIN: ClassVar[str] = "BEGIN"
     BEGIN_RELEASE: ClassVar[str] = "BEGIN"
     LOCK: ClassVar[str] = ""
-    SCHEMA: ClassVar[str]
+    WORDS: ClassVar[dict[str, str]]
 
     def __init__(self) -> None:
         self._idle: list[Any] = []
@@ -149,7 +162,8 @@ class Store(ABC):
                 raise ValueError(f"the store has version {found}, this release knows {SCHEMA_VERSION}")
 
     def _create(self, t: Transaction) -> None:
-        for statement in self.SCHEMA.strip().split(";\n"):
+        schema = re.sub("|".join(self.WORDS), lambda word: self.WORDS[word[0]], _SCHEMA)
+        for statement in schema.strip().split(";\n"):
             t.run(statement)
 
     @abstractmethod

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,15 +20,8 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-_MISSING = (
-    "",
-    "NA",
-    "N/A",
-    "NULL",
-    "NaN",
-    "nan",
-    "null",
-)  # in columns of numbers; among texts only the empty one
+# In columns of numbers; among texts only the empty one.
+_MISSING = ("", "NA", "N/A", "NULL", "NaN", "nan", "null")
 
 
 @dataclass(frozen=True)
@@ -85,10 +78,11 @@ class Separated:
 
         every = values()
         while batch := list(islice(every, rows)):
-            yield _objects(batch) if text else _numbers(batch)
+            yield objects(batch) if text else _numbers(batch)
 
 
-def _objects(values: list[Any]) -> npt.NDArray[Any]:
+def objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """An array of the values as they are."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
@@ -102,5 +96,5 @@ def _numbers(values: list[str | None]) -> npt.NDArray[Any]:
             found = [None if value is None else kind(value) for value in values]
         except ValueError:
             continue
-        return _objects(found) if None in found else np.asarray(found)
-    return _objects(values)
+        return objects(found) if None in found else np.asarray(found)
+    return objects(values)

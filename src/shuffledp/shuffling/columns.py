@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _validate
-from shuffledp._extras import needed
-from shuffledp.shuffling._separated import Separated
+from shuffledp._lazy import needed
+from shuffledp.shuffling._separated import Separated, objects
 
 Batch = npt.NDArray[Any]
 Name = str | tuple[str, ...] | None
@@ -189,9 +189,7 @@ def _as_array(values: Any) -> Batch:
     for value in values:
         if np.ndim(value):
             raise ValueError(f"data must be one-dimensional, got a list that holds a {type(value).__name__}")
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+    return objects(values)
 
 
 def _of_array(array: Batch, name: str | None, rows: int) -> Column:
@@ -333,9 +331,7 @@ def to_numpy(array: Any) -> Batch:
         return _vectors(array)
     exact = types.is_integer(array.type) or types.is_temporal(array.type)
     if types.is_null(array.type) or (array.null_count and exact):
-        column = np.empty(len(array), dtype=object)
-        column[:] = array.to_pylist()  # a float could not hold every integer
-        return column
+        return objects(array.to_pylist())  # a float could not hold every integer
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 

@@ -43,8 +43,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp import _json
-from shuffledp._extras import needed
 from shuffledp._files import atomic_file
+from shuffledp._lazy import needed
 from shuffledp._randomness.words import source
 from shuffledp.errors import DamagedReportsError, ReportFileError, UnknownVersionError, short
 from shuffledp.shuffling._batches import bytes_per_report, rows_per_batch

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._extras import needed
+from shuffledp._lazy import needed
 from shuffledp._randomness.words import source
 from shuffledp.errors import DomainError
 from shuffledp.shuffling._batches import Collectable, attempt

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp._digits import rounded_up, written
-from shuffledp._extras import needed
 from shuffledp._files import PathLike
 from shuffledp._json import canonical
+from shuffledp._lazy import needed
 from shuffledp.verifying.certificate import Certificate
 
 _FEWEST_BITS, _MOST_BITS = 96, 4096

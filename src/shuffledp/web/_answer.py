@@ -14,6 +14,7 @@ from typing import Any
 
 from shuffledp import __version__
 from shuffledp._digits import as_typed, rounded_down, rounded_up, written
+from shuffledp._json import plain
 from shuffledp.accounting.calibration import Calibration, calibrate
 from shuffledp.accounting.statement import factor
 from shuffledp.errors import QuestionError, ShuffledpError
@@ -46,7 +47,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
     except (ShuffledpError, ValueError, TypeError, OverflowError, ArithmeticError) as error:
         return {"refusal": _sentence(error), "knob": "", "version": __version__}
     seconds = time.perf_counter() - start
-    whole: dict[str, Any] = _plain(
+    whole: dict[str, Any] = plain(
         found | {"link": read_question.link, "version": __version__, "seconds": seconds}
     )
     return whole
@@ -81,15 +82,6 @@ def catalogue() -> list[dict[str, Any]]:
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no infinity: a string."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
 
 
 def _epsilon(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
-from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
+from shuffledp._files import as_csv
+from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import POSITIVE, POSITIVE_PROBABILITY, command, option
 from shuffledp.cli.output import json_option, print_headline, print_json, print_table
 from shuffledp.cli.questions import mechanism_of, size_options

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp._files import as_csv
 from shuffledp._progress import Progress
-from shuffledp.cli.files import as_csv, output_option, plot_option, write_picture, write_text
+from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import EPSILON, PROBABILITY, Given, Whole, command, option
 from shuffledp.cli.output import inputs, print_json, print_table
 from shuffledp.cli.questions import mechanism_of, question_options

@@ -89,24 +89,15 @@ def _keys(given: Given) -> None:
 
     if given["key_file"] is not None:
         made = AnalystKey.new(given["key_file"])
-        answer = {"signer": made.signer.hex(), "public": made.public.hex()}
-        _say(
-            given,
-            f"{given['key_file']}: a new key of an analyst",
-            [("clients pin", made.signer.hex())],
-            answer,
-        )
+        line, rows = f"{given['key_file']}: a new key of an analyst", [("clients pin", made.signer.hex())]
+        _say(given, line, rows, {"signer": made.signer.hex(), "public": made.public.hex()})
         return
     ring = KeyRing.open(Path(given["folder"]) / "keys")
     ring = ring.rotated() if given["rotate"] else ring
     ring = ring.retired() if given["retire"] else ring
-    rows = [("identity", ring.public.hex()), ("keys of the day", f"{len(ring.private)}")]
-    _say(
-        given,
-        f"{given['folder']}: a shuffler",
-        rows,
-        {"identity": ring.public.hex(), "keys": len(ring.private)},
-    )
+    identity, days = ring.public.hex(), len(ring.private)
+    rows = [("identity", identity), ("keys of the day", f"{days}")]
+    _say(given, f"{given['folder']}: a shuffler", rows, {"identity": identity, "keys": days})
 
 
 def _signed(name: str, identity: bytes, given: Given) -> Task:
@@ -138,16 +129,12 @@ def _create(name: str, given: Given) -> None:
             signed = _signed(name, shuffler.keys.public, given).signed
         made = shuffler.create(signed, minimum=given["minimum"], spread=given["spread"])
         found = shuffler.status(made.task.name)
+    alone = "Python alone (see the plan's randomizer)"
     rows = [
         ("clients pin", signed.signer.hex()),
         ("plan", found["fingerprint"]),
         ("a batch", f"at least {found['minimum']:,} reports"),
-        (
-            "clients",
-            "Python and JavaScript"
-            if made.task.content["sampler"]
-            else "Python alone (see the plan's randomizer)",
-        ),
+        ("clients", "Python and JavaScript" if made.task.content["sampler"] else alone),
     ]
     epsilon = rounded_up(found["epsilon"])
     line = f"{found['name']}: collecting, epsilon <= {epsilon} at delta = {written(found['delta'])}"

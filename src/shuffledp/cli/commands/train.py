@@ -116,7 +116,7 @@ def _feature(path: str, name: str) -> Any:
 
 def _column_names(path: str) -> Sequence[str]:
     """All columns of a file, asked of the reader of tables."""
-    from shuffledp._extras import needed
+    from shuffledp._lazy import needed
 
     kind = _FORMATS.get(Path(path).suffix.lower())
     if kind is None:
@@ -187,7 +187,7 @@ def train(data: str, as_json: bool, **given: Any) -> None:
 
 
 def _trained(data: str, given: Given) -> ShuffledTrainer:
-    from shuffledp._extras import needed
+    from shuffledp._lazy import needed
 
     with Progress.clock("loading PyTorch"):
         torch = needed("torch", extra="learn")
