@@ -18,6 +18,7 @@ import numpy.typing as npt
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.words import Words, source
+from shuffledp.facts import Facts
 
 Integers = npt.NDArray[np.unsignedinteger[Any]]
 Counts = npt.NDArray[np.int64]
@@ -26,7 +27,34 @@ CHUNK_WORDS = 1 << 15
 """Words drawn at once: 256 KiB."""
 
 
-class CategoricalRandomizer(ABC):
+class NumberedReports(ABC):
+    """Every report is one of the numbers 0, ..., outputs - 1."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many different reports there are."""
+
+    @property
+    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The smallest unsigned type that holds a report's numbers."""
+        return smallest_unsigned(self.outputs - 1)
+
+    @property
+    def report_shape(self) -> tuple[int, ...]:
+        """The shape of one report: () for a number, (width,) for a row of numbers."""
+        return ()
+
+
+class SeveralMessages(NumberedReports):
+    """Several messages a person, each a number."""
+
+    def facts(self) -> Facts:
+        """Without a shuffler nothing is hidden: one person's messages reveal the input, or nearly."""
+        return Facts.of_matrix([[1.0, 0.0], [0.0, 1.0]])
+
+
+class CategoricalRandomizer(NumberedReports):
     """A local randomizer whose inputs are the categories 0, ..., k - 1.
 
     Attributes:
@@ -49,18 +77,7 @@ class CategoricalRandomizer(ABC):
 
     @property
     def outputs(self) -> int:
-        """How many different reports there are, where a report is one number."""
         return self.k
-
-    @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds a report's numbers."""
-        return smallest_unsigned(self.outputs - 1)
-
-    @property
-    def report_shape(self) -> tuple[int, ...]:
-        """The shape of one report: () for a number, (width,) for a row of numbers."""
-        return ()
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """One report per value (one report for a single value).

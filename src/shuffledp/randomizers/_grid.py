@@ -18,7 +18,7 @@ weight holds all beyond; it counts as if it were spread there.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -35,14 +35,14 @@ from shuffledp._randomness.tables import WeightTable
 from shuffledp._randomness.uniform import WORD, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words, source
 from shuffledp.facts import AmplificationLaw, Facts, Matrix, enclosed
-from shuffledp.randomizers._categories import Integers, checked_symbols, chunks, histogram, smallest_unsigned
+from shuffledp.randomizers._categories import Integers, NumberedReports, checked_symbols, chunks, histogram
 from shuffledp.randomizers.matrix import FiniteRandomizer
 
 _FRACTION_BITS = 53
 
 
 @dataclass(frozen=True, init=False)
-class GridRandomizer(ABC):
+class GridRandomizer(NumberedReports):
     """What randomizers of a bounded interval share.
 
     ``noise[d]`` is the weight of noise d and of -d, d = 0, ..., levels + pad; all together sum to 2^64.
@@ -64,18 +64,7 @@ class GridRandomizer(ABC):
 
     @property
     def outputs(self) -> int:
-        """How many different reports there are."""
         return self.levels + 2 * self.pad + 1
-
-    @property
-    def report_dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds all reports."""
-        return smallest_unsigned(self.outputs - 1)
-
-    @property
-    def report_shape(self) -> tuple[int, ...]:
-        """A report is one number."""
-        return ()
 
     @cached_property
     def weights(self) -> Uint64s:

@@ -15,7 +15,7 @@ rests on the shuffler.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,21 +26,20 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Words, source
-from shuffledp.facts import Facts
 from shuffledp.randomizers._categories import (
     Counts,
     Integers,
+    SeveralMessages,
     checked_symbols,
     chunks,
     histogram,
-    smallest_unsigned,
 )
 
 MOST_SLOTS = 4096
 
 
 @dataclass(frozen=True)
-class SlottedMessages(ABC):
+class SlottedMessages(SeveralMessages):
     """One message that supports the own category, among k, and ``slots`` that are random with probability
     ``rate``, each any of some cells; plain and hashed ones differ in what a cell is.
 
@@ -51,8 +50,8 @@ class SlottedMessages(ABC):
     slots: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slots", _validate.count("slots", self.slots, most=MOST_SLOTS))
-        object.__setattr__(self, "rate", _validate.probability("rate", self.rate, positive=True))
+        slots = _validate.count("slots", self.slots, most=MOST_SLOTS)
+        _validate.assign(self, slots=slots, rate=_validate.probability("rate", self.rate, positive=True))
         if self._weight == 0:
             raise ValueError(f"rate must be at least {self._cells} / 2^64 to be sampled, got {self.rate!r}")
 
@@ -81,19 +80,9 @@ class SlottedMessages(ABC):
     def collision(self) -> float:
         """The probability that another category's own message supports a given one."""
 
-    def facts(self) -> Facts:
-        """Without a shuffler nothing is hidden: the own category is among one person's messages."""
-        return Facts.of_matrix([[1.0, 0.0], [0.0, 1.0]])
-
     @property
-    def report_dtype(self) -> np.dtype[Any]:
-        """The type of a message."""
-        return smallest_unsigned(self._cells)
-
-    @property
-    def report_shape(self) -> tuple[int, ...]:
-        """A message is one number."""
-        return ()
+    def outputs(self) -> int:
+        return self._cells + 1
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The messages of every value, one after the other: ``messages`` times as many.
@@ -163,4 +152,4 @@ class BlanketMessages(SlottedMessages):
         return values
 
     def support(self, reports: Any) -> Counts:
-        return histogram(checked_symbols(reports, self.k + 1), self.k + 1)[: self.k]
+        return histogram(checked_symbols(reports, self.outputs), self.outputs)[: self.k]

@@ -65,7 +65,7 @@ class HashedMessages(SlottedMessages):
 
     def support(self, reports: Any) -> Counts:
         """How many messages support each category: of every message's line the points, row by row."""
-        cells = checked_symbols(reports, self._cells + 1)
+        cells = checked_symbols(reports, self.outputs)
         total = np.zeros((-(-self.k // self.buckets), self.buckets), dtype=np.int64)
         for start in range(0, len(cells), _AT_ONCE):
             self._add(cells[start : start + _AT_ONCE], total)

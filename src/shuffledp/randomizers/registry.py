@@ -120,30 +120,22 @@ def _vector(option: str, kind: str, summary: str, *more: str) -> Registration:
     return Registration(option, kind, summary, DIMENSION, fields=("dimension", "epsilon0", "radius", *more))
 
 
-_SIZE = Parameter(
-    "size", int, help="Values in a reported subset, with --subset.  [default: the best]", least=1
-)
-_SYMBOLS = Parameter(
-    "symbols", int, help="Prime number of hash values, with --hashing.  [default: the best]", least=1
-)
-_LEVELS = Parameter(
-    "levels", int, help="Steps of the grid, with --laplace (default 16) and --gaussian (default 8).", least=1
-)
-_BRANCHING = Parameter(
-    "branching", int, help="Children of a node, with --leveled.  [default: one level]", least=2
-)
-_APART = Parameter(
-    "total_variation",
-    float,
-    help="Largest total variation distance between the reports of two inputs, with --local.",
-    most=1,
-)
-_LEAK = Parameter(
-    "delta0",
-    float,
-    help="With --local: what a report's probability may exceed e^epsilon0 times another input's by.",
-    most=1,
-)
+def _whole(name: str, text: str, least: int = 1) -> Parameter:
+    return Parameter(name, int, help=text, least=least)
+
+
+def _share(name: str, text: str) -> Parameter:
+    return Parameter(name, float, help=text, most=1)
+
+
+_SIZE = _whole("size", "Values in a reported subset, with --subset.  [default: the best]")
+_SYMBOLS = _whole("symbols", "Prime number of hash values, with --hashing.  [default: the best]")
+_LEVELS = _whole("levels", "Steps of the grid, with --laplace (default 16) and --gaussian (default 8).")
+_BRANCHING = _whole("branching", "Children of a node, with --leveled.  [default: one level]", 2)
+_LEAKED = "With --local: what a report's probability may exceed e^epsilon0 times another input's by."
+_LEAK = _share("delta0", _LEAKED)
+_DISTANCE = "Largest total variation distance between the reports of two inputs, with --local."
+_APART = _share("total_variation", _DISTANCE)
 _EITHER = ("epsilon0", "gamma")
 _INTERVAL = ("low", "high", "levels")
 

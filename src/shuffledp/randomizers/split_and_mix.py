@@ -22,8 +22,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._randomness.noise_shares import MOST_SCALE, NoiseShares
 from shuffledp._randomness.words import source
-from shuffledp.facts import Facts
-from shuffledp.randomizers._categories import Counts, chunks
+from shuffledp.randomizers._categories import Counts, SeveralMessages, chunks
 
 MOST_MESSAGES = 64
 _MOST_MODULUS = 2**62  # soundness: sums of two fit 63 bits
@@ -32,7 +31,7 @@ _LOW = np.uint64(2**32 - 1)
 
 
 @dataclass(frozen=True)
-class SplitAndMix:
+class SplitAndMix(SeveralMessages):
     """Numbers in 0, ..., ``levels``; noise of ``scale`` in all if ``people`` add their share of it."""
 
     levels: int
@@ -60,19 +59,14 @@ class SplitAndMix:
         """The law of one person's share of the noise."""
         return NoiseShares(self.scale, self.people)
 
-    def facts(self) -> Facts:
-        """Without a shuffler nothing is hidden: one person's messages add up to the number, nearly always."""
-        return Facts.of_matrix([[1.0, 0.0], [0.0, 1.0]])
+    @property
+    def outputs(self) -> int:
+        return self.modulus
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
         """The type of a message."""
         return np.dtype(np.uint32 if self.modulus <= 2**32 else np.uint64)
-
-    @property
-    def report_shape(self) -> tuple[int, ...]:
-        """A message is one number."""
-        return ()
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """The messages of every value, one after the other: ``messages`` times as many.
@@ -86,9 +80,7 @@ class SplitAndMix:
         for part in chunks(numbers.size, self.messages + 1):
             noisy = numbers[part].astype(np.int64) + self.noise.sample(len(numbers[part]), words)
             shares = words.draw(noisy.size * (self.messages - 1)).reshape(noisy.size, -1) & mask
-            last = (
-                noisy.astype(np.uint64) - shares.sum(axis=1, dtype=np.uint64)
-            ) & mask  # modulo 2^64, then less
+            last = (noisy.astype(np.uint64) - shares.sum(axis=1, dtype=np.uint64)) & mask  # from modulo 2^64
             sent[part, :-1], sent[part, -1] = shares, last
         return sent.reshape(-1)
 

@@ -31,8 +31,7 @@ from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.noise_shares import MOST_VARIANCE, GaussianShares
 from shuffledp._randomness.uniform import rounded_at_random
 from shuffledp._randomness.words import Words, source
-from shuffledp.facts import Facts
-from shuffledp.randomizers._categories import Counts, chunks
+from shuffledp.randomizers._categories import Counts, SeveralMessages, chunks
 from shuffledp.randomizers.split_and_mix import MOST_MESSAGES
 
 NORMS = ("l2", "linf")
@@ -45,7 +44,7 @@ Wholes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class SplitVectors:
+class SplitVectors(SeveralMessages):
     """Vectors of ``dimension`` whole numbers, out of the ``norm`` ball of radius ``levels`` before rounding.
 
     ``variance``: of the noise that each person adds to each coordinate, in squared steps."""
@@ -101,19 +100,10 @@ class SplitVectors:
         """The squared distance of some two."""
         return 4 * self.levels**2 * (1 if self.norm == "l2" else self.dimension)
 
-    def facts(self) -> Facts:
-        """Without a shuffler nothing is hidden: one person's messages add up to the vector, nearly always."""
-        return Facts.of_matrix([[1.0, 0.0], [0.0, 1.0]])
-
     @property
     def report_dtype(self) -> np.dtype[Any]:
         """The type of a message."""
-        return np.dtype(np.uint32 if self.dimension * self.modulus <= 2**32 else np.uint64)
-
-    @property
-    def report_shape(self) -> tuple[int, ...]:
-        """A message is one number."""
-        return ()
+        return np.dtype(np.uint32 if self.outputs <= 2**32 else np.uint64)
 
     def rounded(self, steps: Floats, words: Words) -> Wholes:
         """Vectors in steps (rows, inside of the ball) as whole numbers, each in the mean itself."""
@@ -150,9 +140,7 @@ class SplitVectors:
         for part in chunks(len(rows), self.messages):
             noisy = self.noisy(rows[part], words)
             shares = words.draw(noisy.size * (self.shares - 1)).reshape(*noisy.shape, -1) & mask
-            last = (
-                noisy.astype(np.uint64) - shares.sum(axis=2, dtype=np.uint64)
-            ) & mask  # modulo 2^64, then less
+            last = (noisy.astype(np.uint64) - shares.sum(axis=2, dtype=np.uint64)) & mask  # from modulo 2^64
             sent[part, :, :-1], sent[part, :, -1] = shares + tags, last + tags[:, 0]
         return sent.reshape(-1)
 
@@ -160,8 +148,8 @@ class SplitVectors:
         """The sums of the lower 32 bits for every coordinate, then of the upper ones, then the numbers of
         messages: tallies of pieces add up."""
         array = np.atleast_1d(_validate.integers("messages", messages))
-        if array.ndim > 1 or (array.size and (array.min() < 0 or int(array.max()) >= self._places)):
-            raise ValueError(f"messages must be whole numbers in [0, {self._places})")
+        if array.ndim > 1 or (array.size and (array.min() < 0 or int(array.max()) >= self.outputs)):
+            raise ValueError(f"messages must be whole numbers in [0, {self.outputs})")
         total = np.zeros((3, self.dimension), dtype=np.int64)
         for start in range(0, array.size, _AT_ONCE):
             wide = array[start : start + _AT_ONCE].astype(np.uint64)
@@ -174,7 +162,7 @@ class SplitVectors:
         return total.reshape(-1)
 
     @property
-    def _places(self) -> int:
+    def outputs(self) -> int:
         return self.dimension * self.modulus
 
     def people(self, tally: Counts, n: int | None = None) -> int:
