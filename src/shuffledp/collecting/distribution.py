@@ -219,7 +219,7 @@ class QuantileResult(Tabular):
 
     def plot(self, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None) -> Axes:
         """The share of people below each number, and the quantiles (needs matplotlib)."""
-        from shuffledp.plotting._curves import cumulative
+        from shuffledp.plotting._rows import cumulative
 
         return cumulative(self, truth=truth, confidence=confidence, ax=ax)
 

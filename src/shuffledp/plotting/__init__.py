@@ -13,14 +13,8 @@ Each function draws on ``ax``, or on new axes when there is none, and returns th
     save(ax, "curve.pdf")                          png, svg or pdf
 """
 
-from shuffledp.plotting._curves import (
-    cumulative,
-    delta_against_epsilon,
-    epsilon_against,
-    learning_curve,
-    privacy_curve,
-)
-from shuffledp.plotting._rows import bounds_compared, estimate, histogram, table
+from shuffledp.plotting._curves import delta_against_epsilon, epsilon_against, learning_curve, privacy_curve
+from shuffledp.plotting._rows import bounds_compared, cumulative, estimate, histogram, table
 from shuffledp.plotting._style import new_axes, save
 
 __all__ = [

@@ -1,6 +1,5 @@
 """Curves. Certified ones: the upper end as a line, and the band between both ends, where the truth lies.
-Of learning: what was measured against the privacy that it cost. Of ordered data: the share of people below
-each number, with its band, and the quantiles with their intervals.
+Of learning: what was measured against the privacy that it cost.
 
 import shuffledp as sdp
 from shuffledp import plotting
@@ -22,26 +21,12 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._digits import rounded_up, written
 from shuffledp.bound import Bound
-from shuffledp.plotting._rows import _legend, _title
-from shuffledp.plotting._style import (
-    BLACK,
-    BLUE,
-    COLORS,
-    GREY,
-    HEIGHT,
-    LABELS,
-    SKY,
-    VERMILLION,
-    WIDE,
-    series_style,
-    shown_axes,
-)
+from shuffledp.plotting._style import BLACK, COLORS, GREY, LABELS, WIDE, series_style, shown_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from shuffledp.accounting.mechanism import Mechanism
-    from shuffledp.collecting.distribution import QuantileResult
 
 Series = Mapping[str, tuple[Floats, Bound]]
 """By name: where, and what is certified there."""
@@ -251,38 +236,3 @@ def _measured(rows: list[dict[str, float]], against: str, chosen: str) -> tuple[
         raise ValueError(f"history must hold {against!r} beside {chosen!r}: epsilon needs a budget, got none")
     x, y = zip(*both, strict=True)
     return x, y
-
-
-def cumulative(
-    result: QuantileResult, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
-) -> Axes:
-    """A curve from 0 to 1 with pointwise intervals; ``truth``: the true quantiles, in the order asked for."""
-    level = result.confidence if confidence is None else confidence
-    found, quantiles = result.distribution, result.quantiles(level)
-    ax = shown_axes(HEIGHT) if ax is None else ax
-    share = np.array([found.cumulative(level)]).reshape(3, -1) / found.n
-    middle, low, high = (np.concatenate([[0.0], row, [1.0]]) for row in share)
-    ax.plot(found.edges, middle, color=BLUE, label="unbiased estimate")
-    band = f"{100 * level:g}% interval"
-    ax.fill_between(found.edges, low, high, color=SKY, alpha=0.4, linewidth=0, label=band)
-    for each in quantiles:
-        ax.plot([each.lower, each.upper], [each.share, each.share], color=BLUE, marker="|", linewidth=1.2)
-        ax.plot([each.value], [each.share], "o", color=BLUE, markersize=5)
-    if truth is not None:
-        known = np.asarray(truth, dtype=np.float64)
-        if known.shape != (len(quantiles),):
-            raise ValueError(
-                f"truth must have a number for each of {len(quantiles)} quantiles, got {known.shape}"
-            )
-        marks: dict[str, Any] = {
-            "color": VERMILLION,
-            "markerfacecolor": "none",
-            "label": "truth (simulation)",
-        }
-        ax.plot(known, [each.share for each in quantiles], "D", linestyle="none", **marks)
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("value (in the units of the data)")
-    ax.set_ylabel("people up to it (share)")
-    _title(ax, result)
-    _legend(ax, 3)
-    return ax

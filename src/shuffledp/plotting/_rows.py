@@ -1,6 +1,6 @@
 """One row, or one place, for each of several values: bounds side by side with what is known of the truth,
-and estimates with their confidence intervals (and the truth, where it is known: simulations). And a map of a
-joint table of two attributes: counts in colours and in figures, with their standard errors.
+and estimates with their confidence intervals (and the truth, where it is known: simulations). Of ordered data
+the share of people below each number; of two attributes a map, counts in colours and in figures.
 
 bounds_compared([("blanket", 0.41, "sound"), ("as printed", 0.2, "unsound")], lower=0.40)
 histogram(result, truth=[...])                     counts of a HistogramResult, an error bar each
@@ -35,6 +35,7 @@ from shuffledp.plotting._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from shuffledp.collecting.distribution import QuantileResult
     from shuffledp.collecting.result import HistogramResult, NumberResult, Tabular
     from shuffledp.collecting.table import TableResult
     from shuffledp.collecting.vector import VectorResult
@@ -48,14 +49,8 @@ _LONGEST_NAME = 28
 _SEPARATED = 10_000  # from here on numbers are read by their thousands
 _ESTIMATE = "unbiased estimate"
 _WHISKER: dict[str, Any] = {"linestyle": "none", "color": BLACK, "elinewidth": 1.2, "capsize": 3}
-_TRUTH: dict[str, Any] = {
-    "linestyle": "none",
-    "marker": "D",
-    "markersize": 6,
-    "color": VERMILLION,
-    "markerfacecolor": "none",
-    "label": "truth (simulation)",
-}
+_TRUTH: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 6, "color": VERMILLION}
+_TRUTH |= {"markerfacecolor": "none", "label": "truth (simulation)"}
 _MARKS: dict[str, dict[str, Any]] = {
     "sound": {"marker": "o", "color": BLUE},
     "unsound": {"marker": "X", "color": VERMILLION},
@@ -161,6 +156,32 @@ def vector(
     ax.set_ylabel("mean (in the units of the data)")
     _title(ax, result)
     _label_interval(ax, level)
+    _legend(ax, 3)
+    return ax
+
+
+def cumulative(
+    result: QuantileResult, *, truth: Any = None, confidence: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """A curve from 0 to 1 with pointwise intervals; ``truth``: the true quantiles, in the order asked for."""
+    level = result.confidence if confidence is None else confidence
+    found, quantiles = result.distribution, result.quantiles(level)
+    ax = shown_axes(HEIGHT) if ax is None else ax
+    share = np.array([found.cumulative(level)]).reshape(3, -1) / found.n
+    middle, low, high = (np.concatenate([[0.0], row, [1.0]]) for row in share)
+    ax.plot(found.edges, middle, color=BLUE, label=_ESTIMATE)
+    band = f"{100 * level:g}% interval"
+    ax.fill_between(found.edges, low, high, color=SKY, alpha=0.4, linewidth=0, label=band)
+    for each in quantiles:
+        ax.plot([each.lower, each.upper], [each.share, each.share], color=BLUE, marker="|", linewidth=1.2)
+        ax.plot([each.value], [each.share], "o", color=BLUE, markersize=5)
+    if truth is not None:
+        known = _checked_truth(truth, len(quantiles), "a number", "quantiles")
+        ax.plot(known, [each.share for each in quantiles], **_TRUTH)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("value (in the units of the data)")
+    ax.set_ylabel("people up to it (share)")
+    _title(ax, result)
     _legend(ax, 3)
     return ax
 
@@ -291,10 +312,10 @@ def _label_interval(ax: Axes, level: float) -> None:
     ax.plot([], [], color=BLACK, linewidth=1.2, marker="|", label=f"{100 * level:g}% interval")
 
 
-def _checked_truth(truth: Any, k: int) -> Floats:
+def _checked_truth(truth: Any, k: int, one: str = "a count", many: str = "categories") -> Floats:
     known = np.asarray(truth, dtype=np.float64)
     if known.shape != (k,):
-        raise ValueError(f"truth must have a count for each of {k} categories, got {known.shape}")
+        raise ValueError(f"truth must have {one} for each of {k} {many}, got {known.shape}")
     return known
 
 
