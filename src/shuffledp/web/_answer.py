@@ -1,6 +1,8 @@
 """Answers to the calculator's questions, each part by itself so that the number comes first.
 
-Numbers are in full beside the texts that are shown, which are rounded outward by ``_digits``.
+Numbers are in full beside the texts that are shown, which are rounded outward by ``_digits``. Errors are
+those of the randomization, for the people who report; 95 of 100 surveys are within the margin (a normal
+approximation, for the worst shares or values).
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from shuffledp import __version__
 from shuffledp._digits import as_typed, rounded_down, rounded_up, written
 from shuffledp._json import plain
 from shuffledp.accounting.calibration import Calibration, calibrate
 from shuffledp.accounting.statement import factor
+from shuffledp.collecting._intervals import quantile
 from shuffledp.errors import QuestionError, ShuffledpError
-from shuffledp.web import _accuracy
+from shuffledp.randomizers.frequency import two_probabilities
 from shuffledp.web._question import Question, offered, parameters, python, read, shell
 
 SHARES = ("1", "0.95", "0.9", "0.8", "0.5")
@@ -26,6 +31,8 @@ SHARES = ("1", "0.95", "0.9", "0.8", "0.5")
 DEFAULT = {"krr": "5", "epsilon0": "3", "n": "20000", "rounds": "12", "delta": "1e-7"}
 """The question that the page opens with."""
 _MOST_LOCAL = 12.0  # for a wanted error: beyond, reports are not protected in any useful sense
+_CONFIDENCE = 0.95
+_VALUES = 8  # values tried between two grid points
 _POINTS, _BEYOND, _CURVE_TOLERANCE = 33, 1.6, 0.01  # of the curve: how many, up to which epsilon, how fine
 
 
@@ -57,16 +64,8 @@ def catalogue() -> list[dict[str, Any]]:
     """The randomizers and their parameters, for the page's knobs."""
 
     def described(one: Any, optional: bool) -> dict[str, Any]:
-        top = None if math.isinf(one.most) else one.most
-        whole = one.type is int
-        return {
-            "name": one.name,
-            "help": one.help,
-            "whole": whole,
-            "least": one.least,
-            "most": top,
-            "optional": optional,
-        }
+        kind = {"whole": one.type is int, "most": None if math.isinf(one.most) else one.most}
+        return {"name": one.name, "help": one.help, "least": one.least, "optional": optional} | kind
 
     return [
         {
@@ -88,7 +87,7 @@ def _epsilon(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
     """The one number, what it means and rests on, and what can be copied."""
     statement = question.mechanism.statement(delta=question.delta)
     low, high = statement.bound
-    short, long = _accuracy.sentence(question.randomizer, question.received)
+    short, long = error_sentence(question.randomizer, question.received)
     local = question.randomizer.facts().epsilon0.upper
     return {
         "epsilon": {"lower": low, "upper": high, "shown": rounded_up(high), "shown_lower": rounded_down(low)},
@@ -102,7 +101,7 @@ def _epsilon(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
         "error": {
             "shown": short,
             "sentence": long,
-            "margin": _accuracy.margin(question.randomizer, question.received),
+            "margin": error_margin(question.randomizer, question.received),
         },
         "statement": {"plain": statement.plain, "formal": statement.formal},
         "registry": statement.registry(),
@@ -180,7 +179,11 @@ def _target(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
     upper = found.epsilon.upper
     name = {"epsilon0": "Local epsilon", "n": "People in one round", "rounds": "Rounds"}[unknown]
     sentence = f"{name} {shown}: epsilon is at most {rounded_up(upper)}."
-    return {"parameter": unknown, "value": value, "shown": shown, "sentence": sentence, "upper": upper}
+    return _solved(unknown, value, shown, sentence, upper)
+
+
+def _solved(*found: Any) -> dict[str, Any]:
+    return dict(zip(("parameter", "value", "shown", "sentence", "upper"), found, strict=True))
 
 
 def _calibrated(question: Question, unknown: str, epsilon: float) -> Calibration:
@@ -209,7 +212,7 @@ def _solution(question: Question, unknown: str, found: Calibration) -> tuple[Any
 
 def _from_error(question: Question, wanted: float) -> dict[str, Any]:
     """The smallest local epsilon with at most this error (a share: 0.01 is one point), and its epsilon."""
-    if "epsilon0" not in question.entry.local or _accuracy.variance(question.randomizer) is None:
+    if "epsilon0" not in question.entry.local or error_variance(question.randomizer) is None:
         raise QuestionError(
             "The error of this randomizer is not known: choose one that estimates something.", "target"
         )
@@ -218,7 +221,7 @@ def _from_error(question: Question, wanted: float) -> dict[str, Any]:
     def make(epsilon0: float) -> Any:
         return kind(**others | {"epsilon0": epsilon0})
 
-    found = _accuracy.least_epsilon0(make, question.received, wanted, _MOST_LOCAL)
+    found = least_epsilon0(make, question.received, wanted, _MOST_LOCAL)
     if found is None:
         raise QuestionError(
             f"{question.received:,} reports cannot have so small an error, not even at a local epsilon of "
@@ -229,13 +232,7 @@ def _from_error(question: Question, wanted: float) -> dict[str, Any]:
     there = replace(question, arguments=tuple((others | {"epsilon0": float(shown)}).items()))
     upper = there.mechanism.upper_epsilon(delta=question.delta)
     sentence = f"Local epsilon {shown} has this error: it costs epsilon {rounded_up(upper)}."
-    return {
-        "parameter": "epsilon0",
-        "value": float(shown),
-        "shown": shown,
-        "sentence": sentence,
-        "upper": upper,
-    }
+    return _solved("epsilon0", float(shown), shown, sentence, upper)
 
 
 def _positive(value: Any, label: str) -> float:
@@ -243,6 +240,68 @@ def _positive(value: Any, label: str) -> float:
     if number.is_nan() or not 0 < number < 10**6:
         raise QuestionError(f"{label} must be a number above 0, got {str(value)[:40]}.", "target")
     return float(number)
+
+
+def error_variance(randomizer: Any) -> float | None:
+    """Of what one report says about a share, a mean (of the range), or a mean vector; None: not known."""
+    known = two_probabilities(randomizer)
+    if known is not None:
+        p, q = known
+        return max(p * (1.0 - p), q * (1.0 - q)) / (p - q) ** 2 if p > q else math.inf
+    if hasattr(randomizer, "levels"):
+        values = np.linspace(randomizer.low, randomizer.high, _VALUES * randomizer.levels + 1)
+        return float(np.max(randomizer.variance(values)) / (randomizer.high - randomizer.low) ** 2)
+    if hasattr(randomizer, "second_moment"):
+        return float(randomizer.variance())
+    return None
+
+
+def error_margin(randomizer: Any, n: int) -> float | None:
+    """Of 95 in 100 surveys of n reports; for vectors the typical length of the error."""
+    known = error_variance(randomizer)
+    if known is None or n < 1:
+        return None
+    scale = 1.0 if hasattr(randomizer, "second_moment") else quantile(_CONFIDENCE)
+    return scale * math.sqrt(known / n)
+
+
+def error_sentence(randomizer: Any, n: int) -> tuple[str, str]:
+    """(the error in a word, what it means)."""
+    off = error_margin(randomizer, n)
+    if off is None:
+        return "", "Nothing is known of the error of a randomizer that is known by its local epsilon alone."
+    if math.isinf(off):
+        return "", "Reports do not depend on the answers: the survey learns nothing."
+    if hasattr(randomizer, "second_moment"):
+        return f"{rounded_up(off, 2)}", (
+            f"The mean of {n:,} vectors of length at most {rounded_up(randomizer.longest, 3)} is estimated "
+            f"in each round with an error of length {rounded_up(off, 2)} (root mean square)."
+        )
+    if two_probabilities(randomizer) is None:
+        return f"± {rounded_up(100.0 * off, 2)} %", (
+            f"The mean of {n:,} numbers is estimated in each round to within {rounded_up(100.0 * off, 2)} % "
+            "of their range, 95 times in 100."
+        )
+    return f"± {rounded_up(100.0 * off, 2)} points", (
+        f"Each share is estimated in each round to within {rounded_up(100.0 * off, 2)} percentage points, 95 "
+        f"times in 100, from {n:,} reports."
+    )
+
+
+def least_epsilon0(make: Callable[[float], Any], n: int, wanted: float, most: float) -> float | None:
+    """The smallest local epsilon with a margin of at most ``wanted``; None if even ``most`` misses it."""
+
+    def good(epsilon0: float) -> bool:
+        off = error_margin(make(epsilon0), n)
+        return off is not None and off <= wanted
+
+    if not good(most):
+        return None
+    low, high = 0.0, most
+    while high - low > 1e-4 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
 
 
 _PARTS: dict[str, Callable[[Question, Mapping[str, Any]], dict[str, Any]]] = {
