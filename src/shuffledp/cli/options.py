@@ -52,11 +52,8 @@ class Option(click.Option):
 def option(names: str, kind: Any, text: str, *, group: str, **settings: Any) -> Callable[[F], F]:
     """An option of a titled group.
 
-    Args:
-        names: ``"--plan plan_file"``: what is typed and, where it differs, the parameter's name.
-        kind: a type, or what the help calls a plain text (``"NAME"``); None for a flag.
-        text: for the help, which adds the default.
-    """
+    ``names``: what is typed and, where it differs, the parameter's name (``"--plan plan_file"``). ``kind``: a
+    type, or what the help calls a plain text (``"NAME"``); None for a flag. ``text``: for the help."""
     if kind is None:
         settings["is_flag"] = True
     elif isinstance(kind, str):

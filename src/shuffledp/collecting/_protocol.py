@@ -37,12 +37,8 @@ _MOST_USERS = 2**40
 class Protocol(ABC):
     """One randomizer with the encoding before it and the analysis after it, which gives a result.
 
-    Attributes:
-        name: "histogram", "sum", "mean" and so on.
-        randomizer: what a client runs on encoded values.
-        n: the planned number of honest reports in one shuffle.
-        epsilon, delta: the target that ``rounds`` collections on the same people meet together.
-    """
+    ``n``: the planned number of honest reports in one shuffle. ``epsilon``, ``delta``: the target that
+    ``rounds`` collections on the same people meet together."""
 
     name: ClassVar[str]
     needs_all: ClassVar[bool] = False

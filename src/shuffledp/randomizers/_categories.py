@@ -57,10 +57,7 @@ class SeveralMessages(NumberedReports):
 class CategoricalRandomizer(NumberedReports):
     """A local randomizer whose inputs are the categories 0, ..., k - 1.
 
-    Attributes:
-        k: the number of categories.
-        epsilon0: the tight local epsilon of the probabilities that are really sampled, rounded up.
-    """
+    ``epsilon0``: the tight local epsilon of the probabilities that are really sampled, rounded up."""
 
     if TYPE_CHECKING:  # fields of frozen dataclasses
 

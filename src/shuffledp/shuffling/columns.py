@@ -48,12 +48,9 @@ _BLOCK_BYTES = 1 << 22  # of a file, read at a time; speed and memory
 
 @dataclass(frozen=True)
 class Column:
-    """A stream of batches that can be read once or more.
+    """A stream of batches that can be read once or more: ``batches`` starts it.
 
-    Attributes:
-        batches: starts the stream.
-        length: the number of rows, or None where only reading can tell.
-    """
+    ``length``: the number of rows, or None where only reading can tell."""
 
     batches: Callable[[], Iterator[Batch]]
     length: int | None = None

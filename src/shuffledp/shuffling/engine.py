@@ -109,12 +109,9 @@ class Engine(ABC):
 
 @dataclass(frozen=True)
 class EmbeddedEngine(Engine):
-    """The default: one process that streams, with a few batches per thread in memory.
+    """The default: one process that streams, with a few batches (of ``rows`` rows) per thread in memory.
 
-    Attributes:
-        threads: how many; None for one per core.
-        rows: of a batch.
-    """
+    ``threads``: how many; None for one per core."""
 
     threads: int | None = None
     rows: int = ROWS

@@ -269,14 +269,7 @@ def _fields(header: Header) -> list[Any]:
 
 @dataclass(frozen=True)
 class StoredReports:
-    """A report file whose header was read.
-
-    Attributes:
-        path: the file.
-        header: what its reports are.
-        n: how many it says it has.
-        checksum: what the reports must give.
-    """
+    """A report file whose header was read: ``n`` reports, as it says, which must give the ``checksum``."""
 
     path: Path
     header: Header

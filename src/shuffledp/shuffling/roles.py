@@ -126,14 +126,8 @@ def _created(
 
 @dataclass(frozen=True)
 class Mixed:
-    """What a shuffle did.
-
-    Attributes:
-        reports: how many are in the batch.
-        set_aside: reports that are not, by reason.
-        files_set_aside: whole files that are not, with the reason.
-        head: of the shuffler's memory; kept elsewhere, it shows that an old copy was restored.
-    """
+    """What a shuffle did: how many ``reports`` are in the batch, how many were ``set_aside`` and why, and
+    which files. ``head``: of the shuffler's memory; elsewhere it shows that an old copy was restored."""
 
     reports: int
     set_aside: dict[str, int]

@@ -53,11 +53,7 @@ _PIECE = 1 << 20  # bytes hashed at once
 class Memory:
     """The memory of a shuffler, for this process alone while it is open.
 
-    Attributes:
-        folder: where it is.
-        name: its own, at random.
-        number: of the next batch.
-    """
+    ``name``: its own, at random. ``number``: of the next batch."""
 
     folder: Path
     name: str
