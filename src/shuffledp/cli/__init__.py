@@ -6,5 +6,5 @@ randomizers    an option for every entry of the registry
 questions      rounds and analysis: what epsilon, delta, calibrate, compare and curve share
 collecting     what histogram, sum, mean and analyze share
 files, output  what is read and written; what is printed, for people and as JSON
-commands/      one file each, found by its name
+commands/      one file each, found by its name; what it does is its help
 """

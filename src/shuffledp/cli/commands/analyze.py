@@ -1,5 +1,3 @@
-"""``shuffledp analyze``: what shuffled reports say."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp audit``: does a client do what it claims?"""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,5 +1,3 @@
-"""``shuffledp calibrate``: the parameter that meets a central (epsilon, delta)."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

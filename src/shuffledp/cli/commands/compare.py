@@ -1,5 +1,3 @@
-"""``shuffledp compare``: every bound of the literature beside the certified ones."""
-
 from __future__ import annotations
 
 from dataclasses import asdict

@@ -1,5 +1,3 @@
-"""``shuffledp completion``: tab completion for the shell."""
-
 from __future__ import annotations
 
 import click

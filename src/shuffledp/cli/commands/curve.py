@@ -1,5 +1,3 @@
-"""``shuffledp curve``: a whole curve as a table, JSON, CSV or picture."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

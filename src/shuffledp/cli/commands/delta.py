@@ -1,5 +1,3 @@
-"""``shuffledp delta``: delta at an epsilon."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp epsilon``: the smallest epsilon at a delta."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp groups``: one round of people with different local epsilons."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp histogram``: how many people hold each of some categories."""
-
 from __future__ import annotations
 
 import json

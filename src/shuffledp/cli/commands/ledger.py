@@ -1,5 +1,3 @@
-"""``shuffledp ledger``: what has been collected from whom, and what may still be."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""``shuffledp quantiles``: the numbers that given shares of the people do not exceed."""
-
 from __future__ import annotations
 
 from typing import Any

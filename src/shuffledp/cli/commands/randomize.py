@@ -1,5 +1,3 @@
-"""``shuffledp randomize``: the client side of a collection."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""``shuffledp ranges``: how many people are in each of some ranges of numbers."""
-
 from __future__ import annotations
 
 from typing import Any

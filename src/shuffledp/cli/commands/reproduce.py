@@ -1,5 +1,3 @@
-"""``shuffledp reproduce``: the figures and tables of five papers, computed again."""
-
 from __future__ import annotations
 
 from functools import partial

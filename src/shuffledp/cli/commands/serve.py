@@ -1,5 +1,3 @@
-"""``shuffledp serve``: a shuffler that runs."""
-
 from __future__ import annotations
 
 import click

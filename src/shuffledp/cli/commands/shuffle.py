@@ -1,5 +1,3 @@
-"""``shuffledp shuffle``: forget who sent what."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""``shuffledp sign``: a plan that others can trust."""
-
 from __future__ import annotations
 
 import json

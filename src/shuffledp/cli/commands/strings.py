@@ -1,5 +1,3 @@
-"""``shuffledp strings``: frequent strings that nobody has a list of."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,3 @@
-"""``shuffledp sum``: the sum of people's numbers."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp table``: how many people hold each combination of two or three attributes."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp task``: what a running shuffler collects."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""``shuffledp vectors``: the mean of people's vectors."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""``shuffledp verify``: derive a certified number a second time."""
-
 from __future__ import annotations
 
 import click

@@ -1,5 +1,3 @@
-"""``shuffledp web``: the calculator in a browser."""
-
 from __future__ import annotations
 
 import contextlib
