@@ -18,7 +18,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs site
+.PHONY: help demo check test suite lint test-slow test-oldest mutation release-check bench bench-collect bench-learn docs site
 .PHONY: bench-map bench-questions bench-width bench-service study-mnist format clean
 
 help: ## show this list
@@ -31,7 +31,10 @@ check: lint ## while working: lint, types and the quick tests of every room, in 
 	@echo "== pytest, the quick tests"
 	@$(PYTEST) --dist worksteal -m 'quick and not thorough and not slow'
 
-test: lint ## before a change lands: lint, types and all tests but the slow ones
+test: .venv/installed-dev ## before a change lands: lint, types and all tests but the slow ones
+	@$(MAKE) --no-print-directory -j 2 lint suite
+
+suite: .venv/installed-dev
 	@echo "== pytest"
 	@$(PYTEST) --dist worksteal
 
