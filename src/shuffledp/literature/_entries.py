@@ -39,8 +39,9 @@ _RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # soundness: of a cumulant; per round, of ma
 Bound = Callable[..., float]
 
 
-def _both(epsilon: Bound, delta: Bound, of: Callable[[Case], tuple[Any, ...]]) -> tuple[Answer, Answer]:
+def _both(bounds: tuple[Bound, Bound], of: Callable[[Case], tuple[Any, ...]]) -> tuple[Answer, Answer]:
     """The two answers of a theorem whose parameters, but for the last, are ``of(case)``."""
+    epsilon, delta = bounds
     return (lambda case, level: epsilon(*of(case), level), lambda case, level: delta(*of(case), level))
 
 
@@ -74,6 +75,10 @@ def _single_response(case: Case) -> bool:
 
 def _repeated(case: Case) -> bool:
     return not case.single
+
+
+def _repeated_response(case: Case) -> bool:
+    return not case.single and case.k >= 2 and case.n >= 2
 
 
 def _always(case: Case) -> bool:
@@ -143,67 +148,35 @@ def _renyi_delta(case: Case, epsilon: float) -> float:
     return min((delta_from_renyi(D, L, epsilon) for L, D in _divergences(case)), default=1.0)
 
 
-_ONE_ROUND = (
-    Entry(
-        "Feldman et al. 2022, closed form",
-        "Feldman, McMillan, Talwar 2022, Theorem 3.2",
-        *_both(closed.feldman_2022_epsilon, closed.feldman_2022_delta, _generic),
-        _single,
-    ),
-    Entry(
-        "Feldman et al. 2021, closed form",
-        "Feldman, McMillan, Talwar 2021, Theorem 3.1",
-        *_both(closed.feldman_2021_epsilon, closed.feldman_2021_delta, _generic),
-        _single,
-    ),
-    Entry(
-        "Erlingsson et al. 2019",
-        "Balle et al. 2019, Theorem 5.1",
-        *_both(closed.erlingsson_2019_epsilon, closed.erlingsson_2019_delta, _generic),
-        _single,
-    ),
-    Entry(
-        "Balle et al. 2019, randomized response",
-        "Balle et al. 2019, Theorem 3.1",
-        *_both(closed.balle_2019_krr_epsilon, closed.balle_2019_krr_delta, _response),
-        _single_response,
-    ),
-    Entry(
-        "Balle et al. 2019, generic",
-        "Balle et al. 2019, Theorem 5.3",
-        *_both(closed.balle_2019_generic_epsilon, closed.balle_2019_generic_delta, _generic),
-        _single,
-    ),
-    Entry(
-        "blanket, Hoeffding",
-        "Balle et al. 2019, Lemmas 5.3 to 5.5, refined ranges",
-        *_both(blanket.hoeffding_epsilon, blanket.hoeffding_delta, _any_blanket),
-        _single,
-        reason="generic, the supremum over gamma",
-    ),
-    Entry(
-        "blanket, Bennett",
-        "Balle et al. 2019, Lemmas 5.3, 5.4, 5.6, corrected",
-        *_both(blanket.bennett_epsilon, blanket.bennett_delta, _any_blanket),
-        _single,
-        reason="generic, without the printed factor 1/(a m)",
-    ),
-    Entry(
-        "blanket of randomized response, Hoeffding",
-        "Balle et al. 2019, Lemmas 5.3, 5.5, 5.7",
-        *_both(blanket.hoeffding_epsilon, blanket.hoeffding_delta, _response_blanket),
-        _single_response,
-    ),
-    Entry(
-        "blanket of randomized response, Bennett",
-        "Balle et al. 2019, Lemmas 5.3, 5.6, 5.7, corrected",
-        *_both(blanket.bennett_epsilon, blanket.bennett_delta, _response_blanket),
-        _single_response,
-        reason="without the printed factor 1/(a m)",
-    ),
-)
+_HOEFFDING = blanket.hoeffding_epsilon, blanket.hoeffding_delta
+_BENNETT = blanket.bennett_epsilon, blanket.bennett_delta
+_BALLE, _FMT = "Balle et al. 2019, ", "Feldman, McMillan, Talwar "
+_ONE_ROUND = tuple(
+    Entry(name, theorem, *_both(bounds, of), applies, reason=reason)
+    for name, theorem, bounds, of, applies, reason in (
+        ("Feldman et al. 2022, closed form", _FMT + "2022, Theorem 3.2",
+         (closed.feldman_2022_epsilon, closed.feldman_2022_delta), _generic, _single, ""),
+        ("Feldman et al. 2021, closed form", _FMT + "2021, Theorem 3.1",
+         (closed.feldman_2021_epsilon, closed.feldman_2021_delta), _generic, _single, ""),
+        ("Erlingsson et al. 2019", _BALLE + "Theorem 5.1",
+         (closed.erlingsson_2019_epsilon, closed.erlingsson_2019_delta), _generic, _single, ""),
+        ("Balle et al. 2019, randomized response", _BALLE + "Theorem 3.1",
+         (closed.balle_2019_krr_epsilon, closed.balle_2019_krr_delta), _response, _single_response, ""),
+        ("Balle et al. 2019, generic", _BALLE + "Theorem 5.3",
+         (closed.balle_2019_generic_epsilon, closed.balle_2019_generic_delta), _generic, _single, ""),
+        ("blanket, Hoeffding", _BALLE + "Lemmas 5.3 to 5.5, refined ranges",
+         _HOEFFDING, _any_blanket, _single, "generic, the supremum over gamma"),
+        ("blanket, Bennett", _BALLE + "Lemmas 5.3, 5.4, 5.6, corrected",
+         _BENNETT, _any_blanket, _single, "generic, without the printed factor 1/(a m)"),
+        ("blanket of randomized response, Hoeffding", _BALLE + "Lemmas 5.3, 5.5, 5.7",
+         _HOEFFDING, _response_blanket, _single_response, ""),
+        ("blanket of randomized response, Bennett", _BALLE + "Lemmas 5.3, 5.6, 5.7, corrected",
+         _BENNETT, _response_blanket, _single_response, "without the printed factor 1/(a m)"),
+    )
+)  # fmt: skip
 
-_KOV = "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
+_MIXED: dict[str, Any] = {"orders": _MIXED_ORDERS, "divergence": girgis_2021_mixed_upper}
+_KOV, _DRV = "Kairouz, Oh, Viswanath 2015, Theorem 3.3", "Dwork, Rothblum, Vadhan 2010"
 
 _MANY_ROUNDS = (
     Entry(
@@ -223,66 +196,35 @@ _MANY_ROUNDS = (
     Entry(
         "Girgis et al. 2021",
         "Girgis et al. 2021, Theorem 1; Canonne, Kamath, Steinke 2020",
-        *_both(girgis_2021_epsilon, girgis_2021_delta, _cohorts),
+        *_both((girgis_2021_epsilon, girgis_2021_delta), _cohorts),
         _always,
         reason=f"best whole order from {ORDERS[0]} to {ORDERS[-1]}",
     ),
     Entry(
         "Girgis et al. 2021, no Chernoff bound",
         "Girgis et al. 2021, Lemma 2 with Theorems 5 and 6 (Corollary 1, Lemma 7)",
-        *_both(
-            partial(girgis_2021_epsilon, orders=_MIXED_ORDERS, divergence=girgis_2021_mixed_upper),
-            partial(girgis_2021_delta, orders=_MIXED_ORDERS, divergence=girgis_2021_mixed_upper),
-            _cohorts,
-        ),
+        *_both((partial(girgis_2021_epsilon, **_MIXED), partial(girgis_2021_delta, **_MIXED)), _cohorts),
         lambda case: case.n <= _MOST_MIXED,
         reason=f"best whole order from {_MIXED_ORDERS[0]} to {_MIXED_ORDERS[-1]}",
     ),
-    Entry(
-        "certified round, optimal composition",
-        f"the certified profile at one point; {_KOV}",
-        _composed(_certified, kairouz_oh_viswanath_epsilon),
-        None,
-        _repeated,
+    *(
+        Entry(name, theorem, _composed(one_round, compose), None, applies, reason=reason)
+        for name, theorem, one_round, compose, applies, reason in (
+            ("certified round, optimal composition", "the certified profile at one point; " + _KOV,
+             _certified, kairouz_oh_viswanath_epsilon, _repeated, ""),
+            ("Feldman et al. 2022, optimal composition", f"{_FMT}2022, Theorem 3.2; {_KOV}",
+             _closed(closed.feldman_2022_epsilon), kairouz_oh_viswanath_epsilon, _repeated, ""),
+            ("Feldman et al. 2021, optimal composition", f"{_FMT}2021, Theorem 3.1; {_KOV}",
+             _closed(closed.feldman_2021_epsilon), kairouz_oh_viswanath_epsilon, _repeated, ""),
+            ("Balle et al. 2019, advanced composition", f"{_BALLE}Theorem 3.1; {_DRV}",
+             _theorem_3_1, dwork_rothblum_vadhan_epsilon, _repeated_response,
+             "several messages about the same data (Koskela et al. 2021, Theorem 6) are rounds"),
+            ("no amplification, optimal composition", _KOV,
+             _local, kairouz_oh_viswanath_epsilon, _repeated, "the local epsilon0 of every round"),
+            ("no amplification, advanced composition", _DRV,
+             _local, dwork_rothblum_vadhan_epsilon, _repeated, "the local epsilon0 of every round"),
+        )
     ),
-    Entry(
-        "Feldman et al. 2022, optimal composition",
-        f"Feldman, McMillan, Talwar 2022, Theorem 3.2; {_KOV}",
-        _composed(_closed(closed.feldman_2022_epsilon), kairouz_oh_viswanath_epsilon),
-        None,
-        _repeated,
-    ),
-    Entry(
-        "Feldman et al. 2021, optimal composition",
-        f"Feldman, McMillan, Talwar 2021, Theorem 3.1; {_KOV}",
-        _composed(_closed(closed.feldman_2021_epsilon), kairouz_oh_viswanath_epsilon),
-        None,
-        _repeated,
-    ),
-    Entry(
-        "Balle et al. 2019, advanced composition",
-        "Balle et al. 2019, Theorem 3.1; Dwork, Rothblum, Vadhan 2010",
-        _composed(_theorem_3_1, dwork_rothblum_vadhan_epsilon),
-        None,
-        lambda case: _repeated(case) and case.k >= 2 and case.n >= 2,
-        reason="several messages about the same data (Koskela et al. 2021, Theorem 6) are rounds",
-    ),
-    Entry(
-        "no amplification, optimal composition",
-        _KOV,
-        _composed(_local, kairouz_oh_viswanath_epsilon),
-        None,
-        _repeated,
-        reason="the local epsilon0 of every round",
-    ),
-    Entry(
-        "no amplification, advanced composition",
-        "Dwork, Rothblum, Vadhan 2010",
-        _composed(_local, dwork_rothblum_vadhan_epsilon),
-        None,
-        _repeated,
-        reason="the local epsilon0 of every round",
-    ),
-)
+)  # fmt: skip
 
 ENTRIES = (*_ONE_ROUND, *_MANY_ROUNDS)

@@ -62,53 +62,28 @@ def _long_response(case: Case) -> bool:
     return case.single and case.k >= 2 and case.n <= _MOST_SUMMED
 
 
-ENTRIES = (
-    Entry(
-        "clones specific to k-RR",
-        "Feldman, McMillan, Talwar 2022; Wang et al. 2024: p = 1/(e^epsilon0 + k - 1)",
-        *_both(specific_clones_as_published, _response),
-        _small_ternary,
-        UNSOUND,
-        "needs p = 1/(e^epsilon0 + 1) (erratum of 2022): a concrete dataset exceeds it for every k >= 3",
-    ),
-    Entry(
-        "strong adversary, tail, independent counts",
-        "Koskela et al. 2023, Theorem 13; 2021, Theorem 8",
-        *_both(strong_tail_as_published, _strong),
-        _small_response,
-        UNSOUND,
-        "the joint law is not stated; with independent counts no bound; a tail is not a hockey stick",
-    ),
-    Entry(
-        "strong adversary, tail, joint counts",
-        "Koskela et al. 2023, Theorem 13, read with the true joint law",
-        *_both(strong_tail_joint_as_published, _strong),
-        _small_response,
-        SOUND,
-        "a tail is above the hockey stick: never tight",
-    ),
-    Entry(
-        "Bennett as printed",
-        "Balle et al. 2019, Lemma 5.6",
-        *_both(bennett_krr_delta_as_published, _response),
-        _long_response,
-        UNSOUND,
-        "a factor 1/(a m) too much: it can fall below the truth",
-    ),
-    Entry(
-        "one bin as printed",
-        "Biswas et al. 2022, Theorem IV.1, 80% of the others hold x",
-        *_both(one_bin_delta_as_published, _most_hold_x),
-        _small_response,
-        UNSOUND,
-        "its loss v_s is wrong, and it looks at one bin of one dataset only",
-    ),
-    Entry(
-        "2021 clones as transcribed",
-        "Koskela et al. 2021, (5.1)-(5.2)",
-        *_both(clones_as_published, _generic),
-        _small,
-        SOUND,
-        "a looser pair than that of Feldman, McMillan, Talwar 2021",
-    ),
-)
+ENTRIES = tuple(
+    Entry(name, theorem, *_both(delta, of), applies, soundness, reason)
+    for name, theorem, delta, of, applies, soundness, reason in (
+        ("clones specific to k-RR",
+         "Feldman, McMillan, Talwar 2022; Wang et al. 2024: p = 1/(e^epsilon0 + k - 1)",
+         specific_clones_as_published, _response, _small_ternary, UNSOUND,
+         "needs p = 1/(e^epsilon0 + 1) (erratum of 2022): a concrete dataset exceeds it for every k >= 3"),
+        ("strong adversary, tail, independent counts", "Koskela et al. 2023, Theorem 13; 2021, Theorem 8",
+         strong_tail_as_published, _strong, _small_response, UNSOUND,
+         "the joint law is not stated; with independent counts no bound; a tail is not a hockey stick"),
+        ("strong adversary, tail, joint counts",
+         "Koskela et al. 2023, Theorem 13, read with the true joint law",
+         strong_tail_joint_as_published, _strong, _small_response, SOUND,
+         "a tail is above the hockey stick: never tight"),
+        ("Bennett as printed", "Balle et al. 2019, Lemma 5.6",
+         bennett_krr_delta_as_published, _response, _long_response, UNSOUND,
+         "a factor 1/(a m) too much: it can fall below the truth"),
+        ("one bin as printed", "Biswas et al. 2022, Theorem IV.1, 80% of the others hold x",
+         one_bin_delta_as_published, _most_hold_x, _small_response, UNSOUND,
+         "its loss v_s is wrong, and it looks at one bin of one dataset only"),
+        ("2021 clones as transcribed", "Koskela et al. 2021, (5.1)-(5.2)",
+         clones_as_published, _generic, _small, SOUND,
+         "a looser pair than that of Feldman, McMillan, Talwar 2021"),
+    )
+)  # fmt: skip
