@@ -24,7 +24,13 @@ from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.mixture import honest_cohort
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
-from shuffledp.accounting._ends.upper import delta_of, epsilon_of, upper_delta, upper_epsilon
+from shuffledp.accounting._ends.upper import (
+    DEFAULT_TOLERANCE as DEFAULT_TOLERANCE,
+    delta_of,
+    epsilon_of,
+    upper_delta,
+    upper_epsilon,
+)
 from shuffledp.accounting._renyi import renyi_divergence, renyi_upper
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
@@ -37,7 +43,6 @@ if TYPE_CHECKING:
     from shuffledp.accounting.statement import PlannedStatement
     from shuffledp.verifying.certificate import Certificate
 
-DEFAULT_TOLERANCE = 1e-3
 FINE_TOLERANCE = 1e-4
 _COARSEST = 0.5
 
@@ -62,27 +67,29 @@ class Mechanism(ABC):
         except NoCertificateError as error:
             raise NoCertificateError(f"no certificate for {self!r}: {error}") from None
 
-    def epsilon(self, *, delta: Any, tolerance: float = DEFAULT_TOLERANCE) -> Bound:
+    def epsilon(self, *, delta: Any, tolerance: float | None = None) -> Bound:
         """The smallest epsilon of (epsilon, delta)-DP at delta (a number or an array), enclosed.
 
-        ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative);
-        ``lower`` is attained by a concrete pair of neighbouring datasets."""
+        ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative; by default 1e-3,
+        and 1e-4 for one round wherever that can be certified); ``lower`` is attained by a concrete pair of
+        neighbouring datasets."""
         if np.ndim(delta):
             return _each(lambda one: self.epsilon(delta=one, tolerance=tolerance), delta)
         level = _validate.probability("delta", delta)
         rounds = self._rounds()
-        allowed = _validate.tolerance(tolerance)
+        allowed = None if tolerance is None else _validate.tolerance(tolerance)
         with self._named():
             low, high = _ends(rounds, level, allowed) if rounds else (0.0, 0.0)
-        source = partial(self.certificate, epsilon=high, delta=level, tolerance=allowed)
+        source = partial(self.certificate, epsilon=high, delta=level, tolerance=allowed or DEFAULT_TOLERANCE)
         return Bound(low, high, source, self.gaussian_limit)
 
-    def upper_epsilon(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> float:
+    def upper_epsilon(self, *, delta: float, tolerance: float | None = None) -> float:
         """``epsilon(...).upper`` alone, for searches: no lower end, and no warning of a coarser one."""
         level = _validate.probability("delta", delta)
+        allowed = None if tolerance is None else _validate.tolerance(tolerance)
         with self._named(), warnings.catch_warnings():
             warnings.simplefilter("ignore", CoarserBoundWarning)
-            return upper_epsilon(self._rounds(), level, _validate.tolerance(tolerance))
+            return upper_epsilon(self._rounds(), level, allowed)
 
     def lower_epsilon(self, *, delta: float, tolerance: float = FINE_TOLERANCE) -> float:
         """``epsilon(...).lower`` alone, finer than by default: a claimed bound below it is false."""
@@ -210,7 +217,7 @@ class Mechanism(ABC):
 
         return privacy_curve(self, epsilon=epsilon, delta=delta, ax=ax)
 
-    def statement(self, *, delta: float, tolerance: float = DEFAULT_TOLERANCE) -> PlannedStatement:
+    def statement(self, *, delta: float, tolerance: float | None = None) -> PlannedStatement:
         """What may be said about these rounds: plain words, formal words, JSON, a registry record."""
         from shuffledp.accounting.statement import stated
 
@@ -259,7 +266,7 @@ def _each(question: Callable[[float], Bound], points: Any) -> Bound:
     return Bound.of(np.array([one.lower for one in found]), np.array([one.upper for one in found]), points)
 
 
-def _ends(rounds: list[tuple[Round, int]], delta: float, tolerance: float) -> tuple[float, float]:
+def _ends(rounds: list[tuple[Round, int]], delta: float, tolerance: float | None) -> tuple[float, float]:
     """Both ends; where that fails, the local epsilons of all rounds, which hold whatever the crowd adds, if a
     dataset shows that it adds next to nothing."""
     try:
@@ -267,7 +274,7 @@ def _ends(rounds: list[tuple[Round, int]], delta: float, tolerance: float) -> tu
     except NoCertificateError:
         low, high = epsilon_of(rounds, delta, _COARSEST)
         pure = upper_epsilon(rounds, 0.0, tolerance)
-        if low < (1.0 - tolerance) * min(pure, high):
+        if low < (1.0 - (tolerance or DEFAULT_TOLERANCE)) * min(pure, high):
             raise
         return low, min(high, pure)
 

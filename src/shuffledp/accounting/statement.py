@@ -235,7 +235,7 @@ class PlannedStatement:
         )
 
 
-def stated(mechanism: Mechanism, delta: float, tolerance: float) -> PlannedStatement:
+def stated(mechanism: Mechanism, delta: float, tolerance: float | None) -> PlannedStatement:
     """The statement, with all warnings."""
     bound = mechanism.epsilon(delta=delta, tolerance=tolerance)
     if math.isinf(bound.upper):

@@ -71,9 +71,8 @@ rounds_options = stacked(
     option(
         "--tolerance",
         Real(low=1e-7, high=0.5),
-        "Numerical looseness allowed, relative.",
+        "Numerical looseness allowed, relative.  [default: 0.001; 0.0001 for the epsilon of one round]",
         group=ROUNDS,
-        default=1e-3,
     ),
 )
 verify_options = stacked(
@@ -101,6 +100,11 @@ def mechanism_of(given: Given) -> Mechanism:
         return one * (given["rounds"] or 1)
 
 
+def tolerance_of(given: Given) -> dict[str, float]:
+    """As an argument, if there is one."""
+    return {} if given["tolerance"] is None else {"tolerance": given["tolerance"]}
+
+
 def check_sizes(given: Given, unknown: str | None = None) -> None:
     """Errors of usage where not exactly one of --n and --rate is there, or what they need is not."""
     for name in ("poisson", "rate"):
@@ -118,13 +122,13 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
     from shuffledp.accounting.statement import analysis_used, cautions
 
     bound: Bound
-    statement_file, tolerance = given.get("statement_file"), given["tolerance"]
+    statement_file, tolerance = given.get("statement_file"), tolerance_of(given)
     with Progress.clock(f"bounding {quantity}"):
         if statement_file is None:
-            bound = getattr(mechanism, quantity)(**{at: level}, tolerance=tolerance)
+            bound = getattr(mechanism, quantity)(**{at: level}, **tolerance)
             found = cautions(mechanism, bound, level) if quantity == "epsilon" else ()
         else:
-            statement = mechanism.statement(delta=level, tolerance=tolerance)
+            statement = mechanism.statement(delta=level, **tolerance)
             statement = statement.verified() if given["verify"] else statement
             bound, found = statement.bound, statement.warnings
             write_text(statement_file, as_planned(statement, statement_file))

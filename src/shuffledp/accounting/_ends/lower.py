@@ -14,7 +14,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, down
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._ends.search import CLOSELY, crossing
+from shuffledp.accounting._ends.search import NEAR_IN_TOLERANCES, crossing
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
@@ -28,7 +28,7 @@ _MOST_RANKS = 3  # speed
 _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proportional to a small scale
 _STRIDE = 8  # speed
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
-_CLOSE_IN_TOLERANCES = 1.5  # speed: so near the upper end, another witness can hardly add anything
+_CLOSE_IN_TOLERANCES = 3.0  # speed: so near the upper end, another witness can hardly add anything
 _COARSE = 1e-3
 """Accuracy of the lower end, unless a smaller tolerance is asked for."""
 
@@ -115,8 +115,8 @@ def _passed(
     if best > 0.0 and float(lines(np.array([best])).value[0]) <= delta:
         return 0.0
     ceiling = 2.0 * upper  # beyond it there would be a contradiction
-    start = curve.hints.start(delta, upper)
-    return crossing(lines, delta, start, ceiling, relative, CLOSELY)[0]
+    first = 1.0 - accuracy * NEAR_IN_TOLERANCES
+    return crossing(lines, delta, upper, ceiling, relative, first)[0]
 
 
 def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:

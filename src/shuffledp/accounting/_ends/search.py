@@ -14,18 +14,13 @@ Lines = Callable[[Floats], SupportingLines]
 
 _MOST_STEPS = 60  # speed
 _AROUND = np.array([-1.0, 0.0, 1.0])  # speed: in steps of the accuracy
-ROUGHLY = (0.6, 1.0, 1.6)
-CLOSELY = (0.9973, 0.9982, 0.9991, 1.0)
-"""How far a start may be trusted: where, in multiples of it, to look first."""
+_ROUGHLY = np.array([0.6, 1.0, 1.6])  # speed: where to look first, in multiples of the start
+NEAR_IN_TOLERANCES = np.array([2.7, 1.8, 0.9])
+"""speed: where to look first below a start that is an upper end."""
 
 
 def crossing(
-    lines: Lines,
-    level: float,
-    start: float,
-    ceiling: float,
-    relative: float,
-    first: tuple[float, ...] = ROUGHLY,
+    lines: Lines, level: float, start: float, ceiling: float, relative: float, first: Floats = _ROUGHLY
 ) -> tuple[float, float]:
     """(low, high): the value at low is >= ``level``, it is not at high, high <= low (1 + relative).
 
@@ -35,7 +30,7 @@ def crossing(
     The logarithm of a hockey-stick curve is nearly concave in epsilon, so Newton's method from the
     lines' own slopes comes in from the right: aim at its root and a little to either side of it."""
     low, high = 0.0, ceiling
-    points = np.unique(np.minimum(start, 0.98 * ceiling) * np.array(first))
+    points = np.unique(np.minimum(start, 0.98 * ceiling) * first)
     for step in range(_MOST_STEPS):
         points = points[(points > low) & (points < high)]
         if not points.size:

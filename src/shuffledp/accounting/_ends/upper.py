@@ -29,9 +29,10 @@ from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rou
 from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 
 _MOST_REFINEMENTS, _FEW_REFINEMENTS = 7, 4  # speed
-_MOST_STARTS = 2  # speed
 _CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
 _AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
+_LOOKS = (np.zeros(1), 0.8), (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
+"""speed: points and resolutions, in tolerances. The first look aims, the second is mostly enough."""
 _MOST_STEPS = 12  # speed: from one point to the next
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
@@ -40,6 +41,9 @@ _MARGIN_IN_TOLERANCES = 0.1  # soundness
 """An answer stays this far above, so that ten times the tolerance is never tighter."""
 _FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
 """The coarsest that is likely to be certified."""
+DEFAULT_TOLERANCE = 1e-3
+_ONE_ROUND, _ITS_LOWER_END = 1e-4, 2e-4
+"""Of the epsilon of one round, where none is asked for: what is tried first, without a promise."""
 _COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
@@ -49,17 +53,18 @@ _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind severa
 
 
 def epsilon_of(
-    rounds: Rounds, delta: float, tolerance: float, accuracy: float | None = None
+    rounds: Rounds, delta: float, tolerance: float | None, accuracy: float | None = None
 ) -> tuple[float, float]:
     """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP.
 
-    ``accuracy``: of the lower end, if other than the tolerance."""
+    ``tolerance``: None for the default; ``accuracy``: of the lower end, if other than the tolerance."""
     upper = upper_epsilon(rounds, delta, tolerance)
     if delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
         lower = lower if is_single(rounds) else down(lower, operations=2 * len(rounds), tiny=0.0)
     else:
-        lower = lower_epsilon(rounds, max(delta, SMALLEST_DELTA), upper, accuracy or tolerance)
+        usual = _ITS_LOWER_END if is_single(rounds) else DEFAULT_TOLERANCE
+        lower = lower_epsilon(rounds, max(delta, SMALLEST_DELTA), upper, accuracy or tolerance or usual)
     return _agreed(lower, upper), upper
 
 
@@ -73,28 +78,29 @@ def _agreed(lower: float, upper: float) -> float:
     return min(lower, upper)
 
 
-def upper_epsilon(rounds: Rounds, delta: float, tolerance: float) -> float:
+def upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> float:
     """The certified upper end alone."""
-    pure = _pure(rounds)
+    pure, promised = _pure(rounds), tolerance or DEFAULT_TOLERANCE
+    first = _ONE_ROUND if tolerance is None and is_single(rounds) else promised
     if delta >= 1.0 or pure == 0.0:
         return 0.0
     if delta < SMALLEST_DELTA or pure < SMALLEST_DELTA:
         return pure
     if not is_single(rounds) and delta < _infinite_loss(rounds):
         return pure
-    if _hardly_less(rounds, delta, pure, tolerance):
+    if _hardly_less(rounds, delta, pure, first):
         return pure
-    for allowed in (tolerance, *(coarser for coarser in _COARSER if coarser > tolerance)):
+    for allowed in (first, *(coarser for coarser in _COARSER if coarser > first)):
         with suppress(NoCertificateError):
             if is_single(rounds):
                 upper = _round_epsilon(rounds[0][0], delta, allowed)
             else:
                 upper = _composed_epsilon(rounds, delta, allowed, pure)
-            if allowed > tolerance:
-                _say(f"the upper end is certified to {allowed:g} only, not to {tolerance:g}")
+            if allowed > promised:
+                _say(f"the upper end is certified to {allowed:g} only, not to {promised:g}")
             return min(upper, pure)
     if pure == math.inf:
-        raise _not_certified(tolerance)
+        raise _not_certified(promised)
     _say("the upper end is the pure epsilon, that of every delta: none for this delta could be certified")
     return pure
 
@@ -242,12 +248,12 @@ def _close_to(
     """(the certified epsilon, or None; a better start), where the start is as good as it should be.
 
     Above the answer the curve is certified below delta, and a tolerance below it still above."""
-    for _ in range(_MOST_STARTS):
-        points = np.minimum(start * (1.0 + tolerance * _AROUND_IN_TOLERANCES), profile.epsilon_max)
+    for around, resolution in _LOOKS:
+        points = np.minimum(start * (1.0 + tolerance * around), profile.epsilon_max)
         if not points[0] > 0.0:
             break
         with suppress(NoCertificateError):
-            upper, lines = profile.both(points, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
+            upper, lines = profile.both(points, resolution * tolerance)
             above, below = lines.value >= delta, (upper <= delta) | (points == profile.epsilon_max)
             if above[0] and below[-1]:
                 low, high = (

@@ -15,6 +15,7 @@ from shuffledp.cli.questions import (
     question_options,
     refuse_unverified,
     shown,
+    tolerance_of,
     verification,
     verify_options,
 )
@@ -78,7 +79,7 @@ def _solve(given: Given) -> Calibration:
     from shuffledp import calibrate
 
     _check_counts(given)
-    target = {name: given[name] for name in ("epsilon", "delta", "analysis", "tolerance")}
+    target = {name: given[name] for name in ("epsilon", "delta", "analysis")} | tolerance_of(given)
     sizes = {name: given[name] for name in ("n", "population", "poisson", "honest_fraction")}
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
     subject, arguments = _subject(given)

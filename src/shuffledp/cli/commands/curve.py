@@ -14,7 +14,7 @@ from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import EPSILON, PROBABILITY, Given, Whole, command, option
 from shuffledp.cli.output import inputs, print_json, print_table
-from shuffledp.cli.questions import mechanism_of, question_options
+from shuffledp.cli.questions import mechanism_of, question_options, tolerance_of
 
 if TYPE_CHECKING:
     from shuffledp.bound import Bound
@@ -102,7 +102,7 @@ def _privacy_curve(given: Given) -> Curve:
     with Progress.clock("bounding delta"):
         high = float(epsilon_grid(mechanism)[-1]) if given["stop"] is None else given["stop"]
         epsilons = numbers(given["start"] or 0.0, high, given["points"])
-        bound = mechanism.delta(epsilon=epsilons, tolerance=given["tolerance"])
+        bound = mechanism.delta(epsilon=epsilons, **tolerance_of(given))
         from shuffledp.accounting.statement import analysis_used
 
         analysis = analysis_used(mechanism, epsilons[len(epsilons) // 2])
@@ -121,7 +121,7 @@ def _sweep(given: Given) -> Curve:
     bounds = []
     with Progress(len(values), what="points") as progress:
         for mechanism in mechanisms:
-            bounds.append(mechanism.epsilon(delta=given["delta"], tolerance=given["tolerance"]))
+            bounds.append(mechanism.epsilon(delta=given["delta"], **tolerance_of(given)))
             progress.advance()
     middle = len(values) // 2
     from shuffledp.accounting.statement import analysis_used
