@@ -543,6 +543,13 @@ def test_numbers_on_the_pages_of_the_papers_are_those_of_their_items() -> None:
     at: Any = {"epsilon0": 2.0, "cohort": 2000, "population": 60_000, "rounds": 6000, "delta": 1e-5}
     mixed = girgis_2021_epsilon(**at, orders=range(2, 9), divergence=girgis_2021_mixed_upper)
     assert f"{mixed:.2f} instead of {girgis_2021_epsilon(**at):.2f}" in " ".join(girgis.split())
+    saved = []
+    for number in (4, 5):
+        with (DOCUMENTED / f"girgis-2021-figure-{number}.csv").open(encoding="utf-8", newline="") as lines:
+            known = {(row["panel"], row["x"], row["series"]): row["value"] for row in csv.DictReader(lines)}
+        at_all = {key[:2] for key in known}
+        saved += [float(known[*at, "Theorem 1"]) / float(known[*at, "certified"]) for at in at_all]
+    assert f"{min(saved):.0f} to {max(saved):.0f} times less" in girgis
 
 
 def test_the_convex_numbers_are_those_of_the_study() -> None:

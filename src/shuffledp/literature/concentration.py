@@ -36,7 +36,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -58,24 +57,6 @@ _Inequality = Callable[[float, float, Floats, Floats], tuple[Floats, Floats]]
 """(epsilon0, epsilon, gamma or more, c) -> (log K, s) of E[(L_1 + ... + L_m)_+] <= a E K e^{-m s}, m >= 1."""
 
 
-class Blanket(Protocol):
-    """What the inequalities need to know about a randomizer."""
-
-    @property
-    def epsilon0(self) -> float: ...
-
-    @property
-    def gammas(self) -> tuple[float, float]:
-        """An interval that holds the blanket mass."""
-
-    @property
-    def truthful(self) -> float:
-        """1 - gamma at the low end, accurate when small."""
-
-    def second_moment(self, epsilon: float, low: Floats, high: Floats) -> Floats:
-        """At least E[(L/(a E))^2] for every gamma in [low, high]: scaled, so that nothing overflows."""
-
-
 def _lemma_54(epsilon0: float, epsilon: float, high: Floats, rest: Floats) -> Floats:
     """c of the module docstring, scaled; c/gamma decreases with gamma. ``rest`` is 1 - low."""
     first = 2.0 * -math.expm1(-epsilon0) * math.exp(-epsilon - epsilon0) * rest
@@ -94,13 +75,16 @@ class AnyBlanket:
 
     @property
     def gammas(self) -> tuple[float, float]:
+        """An interval that holds the blanket mass."""
         return down(math.exp(-self.epsilon0), CALL), 1.0
 
     @property
     def truthful(self) -> float:
+        """1 - gamma at the low end, accurate when small."""
         return -math.expm1(-self.epsilon0)
 
     def second_moment(self, epsilon: float, low: Floats, high: Floats) -> Floats:
+        """At least E[(L/(a E))^2] for every gamma in [low, high]: scaled, so that nothing overflows."""
         return _lemma_54(self.epsilon0, epsilon, high, np.minimum(1.0 - low, self.truthful))
 
 
@@ -129,13 +113,8 @@ class KaryBlanket:
 
 
 @dataclass(frozen=True)
-class LaplaceBlanket:
+class LaplaceBlanket(AnyBlanket):
     """x + Laplace(1/epsilon0) noise for x in [0, 1]: gamma = e^{-epsilon0/2}."""
-
-    epsilon0: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon0", _validate.epsilon0(self.epsilon0))
 
     @property
     def gammas(self) -> tuple[float, float]:
@@ -150,6 +129,9 @@ class LaplaceBlanket:
         gap = 4.0 * math.exp(-epsilon) * self.truthful**2 * (1.0 + 2.0 * high) / low
         rest = math.expm1(-epsilon) ** 2 * (2.0 / low + high * high)
         return np.asarray(math.exp(-2.0 * self.epsilon0) * (gap + rest) / 3.0)
+
+
+Blanket = AnyBlanket | KaryBlanket
 
 
 def _mean(epsilon0: float, epsilon: float) -> float:

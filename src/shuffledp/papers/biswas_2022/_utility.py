@@ -91,11 +91,6 @@ def _errors(contest: Contest, values: Integers, runs: int, seed: int) -> Floats:
     return np.array(found)
 
 
-def _mean_errors(contest: Contest, values: Integers, runs: int) -> dict[str, Floats]:
-    """Mean absolute error of every cell's frequency, by method."""
-    return dict(zip(METHODS, _errors(contest, values, runs, seed=4).mean(axis=0), strict=True))
-
-
 def _distance_curves(
     k: int, epsilon0: float, sizes: list[int], draw: Callable[[int], Integers], runs: int
 ) -> list[Curve]:
@@ -275,7 +270,7 @@ def table_6(setting: Setting) -> Result:
     """The error of single cells of San Francisco."""
     city, runs = _city(setting, "San Francisco"), setting.choose(50, 5)
     contest = Contest.of(city.counts.size, _LOCAL, city.total)
-    errors = _mean_errors(contest, city.everybody, runs)
+    errors = dict(zip(METHODS, _errors(contest, city.everybody, runs, seed=4).mean(axis=0), strict=True))
     printed = TABLE_6["San Francisco"]
     title = f"{city.name}, n = {city.total:,}, k = {city.counts.size}, ε₀ = 4"
     rows = [
