@@ -22,6 +22,7 @@ from itertools import permutations
 import numpy as np
 
 from shuffledp._certified.rounding import Floats, positive
+from shuffledp._progress import expected
 from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.many_laws import ManyLaws
@@ -34,6 +35,7 @@ from shuffledp.facts import Matrix
 _FEW_LAWS = 2  # speed: evaluated one by one, without a leader
 _MANY_LAWS = 100  # speed: upper bounds are costly
 _FEW_LINES = 4  # speed: laws whose lines are looked at
+_WORTH = 2  # speed: bounds are one of about so many parts of the work, as a warning of long work counts
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,11 @@ class FiniteBlanketProfile(PrivacyProfile):
             return self.largest.upper(epsilon, resolution)
         inside = epsilon * (1.0 - 0.1 * resolution)
         result = self.laws[0].upper(inside, resolution)
-        bounds = np.stack([self._bounded.bounds(float(e)) for e in epsilon], axis=1)
+        bounded, bounds = self._bounded, np.zeros((len(self.laws), epsilon.size))
+        with expected(_WORTH * epsilon.size, "comparing pairs of inputs") as compared:
+            for i, e in enumerate(epsilon.tolist()):
+                bounds[:, i] = bounded.bounds(e)
+                compared()
         places = 1 + np.flatnonzero((bounds[1:] > result).any(axis=1))
         bounds = bounds[places]
         left = bounds > result
@@ -128,7 +134,8 @@ def _classes(matrix: Matrix, centred: bool) -> list[AmplificationProfile]:
     """One law per class of pairs, of one user, the largest chi-square first."""
     rows = matrix.rows
     clone = rows.min(axis=0)
-    classes: dict[bytes, AmplificationProfile] = {}
+    hidden = clone > 0.0
+    classes: dict[bytes, tuple[float, AmplificationProfile]] = {}
     if centred and clone.any():
         centre = clone / math.fsum(clone)  # two units
         pairs = [pair for row in rows for pair in ((row, centre), (centre, row))]
@@ -136,8 +143,8 @@ def _classes(matrix: Matrix, centred: bool) -> list[AmplificationProfile]:
         pairs = list(permutations(rows, 2))
     for own, other in pairs:
         key, law = law_of_pair(own, other, clone, 1)
-        classes.setdefault(key, law)
-    return sorted(classes.values(), key=lambda law: -law.hints.scale)
+        classes.setdefault(key, (float(((own - other)[hidden] ** 2 / clone[hidden]).sum()), law))
+    return [law for _, law in sorted(classes.values(), key=lambda one: -one[0])]
 
 
 @lru_cache(maxsize=8)

@@ -206,7 +206,7 @@ class _Problem:
         curve, laws, growth = self.curve, self._leaders(cap), self.taking.growth
         theta, guess = tilt(laws.x, laws.p, curve.n, growth)
         costly = curve.family.types > _MANY_TYPES
-        if (curve.n < _SMALL and costly) or self._in_vain(theta, guess, cap):
+        if (curve.n < _SMALL and costly) or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
         sizes = pool_sizes(curve.n, curve.variance, guess)
         best, chosen = math.inf, None

@@ -306,6 +306,7 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
     result = np.zeros(epsilon.size)
     todo = np.arange(epsilon.size)
     resolution = _FIRST_RESOLUTION_IN_TOLERANCES * tolerance
+    finest = resolution * 0.4 ** (_MOST_REFINEMENTS - 1)
     for _ in range(_MOST_REFINEMENTS):
         at = epsilon[todo]
         points = np.concatenate([at, at * (1.0 - tolerance)])
@@ -317,7 +318,9 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
         todo, loose = todo[~done], high[~done]
         if not todo.size:
             return result
-        resolution *= 0.4
+        # Some curves are loose in proportion to the resolution: steps in between would be in vain.
+        wide = float((loose / positive(here[~done])).max()) - 1.0
+        resolution = max(resolution * (min(0.4, 0.8 * tolerance / wide) if wide < 1.0 else 0.4), finest)
     return _with_loose(result, todo, loose, tolerance)
 
 
