@@ -146,7 +146,6 @@ class HistogramProtocol(Protocol):
         return self.categories.index(self.other)
 
     def estimate(self, tally: Counts, n: int) -> Floats:
-        """Unbiased counts, from the tally of n reports."""
         return np.asarray(self.randomizer.estimate(tally, n), dtype=np.float64)
 
     if TYPE_CHECKING:

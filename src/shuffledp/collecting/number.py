@@ -166,7 +166,6 @@ class NumberProtocol(Protocol):
         return n if self.messages == 1 else n * self.messages << 32
 
     def estimate(self, tally: Counts, n: int) -> float:
-        """Unbiased, from the tally of n reports."""
         return (n * self.low + self.step * self.decoder.total(tally)) * self.scale(n)
 
     if TYPE_CHECKING:

@@ -149,7 +149,6 @@ class VectorMeanProtocol(Protocol):
         return self.step * math.sqrt((self.randomizer.variance + 0.25) / n)
 
     def estimate(self, tally: Counts, n: int) -> Floats:
-        """Unbiased, from the tally of n people's messages."""
         return np.asarray(self.randomizer.totals(tally) * (self.step / n))
 
     if TYPE_CHECKING:

@@ -155,14 +155,12 @@ class FrequencyRandomizer(CategoricalRandomizer):
         return float(p), float(q)
 
     def estimate(self, support: Any, n: int) -> Floats:
-        """Unbiased estimates of how many of n users hold each category."""
         users = _validate.count("n", n)
         seen = _validate.counts("support", support, self.k, users)
         p, q = self._support_fractions()
         return np.asarray((seen - float(users * q)) / self._gap(p, q))
 
     def variance(self, counts: Any, n: int) -> Floats:
-        """The exact variance of each estimate when n users hold the categories ``counts`` times."""
         users = _validate.count("n", n)
         held = _validate.counts("counts", counts, self.k, users)
         p, q = self._support_fractions()

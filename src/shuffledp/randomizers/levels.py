@@ -91,7 +91,6 @@ class LeveledResponse(CategoricalRandomizer):
 
     @property
     def total_variation(self) -> float:
-        """The largest total variation distance between the reports of two inputs."""
         return math.fsum(response.total_variation for response in self.responses) / len(self.sizes)
 
     def facts(self) -> Facts:

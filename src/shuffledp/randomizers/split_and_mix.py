@@ -65,7 +65,6 @@ class SplitAndMix(SeveralMessages):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The type of a message."""
         return np.dtype(np.uint32 if self.modulus <= 2**32 else np.uint64)
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:

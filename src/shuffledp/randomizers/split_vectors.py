@@ -102,7 +102,6 @@ class SplitVectors(SeveralMessages):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The type of a message."""
         return np.dtype(np.uint32 if self.outputs <= 2**32 else np.uint64)
 
     def rounded(self, steps: Floats, words: Words) -> Wholes:

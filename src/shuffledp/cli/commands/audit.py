@@ -8,7 +8,7 @@ import click
 
 from shuffledp.cli.options import POSITIVE_PROBABILITY, Whole, command, option, stacked
 from shuffledp.cli.output import json_option, print_json
-from shuffledp.cli.randomizers import randomizer_of, randomizer_options
+from shuffledp.cli.questions import randomizer_of, randomizer_options
 
 EXAMPLE = """
 $ shuffledp audit --krr 4 --epsilon0 1 -- sed s/./0/

@@ -12,14 +12,16 @@ from shuffledp.cli.questions import (
     as_fields,
     certificate,
     check_sizes,
+    chosen,
+    parameters,
     question_options,
+    randomizer_of,
     refuse_unverified,
     shown,
     tolerance_of,
     verification,
     verify_options,
 )
-from shuffledp.cli.randomizers import chosen, parameters, randomizer_of
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibration import Calibration

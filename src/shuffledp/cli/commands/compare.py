@@ -10,8 +10,7 @@ from shuffledp._files import as_csv
 from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import POSITIVE, POSITIVE_PROBABILITY, command, option
 from shuffledp.cli.output import json_option, print_headline, print_json, print_table
-from shuffledp.cli.questions import mechanism_of, size_options
-from shuffledp.cli.randomizers import randomizer_options
+from shuffledp.cli.questions import mechanism_of, randomizer_options, size_options
 
 if TYPE_CHECKING:
     from shuffledp.literature.compare import Comparison

@@ -8,7 +8,7 @@ from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.options import EPSILON0, PROBABILITY, WHOLE, command, option, wrong_usage
 from shuffledp.cli.output import json_option, print_headline, print_json, print_table
-from shuffledp.cli.randomizers import chosen, parameters, randomizer_options
+from shuffledp.cli.questions import chosen, parameters, randomizer_options
 
 EXAMPLE = """
 $ shuffledp groups 1:5000 4:20000 --krr 16 --delta 1e-6
