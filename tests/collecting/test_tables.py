@@ -67,8 +67,8 @@ def test_notebooks_show_tables_and_texts_and_no_markup_of_the_data() -> None:
     shown = result._repr_html_()
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
-    mechanism = 2 * sdp.Shuffled(sdp.LocalRandomizer(1.0), n=1000)
-    found = sdp.calibrate(sdp.LocalRandomizer, n=1000, epsilon=0.1, delta=1e-6)
+    mechanism = 2 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
+    found = sdp.calibrate(sdp.KaryRandomizedResponse, k=4, n=1000, epsilon=0.1, delta=1e-6)
     bound = mechanism.epsilon(delta=1e-6)
     for each in (survey, result.privacy, mechanism, found, bound, mechanism.delta(epsilon=[0.1, 0.2])):
         assert each._repr_html_().startswith("<")
