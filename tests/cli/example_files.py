@@ -75,7 +75,7 @@ def shuffled(folder: Path) -> None:
 def clouds(folder: Path) -> None:
     """Two classes of points about (-1, -1) and (1, 1): a.csv to learn from, b.csv to test with."""
     rng = np.random.default_rng(7)
-    for name, people in (("a.csv", 4_000), ("b.csv", 1_000)):
+    for name, people in (("a.csv", 1_000), ("b.csv", 500)):
         classes = rng.integers(0, 2, people)
         points = rng.normal(scale=0.7, size=(people, 2)) + (2 * classes - 1)[:, None]
         rows = (f"{u:.4f},{v:.4f},{c}" for (u, v), c in zip(points, classes, strict=True))
