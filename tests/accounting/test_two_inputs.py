@@ -34,8 +34,8 @@ def same_as_binary(randomizer: object, epsilon0: float, n: int) -> None:
     binary = sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=epsilon0), n=n).epsilon(delta=1e-6)
     found = sdp.Shuffled(randomizer, n=n)
     assert found.analysis_at(binary.upper) == "exact"
-    assert found.epsilon(delta=1e-6).upper == pytest.approx(binary.upper, rel=1e-9)
-    assert found.epsilon(delta=1e-6).lower == pytest.approx(binary.lower, rel=1e-9)
+    assert found.epsilon(delta=1e-6).upper == pytest.approx(binary.upper, rel=1e-4)
+    assert found.epsilon(delta=1e-6).lower == pytest.approx(binary.lower, rel=2e-4)
 
 
 @pytest.mark.parametrize(("epsilon0", "n"), [(1.0, 200), (2.0, 10_000), (4.0, 1_000_000)])
