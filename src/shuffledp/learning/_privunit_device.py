@@ -37,81 +37,77 @@ _TINY = 1e-30  # of lengths and masses that divide: keeps quotients finite
 
 def report_sum(randomizer: PrivUnit | LeaningUnit, rows: Tensor, generator: torch.Generator) -> Tensor:
     """The sum of the de-biased reports of the rows, each first clipped to the radius."""
-    axis = _sphere_points(rows, randomizer.radius, generator)
-    summed = (
-        _caps(randomizer, axis, generator)
-        if isinstance(randomizer, PrivUnit)
-        else _leaning(randomizer, axis, generator)
-    )
+    rows, scale = _sphere_points(rows, randomizer.radius, generator)
+    if isinstance(randomizer, PrivUnit):
+        summed = _caps(randomizer, rows, scale, generator)
+    else:
+        summed = _leaning(randomizer, rows, scale, generator)
     return summed * (randomizer.radius / randomizer.mean_length)
 
 
-def _caps(randomizer: PrivUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
-    height = _heights(randomizer, axis, generator)
-    normal, along = _normal(axis, generator)
+def _caps(randomizer: PrivUnit, rows: Tensor, scale: Tensor, generator: torch.Generator) -> Tensor:
+    height = _heights(randomizer, scale, generator)
+    normal, along = _normal(rows, scale, generator)
     if randomizer.dimension < _FEW_DIMENSIONS:
         # Otherwise |g|^2 - <g, u>^2 cancels where g happens to be nearly parallel to u.
-        normal = normal - along[:, None] * axis
+        normal = normal - (along * scale)[:, None] * rows
         along = torch.zeros_like(along)
     across = torch.linalg.vector_norm(normal, dim=1).square() - along.square()
     weight = ((1.0 - height.square()) / across.clamp_min(_TINY)).sqrt()
-    total: Tensor = weight @ normal + (height - weight * along) @ axis
+    total: Tensor = weight @ normal + ((height - weight * along) * scale) @ rows
     return total
 
 
-def _normal(axis: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _normal(rows: Tensor, scale: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Normal vectors, and their heights."""
-    normal = torch.randn(axis.shape, generator=generator, device=axis.device, dtype=axis.dtype)
-    return normal, torch.einsum("ij,ij->i", normal, axis)
+    normal = torch.randn(rows.shape, generator=generator, device=rows.device, dtype=rows.dtype)
+    return normal, torch.linalg.vecdot(normal, rows) * scale
 
 
-def _leaning(randomizer: LeaningUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
+def _leaning(randomizer: LeaningUnit, rows: Tensor, scale: Tensor, generator: torch.Generator) -> Tensor:
     """Some heights are drawn in proportion to r, the others stay."""
-    normal, along = _normal(axis, generator)
+    normal, along = _normal(rows, scale, generator)
     heights, rises = randomizer.shape.heights, randomizer.shape.rises
     nodes = np.linspace(heights[0], heights[-1] + 4.0, _NODES)
     beyond = np.cumsum((np.interp(nodes, heights, rises) * np.exp(-0.5 * nodes**2))[::-1])
     place = _uniform(along, generator).double().cpu().numpy()
     drawn = torch.from_numpy(np.interp(place, beyond / beyond[-1], nodes[::-1])).to(along)
     lifted = _uniform(along, generator) < randomizer.weight / WORD
-    total: Tensor = normal.sum(dim=0) + torch.where(lifted, drawn - along, 0.0) @ axis
+    total: Tensor = normal.sum(dim=0) + (torch.where(lifted, drawn - along, 0.0) * scale) @ rows
     return total
 
 
-def _sphere_points(rows: Tensor, radius: float, generator: torch.Generator) -> Tensor:
-    """+-row/|row|, the sign so that the mean is the clipped row; zero goes to the first axis."""
+def _sphere_points(rows: Tensor, radius: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Rows, and what to multiply them by: +-row/|row|, the sign so that the mean is the clipped row.
+
+    Zero goes to the first axis. The products are not written down: they would be as large as the rows."""
     norm = torch.linalg.vector_norm(rows, dim=1)
-    share = (norm / radius).clamp_max(1.0)
-    sign = torch.where(2.0 * _uniform(norm, generator) - 1.0 < share, 1.0, -1.0)
-    nonzero = norm > _TINY
-    scale = torch.where(nonzero, sign / norm.clamp_min(_TINY), 0.0)
-    points: Tensor = rows * scale[:, None]
-    points[:, 0] = torch.where(nonzero, points[:, 0], sign)
-    return points
+    sign = torch.where(2.0 * _uniform(norm, generator) - 1.0 < (norm / radius).clamp_max(1.0), 1.0, -1.0)
+    zero = norm <= _TINY
+    if bool(zero.any()):
+        rows = rows.masked_fill(zero[:, None], 0.0)
+        rows[zero, 0] = 1.0
+    return rows, sign / norm.masked_fill(zero, 1.0)
 
 
 def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
     return torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
 
 
-def _heights(randomizer: PrivUnit, axis: Tensor, generator: torch.Generator) -> Tensor:
-    inside, rest = _on_device(randomizer, axis.device, axis.dtype)
-    depth = -torch.log1p(-_uniform(axis[:, 0], generator))
-    capped = _uniform(axis[:, 0], generator) < randomizer.weight / WORD
+def _heights(randomizer: PrivUnit, scale: Tensor, generator: torch.Generator) -> Tensor:
+    inside, rest = _on_device(randomizer, scale.device, scale.dtype)
+    depth = -torch.log1p(-_uniform(scale, generator))
+    capped = _uniform(scale, generator) < randomizer.weight / WORD
     place = depth * ((_NODES - 1) / DEEPEST)
     low = place.long().clamp_max(_NODES - 2)
-    table = torch.where(capped[:, None], _pair(inside, low), _pair(rest, low))
-    return torch.lerp(table[:, 0], table[:, 1], (place - low).clamp_max(1.0))
+    before, after = (torch.where(capped, inside[at], rest[at]) for at in (low, low + 1))
+    return torch.lerp(before, after, (place - low).clamp_max(1.0))
 
 
 @lru_cache(maxsize=16)
 def _on_device(randomizer: PrivUnit, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     inside, rest = height_tables(randomizer)
     return torch.from_numpy(inside).to(device, dtype), torch.from_numpy(rest).to(device, dtype)
-
-
-def _pair(table: Tensor, low: Tensor) -> Tensor:
-    return torch.stack([table[low], table[low + 1]], dim=1)
 
 
 @lru_cache(maxsize=16)

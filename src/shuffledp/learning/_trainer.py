@@ -217,9 +217,12 @@ class ShuffledTrainer:
         total = torch.zeros(self.randomizer.dimension, device=like.device, dtype=like.dtype)
         for start in range(0, len(clients), self._chunk):
             part = clients[start : start + self._chunk]
-            rows = total.new_zeros(len(part), len(total))
-            for places, inputs, targets in self._data.groups(part):
-                rows[places.to(rows.device)] = self._gradients(inputs, targets)
+            groups = [(places, self._gradients(*data)) for places, *data in self._data.groups(part)]
+            rows = groups[0][1] if groups else total[None]
+            if len(rows) < len(part) or not groups:  # others, and who has no records at all
+                rows = total.new_zeros(len(part), len(total))
+                for places, some in groups:
+                    rows[places.to(rows.device)] = some
             refuse_non_finite(rows)
             total += simulated_sum(self.randomizer, rows, self.generator)
             if stopped():
