@@ -8,7 +8,7 @@ its upper end is not below the known lower end, its lower end not above the know
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,14 +19,20 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp._certified import lattice_sum
+from shuffledp.accounting._curves import crowd
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.combined import BestProfile
+from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of
+from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.accounting._hints.jump_split import Split
 from shuffledp.accounting._hints.lattices import LatticeHints
-from shuffledp.accounting._hints.starts import Hints
+from shuffledp.accounting._hints.starts import Hints, RidgeCells
+from shuffledp.accounting._hints.tilt import Tilts
+from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._rounds.loss import LossDistribution
 from shuffledp.accounting._rounds.round import Rounds
 from shuffledp.errors import NoCertificateError
 
@@ -98,12 +104,65 @@ class AbsurdLattices(LatticeHints):
         return np.asarray(self._moved(super().jump_tilt(bulk, jumps, many, few, threshold)))
 
 
+class AbsurdCrowds(CrowdHints):
+    """Any pool, any weights in any order, any tilt, any law first."""
+
+    def __init__(self, far: Far) -> None:
+        self.far = far
+
+    def pool_sizes(self, n: int, variance: float, guess: float) -> Iterator[int]:
+        while True:
+            yield int(self.far.rng.choice([-5, 0, 1, 3, n // 20, n // 4, 10 * n]))
+
+    def weights(self, scale: float, most: float) -> np.ndarray:
+        return most * self.far.anything((int(self.far.rng.integers(12)),))
+
+    def last_weight(self, rare: np.ndarray, guess: float) -> int:
+        return int(self.far.rng.integers(-2, rare.size + 5))
+
+    def leaders(self, laws: Any, n: int) -> np.ndarray:
+        return self.far.rng.permutation(len(laws.x))[: self.far.rng.integers(1, 9)]
+
+    def normal_tail(self, second: float, n: int, growth: float) -> float:
+        return float(self.far.off())
+
+    def tilt(self, values: np.ndarray, masses: np.ndarray, *given: Any) -> tuple[float, float]:
+        theta, guess = super().tilt(values, masses, *given)
+        return theta * float(self.far.rng.choice([-1.0, 0.0, 0.3, 1.0, 4.0, 1e40])), guess * float(
+            self.far.off()
+        )
+
+
+class AbsurdTilts(Tilts):
+    """Tilts and points anywhere, neighbours in any company."""
+
+    far: Far
+
+    def at(self, epsilon: np.ndarray) -> np.ndarray:
+        return super().at(epsilon) * self.far.rng.choice([-1.0, 0.0, 0.4, 1.0, 2.5, 1e9], epsilon.shape)
+
+    def alike(self, epsilon: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
+        for part in np.array_split(self.far.rng.permutation(epsilon.size), 2):
+            yield part, float(self.at(epsilon[part[:1]])[0]) if part.size else 1.0
+
+    def steep_enough(self, theta: float) -> float:
+        return float(self.far.anything())
+
+    def for_delta(self, delta: float) -> tuple[float, float]:
+        return tuple(self.far.anything((2,)).tolist())
+
+
 @dataclass(frozen=True, kw_only=True)
 class AbsurdHints(Hints):
     """Those of any kind of curve at once."""
 
     far: Far
     lattice: LatticeHints
+    crowd: CrowdHints
+
+    def ridge(self, ratio: float, theta: float, *given: float) -> RidgeCells:
+        blocks, step = (float(self.far.rng.choice(some)) for some in ([1.0, 30.0, 1e9], [0.01, 1.0, 50.0]))
+        return RidgeCells(blocks, step, int(self.far.rng.integers(1, 40)))
 
     def start(self, delta: float, most: float) -> float:
         return float(self.far.rng.choice([0.0, 1e-12, 1e6, float(self.far.anything())]))
@@ -138,7 +197,8 @@ def with_absurd_hints(value: Any, far: Far) -> Any:
     if not isinstance(changed, PrivacyProfile):
         return changed
     scale = changed.hints.scale * float(far.off()) + float(far.rng.choice([0.0, 0.0, 1e-12, 1e6]))
-    hints = AbsurdHints(scale, bool(far.rng.random() < 0.2), far=far, lattice=AbsurdLattices(far))
+    lattice, crowds = AbsurdLattices(far), AbsurdCrowds(far)
+    hints = AbsurdHints(scale, bool(far.rng.random() < 0.2), far=far, lattice=lattice, crowd=crowds)
     return changed.with_hints(hints)
 
 
@@ -224,7 +284,7 @@ def test_one_round_with_absurd_hints_is_certified_or_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["k-ary", "local", "cohort"])
 def test_rounds_with_absurd_hints_are_certified_or_refused(name: str) -> None:
-    assert_certified(MECHANISMS[name](), 3, range(3), (1e-2,), 5e-2)
+    assert_certified(MECHANISMS[name](), 3, range(2), (1e-2,), 5e-2)
 
 
 def curves(profile: PrivacyProfile) -> tuple[PrivacyProfile, ...]:
@@ -237,15 +297,18 @@ def curves(profile: PrivacyProfile) -> tuple[PrivacyProfile, ...]:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_curves_with_absurd_hints_stay_on_their_sides(name: str) -> None:
     """No upper value is below what the usual hints give from below, and no line above."""
+    known = MECHANISMS[name]().lower_delta(epsilon=EPSILONS)
     for usual in curves(MECHANISMS[name]().round.profile):
         high, lines = usual.both(EPSILONS, KNOWN_TO)
+        crowds = isinstance(usual, CrowdProfile)  # whose lines are those of the bound, not of the truth
         for seed in range(2 if name in SLOW else 12):
+            crowd._at.cache_clear()  # it knows curves, not their hints
             absurd = with_absurd_hints(usual, Far(np.random.default_rng(seed)))
             upper = certified(partial(absurd.upper, EPSILONS, 1e-2))
             if upper is not None:
-                assert np.all(upper >= lines.value * (1.0 - ROUNDING))
+                assert np.all(upper >= (known if crowds else lines.value) * (1.0 - ROUNDING))
             found = certified(partial(absurd.support, EPSILONS, 1e-2))
-            if found is not None:
+            if found is not None and not crowds:
                 assert np.all(found.value <= high * (1.0 + ROUNDING) + 1e-300)
                 assert np.all(found.slope_low <= found.slope_high)
 
@@ -253,3 +316,31 @@ def test_curves_with_absurd_hints_stay_on_their_sides(name: str) -> None:
 def test_some_absurd_hints_are_answered() -> None:
     """Else nothing was tested: a start that is off costs time, and no certificate."""
     assert assert_certified(MECHANISMS["local"](), 1, range(4), DELTAS, 1e-2) > 4
+
+
+def test_composed_losses_with_absurd_tilts_are_certified_or_refused() -> None:
+    law = LossDistribution(0.1, np.array([-3.0, 0.0, 3.0]), np.array([0.3, 0.3, 0.399]), 1e-3)
+    usual, at = compose([(law, 40)], Tilts), np.array([0.0, 0.61, 0.65, 2.0, 2.03])
+    low, high = usual.delta(at)
+    answered = 0
+    for seed in range(30):
+        far = Far(np.random.default_rng(seed))
+
+        def guess(loss: ComposedLoss, far: Far = far) -> AbsurdTilts:
+            tilts = AbsurdTilts(loss)
+            tilts.far = far
+            return tilts
+
+        absurd = compose([(law, 40)], guess)
+        for delta in (0.1, 0.045):
+            for side in (absurd.upper_epsilon, absurd.lower_epsilon):
+                found = certified(partial(side, delta, 1e-2))
+                if found is not None:
+                    least, most = (float(end[0]) for end in usual.delta(np.array([found])))
+                    assert least <= delta if side == absurd.upper_epsilon else most >= delta or found == 0.0
+        for some in (slice(1), slice(1, 3), slice(3, 4)):
+            found = certified(partial(absurd.delta, at[some]))
+            if found is not None:
+                answered += 1
+                assert_agrees(found, (low[some], high[some]))
+    assert answered > 8

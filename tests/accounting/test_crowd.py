@@ -17,10 +17,11 @@ from oracles import brute
 from oracles.hockey import between, ratios
 from shuffledp.accounting._curves import crowd
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
-from shuffledp.accounting._curves.blanket import from_the_centre, law_blanket
+from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.crowd_family import Family
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.facts import AmplificationLaw, Matrix, response_crowds
 
 F = Fraction
@@ -116,14 +117,14 @@ def test_a_report_of_any_input_or_of_the_blanket_s_law_in_any_pool(
 
 def other_hints(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None:
     """Pools of a given size and another tilt: any are valid."""
-    chosen: Any = vars(crowd)["tilt"]
+    chosen: Any = CrowdHints.tilt
 
     def other(*given: object) -> tuple[float, float]:
         theta, guess = chosen(*given)
         return theta * tilt, guess
 
-    monkeypatch.setattr(crowd, "pool_sizes", lambda *_: repeat(size))
-    monkeypatch.setattr(crowd, "tilt", other)
+    monkeypatch.setattr(CrowdHints, "pool_sizes", lambda *_: repeat(size))
+    monkeypatch.setattr(CrowdHints, "tilt", other)
     monkeypatch.setattr(crowd, "_LARGEST_SHARE", 1.0)
     monkeypatch.setattr(crowd, "_SMALL", 0)
     monkeypatch.setattr(crowd, "_HOPELESS", math.inf)
@@ -157,9 +158,7 @@ def test_it_is_between_the_exact_binary_curve_and_a_little_more(
 ) -> None:
     facts = sdp.BinaryRandomizedResponse(epsilon0=epsilon0).facts()
     same = response_crowds(2, epsilon0)[0]
-    curve = CrowdProfile(
-        n, (same, same.reversed()), epsilon0, lambda users: law_blanket(facts.above[0], users)
-    )
+    curve = CrowdProfile(n, (same, same.reversed()), epsilon0, common=2.0 / (math.exp(epsilon0) + 1.0))
     exact = sdp.Shuffled(facts, n=n)
     at = exact.epsilon(delta=1e-6).upper
     found = curve.upper(np.array([0.0, 0.5, 1.0, 1.0 * loose]) * at, 1e-3)
@@ -298,14 +297,13 @@ def test_no_triple_of_rows_is_above_the_bound(monkeypatch: pytest.MonkeyPatch, l
     local = Matrix(rows).epsilon0
 
     def curve(laws: tuple[AmplificationLaw, ...], matrix: Matrix | None) -> CrowdProfile:
-        return CrowdProfile(n, laws, local, lambda _: whole, matrix, fraction=0.1)
+        return CrowdProfile(n, laws, local, matrix, fraction=0.1)
 
-    whole: Any = None
-    chosen: Any = vars(crowd)["tilt"]
+    chosen: Any = CrowdHints.tilt
     everything = curve((), Matrix(rows))
     at = 4.0 * everything.hints.scale
     kept: list[tuple[float, float]] = []
-    monkeypatch.setattr(crowd, "tilt", lambda *given: kept[0] if kept else chosen(*given))
+    monkeypatch.setattr(CrowdHints, "tilt", lambda *given: kept[0] if kept else chosen(*given))
     crowd._at.cache_clear()
     settings: list[Any] = []
     inner: Any = crowd._Problem._search

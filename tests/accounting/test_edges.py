@@ -7,6 +7,8 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.inexact import InexactProfile
+from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._ends import upper as answers
 from shuffledp.facts import Matrix
 
@@ -109,3 +111,13 @@ def test_an_epsilon0_next_to_zero_is_an_answer() -> None:
 def test_no_distance_is_no_loss() -> None:
     nothing = sdp.Shuffled(sdp.Facts(1.0, total_variation=0.0), n=3)
     assert nothing.upper_epsilon(delta=0.0) == (2 * nothing).upper_epsilon(delta=0.0) == 0.0
+
+
+@pytest.mark.parametrize("error", [1e-3, 1e-9])
+def test_masses_known_up_to_a_factor_may_differ_where_they_seem_alike(error: float) -> None:
+    """One report of (1 +- error)/2 against (1 -+ error)/2, either of them known as 1/2."""
+    half = (0.5, 0.5)
+    alike = InexactProfile(AmplificationProfile(1, half, half, (0.0, 0.0), half), error)
+    for epsilon in (0.0, error, 1.9 * error):
+        truth = 0.5 * (1.0 + error - math.exp(epsilon) * (1.0 - error))
+        assert alike.upper(np.array([epsilon]), 1e-3)[0] >= truth

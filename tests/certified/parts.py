@@ -142,7 +142,7 @@ def curves() -> dict[str, tuple[Any, ...]]:
         "thinned sum": (ThinnedSumProfile(3, 2.0, 0.9, -0.1), 0.1, 1.0),
         "inexact": (InexactProfile(many, 1e-9), 0.05, 0.3),
         "inexact, even": (InexactProfile(even, 1e-9), 0.05),
-        "inexact, hardly anything": (InexactProfile(even, 1e-9), 1.06),
+        "inexact, hardly anything": (InexactProfile(even, 1e-9), 1.078),
         "inexact, nothing": (InexactProfile(few, 1e-3), 0.9),
         "approximate": (approximate.strong_approximate(strong, 1e-8, 300), 0.05, 0.9),
         "approximate, 2021": (approximate.plain_approximate(published, 1e-8, 300), 0.05, 0.9),
@@ -298,8 +298,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         return ends((value, jump.upper()), (low, high), (0.0, jump.crude()), (0.0, jump._rest(2)))
 
     def crowd_of(fraction: float, rate: float) -> crowd.CrowdProfile:
-        pool = partial(blanket.from_the_centre, uneven.epsilon0, None)
-        return crowd.CrowdProfile(300, (), uneven.epsilon0, pool, uneven, fraction=fraction, rate=rate)
+        return crowd.CrowdProfile(300, (), uneven.epsilon0, uneven, fraction=fraction, rate=rate)
 
     def corners(found: crowd._Corners) -> Ends:
         return above(found.logs, found.excess)
@@ -326,7 +325,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         ),
         "order of like laws": lambda: above(LawOrder((wide, wide)).excess(0.1, 0.1)),
         "many laws": lambda: above(many.bounds(0.05), many.bounds(0.5), many._largest),
-        "unlike laws": lambda: above(unlike.bounds(0.002)),
+        "unlike laws": lambda: above(unlike.bounds(0.015)),
         "seconds": lambda: above(*stated.seconds[:3:2], seconds, family.seconds.at(taking, 0.5)[0]),
         "tilts of seconds": lambda: above(1.0 + stated.seconds.tilt, *family.seconds[:3]),
         "Bennett": lambda: above(
@@ -391,7 +390,7 @@ def composed() -> dict[str, Callable[[], Ends]]:
         "composed, neighbours": partial(deltas, 1e-3, None, 0.6, 0.62, 0.65),
         "polygons": polygons,
         "added moments": lambda: above((moments + moments).logs[::8], (moments + moments).infinity),
-        "epsilon of moments": lambda: above(moments.upper_epsilon(1e-6), small.upper_epsilon(1e-4)),
+        "epsilon of moments": lambda: above(moments.upper_epsilon(1e-6), small.upper_epsilon(4e-3)),
         "seen in rounds": lambda: ends(
             (upper._infinite_loss(two), 0.0),
             (lower._seen_at_once(two), 0.0),

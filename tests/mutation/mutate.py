@@ -129,8 +129,8 @@ class Asked:
         return sorted(names, key=self.seconds.__getitem__)
 
 
-def traced(name: str) -> tuple[str, set[tuple[str, int]], float]:
-    """One question alone, with the enlarged unit: what it reaches, and how long it takes."""
+def traced(name: str) -> tuple[tuple[float, ...], set[tuple[str, int]], float]:
+    """One question alone, with the enlarged unit: its answer, what it reaches, and how long it takes."""
     charged.enlarge(charged.LARGE)
     seen = set()
 
@@ -141,7 +141,7 @@ def traced(name: str) -> tuple[str, set[tuple[str, int]], float]:
     sys.setprofile(note)  # what makes the questions is reached by all of them
     ask = charged.questions()[name]
     started = time.process_time()
-    ask()
+    answer = tuple(map(float, ask()))
     seconds = time.process_time() - started
     sys.setprofile(None)
     lines = {
@@ -151,7 +151,7 @@ def traced(name: str) -> tuple[str, set[tuple[str, int]], float]:
         for _, _, line in code.co_lines()
         if line is not None
     }
-    return name, lines, seconds
+    return answer, lines, seconds
 
 
 def true_answers(_: None) -> charged.Answers:
@@ -220,8 +220,11 @@ def apart(jobs: int, work: Callable[[A], B], tasks: list[A]) -> Iterator[B]:
 
 def asked(jobs: int) -> Asked:
     (true,) = apart(1, true_answers, [None])
-    reached = list(apart(jobs, traced, list(true)))
-    return Asked(true, {name: at for name, at, _ in reached}, {name: seconds for name, _, seconds in reached})
+    found = dict(zip(true, apart(jobs, traced, list(true)), strict=True))
+    wrong = charged.changed(charged.units(true, {name: answer for name, (answer, _, _) in found.items()}))
+    assert not wrong, f"without a mutation, too, {wrong} are charged other units than are recorded"
+    reached = {name: lines for name, (_, lines, _) in found.items()}
+    return Asked(true, reached, {name: seconds for name, (_, _, seconds) in found.items()})
 
 
 def main() -> int:

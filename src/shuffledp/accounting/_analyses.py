@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from shuffledp._certified.rounding import capped, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import plain_approximate, strong_approximate
-from shuffledp.accounting._curves.blanket import from_the_centre, law_blanket, tv_universal
+from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
@@ -37,7 +37,6 @@ from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
 
 _MOST_TRIPLES = 2**29  # speed: of a matrix's inputs, times its reports, for the crowd theorem
-_FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _ROUNDING = 2.0**-40  # speed: a matrix this close to a symmetric one is taken for it
 
 
@@ -129,20 +128,8 @@ def _crowd(facts: Facts, n: int) -> PrivacyProfile:
     different = {tuple(sorted(zip(law.own, law.other, law.clone, strict=True))): law for law in both}
     local, matrix = facts.epsilon0.upper, None if facts.crowds else facts.matrix
     if matrix is None:
-        return CrowdProfile(
-            n,
-            tuple(different.values()),
-            local,
-            lambda users: from_the_centre(local, facts.common, users),
-            common=facts.common,
-        )
-    return CrowdProfile(
-        n,
-        (),
-        max(local, matrix.epsilon0),
-        lambda users: FiniteBlanketProfile(matrix, users, centred=matrix.rows.shape[1] <= _FEW_REPORTS),
-        matrix,
-    )
+        return CrowdProfile(n, tuple(different.values()), local, common=facts.common)
+    return CrowdProfile(n, (), max(local, matrix.epsilon0), matrix)
 
 
 def _strong(facts: Facts, n: int) -> PrivacyProfile:

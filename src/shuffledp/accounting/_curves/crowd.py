@@ -22,26 +22,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
+from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
 from shuffledp.accounting._curves.crowd_laws import Law, Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._hints.crowds import (
-    last_weight,
-    leaders,
-    normal_tail,
-    pool_sizes,
-    steady,
-    tilt,
-    weights,
-)
-from shuffledp.accounting._hints.starts import Hints
+from shuffledp.accounting._hints.crowds import CrowdCurveHints
 from shuffledp.facts import AmplificationLaw, Matrix
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
@@ -61,22 +54,22 @@ _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and
 _WELL = 1.7  # tightness: a bound no larger than so many times the guess is good
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
+_TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
+_FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
 @dataclass(frozen=True)
 class CrowdProfile(PrivacyProfile):
-    """``laws`` of X: of every ordered pair and third input one of them, or a mixture. ``pool`` gives the
-    profile of so many users, one of whom sends a report of any input or of one law for all."""
+    """``laws`` of X: of every ordered pair and third input one of them, or a mixture."""
 
     n: int
     laws: tuple[AmplificationLaw, ...]
     epsilon0: float
-    pool: Callable[[int], PrivacyProfile] = field(compare=False)
     matrix: Matrix | None = None
     """All triples of its rows, in place of ``laws``."""
     common: float | None = None
-    """What ``pool`` was made from besides, so that curves of other pools are other curves."""
+    """Of laws, the mass of the blanket, if it is known."""
     fraction: float = 1.0
     """The share of the population that the n users are, drawn at random."""
     rate: float = 1.0
@@ -93,9 +86,15 @@ class CrowdProfile(PrivacyProfile):
         return Family.of_laws(self.laws) if self.matrix is None else Family.of_matrix(self.matrix)
 
     @cached_property
-    def hints(self) -> Hints:
+    def hints(self) -> CrowdCurveHints:
         share = self.fraction**2 * self.rate
-        return Hints(math.sqrt(share * float(self.family.seconds.flat.max()) / self.n), apart=True)
+        return CrowdCurveHints(math.sqrt(share * float(self.family.seconds.flat.max()) / self.n), apart=True)
+
+    def pool(self, users: int) -> PrivacyProfile:
+        """The profile of so many, one of whom sends a report of any input or of one law for all."""
+        if self.matrix is None:
+            return from_the_centre(self.epsilon0, self.common, users)
+        return FiniteBlanketProfile(self.matrix, users, centred=self.matrix.rows.shape[1] <= _FEW_REPORTS)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return np.array([_at(self, float(e))[0] for e in epsilon])
@@ -118,8 +117,10 @@ class CrowdProfile(PrivacyProfile):
     def _corners_of(self, size: int, least: float) -> _Corners:
         """Of a pool, whose curve is followed far out only where it is above ``least`` there: it falls."""
         curve = self.pool(size + 1)
-        # Beyond every likelihood ratio that there is, also after rounding.
-        logs = weights(curve.hints.scale, up(self.epsilon0 + gamma(_UNITS), operations=_UNITS))
+        # Up to beyond every likelihood ratio that there is, also after rounding.
+        most = up(self.epsilon0 + gamma(_UNITS), operations=_UNITS)
+        inner = np.clip(self.hints.crowd.weights(curve.hints.scale, most), 0.0, most)
+        logs = np.unique(np.concatenate([[0.0], inner, [most]]))
         # A little less than the logarithm of the rounded exponential.
         points = np.maximum(logs - gamma(4 * CALL), 0.0)
         excess = np.zeros(0)
@@ -150,9 +151,9 @@ class _Corners:
         found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
         return np.append(found[:-1], 0.0)
 
-    def until(self, guess: float) -> tuple[_Scales, float]:
-        """The weights up to where larger and smaller ones are rare, and how rare they are."""
-        last = max(1, last_weight(self.rare, guess))
+    def until(self, last: int) -> tuple[_Scales, float]:
+        """The weights up to one, and how rare larger and smaller ones are."""
+        last = min(max(1, last), self.logs.size - 1)
         logs = self.logs[: last + 1]
         scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
         return _Scales(scaled, last, self.excess[: last + 1]), float(self.rare[last])
@@ -165,14 +166,15 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
         return 0.0, 0.0
     if curve.epsilon0 > _LARGEST_LOCAL:
         return 1.0, 1.0
-    growth = math.expm1(min(epsilon, curve.epsilon_max))
+    growth, hints = math.expm1(min(epsilon, curve.epsilon_max)), curve.hints.crowd
     taking = Taking(float(curve.n), curve.rate, growth)
     seconds, rest = curve.family.seconds.at(taking, curve.fraction)
     most = up(math.expm1(curve.epsilon0), operations=CALL)
-    about = normal_tail(float(seconds.max()), curve.n, growth)
+    about = hints.normal_tail(float(seconds.max()), curve.n, growth)
     cap = curve.family.cap(about, most)[0]
     widest = np.argsort(-seconds)[:_WIDEST]
-    first = widest[leaders(curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap), curve.n)]
+    some = curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap)
+    first = widest[hints.leaders(some, curve.n)]
     problem = _Problem(curve, taking, seconds, rest, most, first.astype(np.intp))
     if curve.fraction < 1.0 or curve.rate < 1.0:
         return problem.in_cohort(cap)
@@ -196,27 +198,28 @@ class _Problem:
 
     def in_cohort(self, cap: float) -> tuple[float, float]:
         curve, laws = self.curve, self._leaders(cap)
-        theta, guess = tilt(laws.x, laws.p, curve.n, self.taking.growth, curve.rate)
+        theta, guess = self._tilt(laws, curve.n)
         all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
         scales = _Scales(np.ones(1), 0, np.zeros(1))
         return self._bound(*self._search(self.taking, theta, guess, scales, all_take_part), guess)
 
     def with_pool(self, cap: float) -> tuple[float, float]:
         """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
-        curve, laws, growth = self.curve, self._leaders(cap), self.taking.growth
-        theta, guess = tilt(laws.x, laws.p, curve.n, growth)
+        curve, laws, hints = self.curve, self._leaders(cap), self.curve.hints.crowd
+        theta, guess = self._tilt(laws, curve.n)
         costly = curve.family.types > _MANY_TYPES
         if (curve.n < _SMALL and costly) or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
-        sizes = pool_sizes(curve.n, curve.variance, guess)
+        sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess))
         best, chosen = math.inf, None
         for size in islice(sizes, 1 if costly and curve.n < _LARGE else _POOLS):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
             taking = self.taking._replace(users=float(curve.n - 1 - size))
-            theta, guess = tilt(laws.x, laws.p, int(taking.users), growth)
-            scales, rare = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0).until(guess)
-            theta = steady(theta, partial(_about, laws[0], scales, taking))
+            theta, guess = self._tilt(laws, int(taking.users))
+            corners = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0)
+            scales, rare = corners.until(hints.last_weight(corners.rare, guess))
+            theta = _usable(hints.steady(theta, partial(_about, laws[0], scales, taking)))
             lost = rare * (1.0 + 0.5 / (taking.users * theta))
             search, lost = self._search(taking, theta, guess, scales, lost)
             if search.least + lost >= best < 1.0:
@@ -227,6 +230,12 @@ class _Problem:
             if best > _FAR_OFF * guess:
                 next(sizes)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
+
+    def _tilt(self, laws: Laws, users: int) -> tuple[float, float]:
+        """Any theta > 0 is valid; and about what the bound comes to."""
+        hints, rate = self.curve.hints.crowd, self.curve.rate
+        theta, guess = hints.tilt(laws.x, laws.p, users, self.taking.growth, rate)
+        return _usable(theta), guess
 
     def _in_vain(self, theta: float, guess: float, cap: float) -> bool:
         """Whether many more laws will be left than can be looked at, whatever the pool."""
@@ -252,6 +261,11 @@ class _Problem:
             return 1.0, users * theta
         cap = search.cap / self.curve.fraction
         return bound, bound * users * theta * self._leaders(cap)[0].other(theta)
+
+
+def _usable(theta: float) -> float:
+    """Any number made a tilt."""
+    return min(max(theta, _TILTS[0]), _TILTS[1])
 
 
 def _about(law: Law, scales: _Scales, taking: Taking, theta: float) -> float:

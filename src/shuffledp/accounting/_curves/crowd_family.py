@@ -118,7 +118,7 @@ class Family:
         if not self._has_pairs:
             return most, 0.0
         assert self.matrix is not None
-        found = _cap(self.matrix, math.floor(math.log10(max(guess, 1e-280))), math.log1p(most))
+        found = _cap(self.matrix, math.floor(math.log10(min(max(guess, 1e-280), 1.0))), math.log1p(most))
         return found if found[0] < most else (most, 0.0)
 
     def ends(self, cap: float) -> list[tuple[float, float]]:

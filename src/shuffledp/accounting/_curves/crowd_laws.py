@@ -112,7 +112,7 @@ class Law:
         variance = (np.sqrt(up(spread + _dropped(tau, self.x.size, 2), units + 8)) + off) ** 2
         narrow = users * self.x.size < _FEW_USERS
         grid = _Grid.of(float(np.median(tau)), users, share * variance, float(variance.max()), narrow)
-        if grid.near.size + grid.far.size > _MOST_CELLS:
+        if grid is None or grid.near.size + grid.far.size > _MOST_CELLS:
             return np.full(tau.size, math.inf)
         # All roundings and the law's own: of phi, relative to E e^(tau X).
         error = unit * (1.0 + (tau + grid.end) * reach)
@@ -162,11 +162,14 @@ class _Grid(NamedTuple):
     end: float
 
     @classmethod
-    def of(cls, tilt: float, users: float, shared: Floats, variance: float, narrow: bool) -> _Grid:
+    def of(cls, tilt: float, users: float, shared: Floats, variance: float, narrow: bool) -> _Grid | None:
+        """None if it would have far too many cells."""
         most, least = math.sqrt(users * float(shared.max())), math.sqrt(users * float(shared.min()))
         half = math.sqrt(_BEND[0] if tilt * most < _NEAR else _BEND[1]) / most
         end = max(_REACH[0] / most, _REACH[1] * tilt)
         reach = end if narrow else min(_CORE / least, end)
+        if not reach / half + end * math.sqrt(variance) / _WIDE < 4.0 * _MOST_CELLS:
+            return None
         count = math.ceil(reach / (2.0 * half))
         near = half * (2.0 * np.arange(float(count)) + 1.0)
         first, turn = 2.0 * half * count, 1.0 / math.sqrt(variance)

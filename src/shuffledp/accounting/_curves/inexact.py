@@ -68,7 +68,9 @@ class InexactProfile(PrivacyProfile):
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         inner = down(np.maximum(epsilon - 2.0 * self._shift, 0.0), operations=1)
         grown = math.exp(capped(self._shift))
-        return up(self.base.upper(inner, resolution) * grown, operations=CALL + 1)
+        # Where that would be below zero: H at alpha < 1 exceeds H at 1 by at most 1 - alpha.
+        less = np.maximum(2.0 * self._shift - epsilon, 0.0)
+        return up((self.base.upper(inner, resolution) + less) * grown, operations=CALL + 4)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         near = self._support(epsilon, resolution, _SHALLOW)

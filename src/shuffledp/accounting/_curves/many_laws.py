@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, gamma, up
+from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, gamma, positive, up
 from shuffledp.accounting._curves.crowd_family import Family, log_bennett
 from shuffledp.accounting._curves.crowd_laws import Taking
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import Bools
-from shuffledp.accounting._hints.crowds import leaders, tilt
+from shuffledp.accounting._hints.crowds import CrowdHints
 
 _WIDEST = 48  # speed: laws for which the tilt is chosen
 _FAR_BELOW = 0.3  # speed: of the largest; a law of a rough bound below that needs no closer one
@@ -39,6 +39,7 @@ class ManyLaws:
 
     n: int
     family: Family
+    hints: CrowdHints = field(default_factory=CrowdHints)
 
     @classmethod
     def of(cls, laws: Sequence[AmplificationProfile]) -> ManyLaws:
@@ -89,8 +90,8 @@ class ManyLaws:
         seconds, _ = family.seconds.at(taking, 1.0)
         widest = np.argsort(-seconds)[:_WIDEST]
         some = family.pick(widest, growth, 1.0, math.inf)
-        first = leaders(some, self.n)
-        tau = np.array([tilt(some.x[first], some.p[first], self.n, growth)[0]])
+        first = self.hints.leaders(some, self.n)
+        tau = np.array([positive(self.hints.tilt(some.x[first], some.p[first], self.n, growth)[0])])
         size = 2 * family.types + 8
         # Means are -growth as far as rows sum to one and everything is hidden.
         doubt = self.n * float(tau[0]) * gamma(size) * (2.0 + growth)

@@ -8,7 +8,8 @@ asks them where to look and what to try: ``hints.start(delta, most)``, ``hints.s
 * ``starts``: where a curve is likely to pass a level;
 * ``saddle``: the tilt that suits a sum of iid numbers, and an estimate of its positive part;
 * ``tilt``: the lattice of composed losses, and tilts for their sums;
-* ``lattices``: lattice, cuts and jumps of such a sum, from the estimates of ``jump_split``.
+* ``lattices``: lattice, cuts and jumps of such a sum, from the estimates of ``jump_split``;
+* ``crowds``: pools, weights and tilts of the crowd theorem, and which laws to begin with.
 
 This room imports ``_certified`` only; ``_curves`` and ``_ends`` import it.
 """

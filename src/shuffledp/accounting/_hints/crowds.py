@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import Floats, capped, positive
+from shuffledp.accounting._hints.starts import Hints
 
 Integers = npt.NDArray[np.integer[Any]]
 
@@ -24,33 +26,6 @@ _SMALLER, _ABOUT = 0.93 ** np.arange(25.0), 1.2  # of a tilt
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 
-def steady(theta: float, value: Callable[[float], float]) -> float:
-    """The first tilt from ``theta`` downwards that has about the least value: weights above one raise the
-    value of a steep one by far more than that of others."""
-    tried = theta * _SMALLER
-    values = np.array([value(float(one)) for one in tried])
-    return float(tried[int(np.argmax(values <= _ABOUT * values.min()))])
-
-
-def pool_sizes(n: int, variance: float, guess: float) -> Iterator[int]:
-    """From where what is lost with the pool's members balances what their weights cost; in few sizes."""
-    least = max(math.sqrt(n * variance), -_POOLED_VARIANCES * variance * math.log(positive(_RARE * guess)))
-    for power in count(math.ceil(2.0 * math.log2(positive(least)))):
-        yield math.ceil(math.sqrt(2.0) ** power)
-
-
-def weights(scale: float, most: float) -> Floats:
-    """Logarithms of weights to look at, from 0 to ``most``, in deviations of the pool's loss."""
-    steps = scale * _STEPS
-    return np.append(steps[steps < most], most)
-
-
-def normal_tail(second: float, n: int, growth: float) -> float:
-    """About the bound, if sums were normal."""
-    away = growth * math.sqrt(n / second)
-    return math.sqrt(second / n) * math.exp(-0.5 * away * away) / (2.5 * (1.0 + away * away))
-
-
 class Values(Protocol):
     """Laws of X, one a row: values and masses."""
 
@@ -60,32 +35,65 @@ class Values(Protocol):
     def p(self) -> Floats: ...
 
 
-def leaders(laws: Values, n: int) -> Integers:
-    """Places of those with the largest exponential moments, at about the tilt of normal sums."""
-    second = (laws.p * laws.x**2).sum(axis=1)
-    exponent = capped(laws.x * (_FAR / math.sqrt(n * float(second.max()))))
-    return np.argsort(-(laws.p * np.exp(exponent)).sum(axis=1))[:_LEADERS]
+class CrowdHints:
+    """Guesses of the crowd theorem: pools, weights, tilts and laws to begin with."""
+
+    def steady(self, theta: float, value: Callable[[float], float]) -> float:
+        """The first tilt from ``theta`` downwards that has about the least value: weights above one raise the
+        value of a steep one by far more than that of others."""
+        tried = theta * _SMALLER
+        values = np.array([value(float(one)) for one in tried])
+        return float(tried[int(np.argmax(values <= _ABOUT * values.min()))])
+
+    def pool_sizes(self, n: int, variance: float, guess: float) -> Iterator[int]:
+        """From where what is lost with the pool's members balances what their weights cost; in few sizes."""
+        rare = -math.log(positive(_RARE * guess))
+        least = max(math.sqrt(n * variance), _POOLED_VARIANCES * variance * rare)
+        for power in count(math.ceil(2.0 * math.log2(positive(least)))):
+            yield math.ceil(math.sqrt(2.0) ** power)
+
+    def weights(self, scale: float, most: float) -> Floats:
+        """Logarithms of weights to look at, between 0 and ``most``, in deviations of the pool's loss."""
+        return np.asarray(scale * _STEPS)
+
+    def normal_tail(self, second: float, n: int, growth: float) -> float:
+        """About the bound, if sums were normal."""
+        away = growth * math.sqrt(n / second)
+        return math.sqrt(second / n) * math.exp(-0.5 * away * away) / (2.5 * (1.0 + away * away))
+
+    def leaders(self, laws: Values, n: int) -> Integers:
+        """Places of those with the largest exponential moments, at about the tilt of normal sums."""
+        second = (laws.p * laws.x**2).sum(axis=1)
+        exponent = capped(laws.x * (_FAR / math.sqrt(n * float(second.max()))))
+        return np.argsort(-(laws.p * np.exp(exponent)).sum(axis=1))[:_LEADERS]
+
+    def tilt(
+        self, values: Floats, masses: Floats, n: int, growth: float, rate: float = 1.0
+    ) -> tuple[float, float]:
+        """About the best theta for sums of n of the largest of these laws, and about what the bound comes to.
+
+        With ``rate`` each of the n counts with that probability, and is -growth else."""
+        variance = rate * max(float(p @ (x * x)) for x, p in zip(values, masses, strict=True))
+        away = growth * math.sqrt(n / variance)
+        thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * _TILTS
+        absent = (1.0 - rate) * np.exp(-thetas * growth)
+        heights = [
+            n * np.log(absent + rate * (np.exp(capped(np.outer(thetas, x))) @ p))
+            for x, p in zip(values, masses, strict=True)
+        ]
+        height = np.max(heights, axis=0) - 2.0 * np.log(thetas)
+        best = int(height.argmin())
+        spread = math.sqrt(2.0 * math.pi / (n * variance)) / (2.0 * math.pi * n)
+        return float(thetas[best]), math.exp(capped(float(height[best]))) * spread
+
+    def last_weight(self, rare: Floats, guess: float) -> int:
+        """The first weight beyond which pools are rare enough."""
+        enough = np.flatnonzero(rare <= positive(_RARE * guess))
+        return int(enough[0]) if enough.size else rare.size - 1
 
 
-def tilt(values: Floats, masses: Floats, n: int, growth: float, rate: float = 1.0) -> tuple[float, float]:
-    """About the best theta for sums of n of the largest of these laws, and about what the bound comes to.
+@dataclass(frozen=True, kw_only=True)
+class CrowdCurveHints(Hints):
+    """Those of a curve of the crowd theorem."""
 
-    With ``rate`` each of the n counts with that probability, and is -growth else."""
-    variance = rate * max(float(p @ (x * x)) for x, p in zip(values, masses, strict=True))
-    away = growth * math.sqrt(n / variance)
-    thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * _TILTS
-    absent = (1.0 - rate) * np.exp(-thetas * growth)
-    heights = [
-        n * np.log(absent + rate * (np.exp(capped(np.outer(thetas, x))) @ p))
-        for x, p in zip(values, masses, strict=True)
-    ]
-    height = np.max(heights, axis=0) - 2.0 * np.log(thetas)
-    best = int(height.argmin())
-    spread = math.sqrt(2.0 * math.pi / (n * variance)) / (2.0 * math.pi * n)
-    return float(thetas[best]), math.exp(capped(float(height[best]))) * spread
-
-
-def last_weight(rare: Floats, guess: float) -> int:
-    """The first weight beyond which pools are rare enough."""
-    enough = np.flatnonzero(rare <= positive(_RARE * guess))
-    return int(enough[0]) if enough.size else rare.size - 1
+    crowd: CrowdHints = field(default_factory=CrowdHints)
