@@ -132,6 +132,9 @@ class AbsurdCrowds(CrowdHints):
             self.far.off()
         )
 
+    def steady(self, theta: float, value: Callable[[float], float]) -> float:
+        return super().steady(theta, value) * float(self.far.rng.choice([-1.0, 0.5, 1.0, 2.0]))
+
 
 class AbsurdTilts(Tilts):
     """Tilts and points anywhere, neighbours in any company."""
