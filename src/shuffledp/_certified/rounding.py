@@ -1,41 +1,14 @@
 """Rounding has a name: double precision, how far a result may be off, and steps that cover it (T8).
 
-**The count of a result.** Let x > 0 be what exact arithmetic gives and y > 0 what the machine gave.
-y has *count* k if both x / y and y / x are at most 1 / (1 - k u), u = 2^-53 (``UNIT``).
-
-* An input that is taken as it is has count 0, and a rounded constant has count 1.
-* One operation + - * / sqrt returns the exact result times 1 + d, |d| <= u (IEEE 754): that adds 1,
-  because 1 + u and 1 / (1 - u) are both at most 1 / (1 - u).
-* Factors multiply and (1 - i u)(1 - j u) >= 1 - (i + j) u: the counts of the operands of a product or a
-  quotient *add up*, a power y^m has m times the count, a root half of it.
-* A sum of numbers >= 0 lies between its smallest and its largest factor: it has the *largest* count of
-  its terms, plus one for each addition that a term goes through. So N terms cost N - 1, in whatever order
-  they are added: NumPy adds in pairs sometimes, BLAS and ``einsum`` do not, and the count never relies on
-  it. Where that is too much, ``total`` adds in blocks, and costs ``additions(N)``: 80 for a million.
-* A call of a library function costs ``CALL`` (below), and carries on the error of its argument: e^x with
-  x off by e in absolute terms is off by a factor of e^|e| <= 1 / (1 - |e|), a count of |e| / u; for x of
-  count k that is about k |x|.
-* Differences of rounded numbers have no count. Their error is absolute: ``gamma(k)`` times the sum of the
-  sizes of what was added and subtracted (Higham, Accuracy and Stability of Numerical Algorithms, 3.1).
-
-Counts may be any real number >= 0, or arrays of them, up to 2^52 (k u <= 1/2).
-
-**The steps.** ``up(y, k) >= y / (1 - k u) >= x`` and ``down(y, k) <= y (1 - k u) <= x``. Proof for ``up``:
-with c = (k + 4) u the factor is computed as f = 1 + c / (1 - c), whose exact value is 1 / (1 - c) =
-(1 / (1 - k u)) / (1 - 4 u / (1 - k u)): a share of 4 u / (1 - k u) is to spare. Computing c, 1 - c and the
-quotient changes the quotient, a share c <= 1/2 of f, by 4.1 u at most; adding one and multiplying by y
-cost u each: (2 + 4.1 c) u in all, which is less. Adding ``tiny`` >= 0 cannot lower a rounded sum. For
-``down``: 1 - c and the product are computed with a factor of at most 1 + u each, and
-(1 - (k + 4) u)(1 + u)^2 < 1 - k u - u, which leaves u for the rounding of c.
-
-**Underflow.** Where a result is below 2^-1022 an operation is off by up to 2^-1075 in absolute terms, and
-the count says nothing. ``up`` therefore adds and ``down`` takes away ``TINY``, which covers 10^22 such
-losses: enough for every sum here, as no factor above 10^16 follows an underflow. ``tiny=0.0`` says that
-nothing can underflow, and that a zero is a true zero.
-
-**What is assumed of libraries.** The functions in ``FUNCTIONS``, of NumPy and of ``math``, are off by at most
-``CALL`` units (4 units in the last place; their makers state between 1 and 4). This is no theorem: a test
-measures each against ball arithmetic at many thousand points, on whatever machine runs the tests.
+y, what the machine gave for x > 0, has *count* k if both x / y and y / x are at most 1 / (1 - k u), u =
+2^-53 (``UNIT``). Inputs have count 0, rounded constants 1; an operation adds 1; counts of factors add up; a
+sum of N terms >= 0 has the largest count of its terms and N - 1, in whatever order it is added (``total``
+adds in blocks, and costs ``additions(N)``: 80 for a million); a library function adds ``CALL``, and e^x
+with x off by e adds |e| / u. Differences of rounded numbers have no count: their error is ``gamma(k)``
+times the sizes of what was added and subtracted. Then ``up(y, k) >= x`` and ``down(y, k) <= x``, also where
+results underflow, unless ``tiny=0.0`` says that nothing can, and that a zero is a true zero. Counts may be
+any real number >= 0, or arrays of them, up to 2^52. Proofs, and what is assumed of libraries
+(``FUNCTIONS``): docs/proofs/numerics.md.
 
 >>> 0.1 + 0.2 <= up(0.3, operations=2), down(0.3, operations=2) <= 0.1 + 0.2
 (True, True)
