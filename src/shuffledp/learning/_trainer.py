@@ -68,7 +68,7 @@ from shuffledp.randomizers.vectors import VectorRandomizer
 
 Evaluate = Callable[[nn.Module], Mapping[str, float]]
 
-_CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 32}  # of gradients at a time; speed, and Ctrl-C is heard between
+_CHUNK_BYTES = {"cpu": 10 << 20, "cuda": 1 << 32}  # of gradients at a time; speed, and Ctrl-C is heard
 _SECURE_CHUNK = 256  # clients; their reports take long
 
 
