@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import CALL, Floats, down, positive, up
+from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts
 
@@ -197,7 +197,7 @@ class _Noise:
     def cells(self, ends: Floats) -> Iterator[_Cell]:
         """Between the ends, and what lies beyond the last one."""
         log_rho = self._log_rho(ends)
-        doubt = (self.error + 4.0 * CALL * 2.0**-53) * (
+        doubt = (self.error + gamma(4 * CALL)) * (
             2.0 + np.abs(self._log_f(ends)) + np.abs(self._log_f(1.0 - ends))
         )
         with np.errstate(invalid="ignore", over="ignore"):
@@ -224,7 +224,7 @@ class _Noise:
     def _masses(self, near: Floats, far: Floats) -> list[tuple[float, float]]:
         """Probabilities of noise between two distances, (low, high)."""
         a, b = self._tail(near), self._tail(far)
-        doubt = up((a + b) * (self.error + 2.0**-52), operations=4)
+        doubt = up((a + b) * (self.error + gamma(2)), operations=4)
         low, high = np.maximum(a - b - doubt, 0.0), np.maximum(a - b + doubt, 0.0)
         return list(zip(low.tolist(), high.tolist(), strict=True))
 

@@ -265,7 +265,7 @@ def table(rows: list[tuple[Mutation, str]], slack: dict[str, str]) -> str:
     head = [
         "# Directed roundings, turned off and the wrong way",
         "",
-        f"Written by `make mutation`: {len(rows)} mutations of the certified modules, {noticed} noticed by a",
+        f"Written by `make mutation`: {len(rows)} mutations of the whole kernel, {noticed} noticed by a",
         f"test, {len(rows) - noticed - unclear} slack for the reason given, {unclear} not explained yet.",
         "A site is a call of a helper of `rounding`.",
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import UNIT, capped
+from shuffledp._certified.rounding import capped, gamma
 
 
 def gaussian_delta(epsilon: float, sigma: float) -> float:
@@ -13,7 +13,7 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
     first, second = _phi(near), _phi(far)
     # Relative errors: of phi's argument (amplified by its square) and of erfc itself.
-    slack = 32.0 * (2.0 + far * far) * UNIT
+    slack = gamma(32.0 * (2.0 + far * far))
     return first * (1.0 + slack) - math.exp(epsilon) * second * (1.0 - slack)
 
 

@@ -263,7 +263,7 @@ def girgis_2021_lower(epsilon0: float, cohort: int, population: int, order: floa
     m = np.arange(low, high + 1, dtype=np.float64)
     log_f, error = log_pmf(asked, m, lie, truth)
     # t > -1; rounded to -1 it is raised, which lowers its term.
-    t = np.maximum(share * 2.0 * math.sinh(local) * ((m - mean) / asked), -1.0 + 2.0**-52)
+    t = np.maximum(share * 2.0 * math.sinh(local) * ((m - mean) / asked), math.nextafter(-1.0, 0.0))
     log_excess, doubt = _log_power_excess(t, exponent)
     terms = log_f - error + log_excess - doubt
     top = float(terms.max())

@@ -60,7 +60,7 @@ _LEAST_LIMIT = float(np.finfo(np.float64).tiny)
 
 def height_error(dimension: int) -> float:
     """By how much the computed height of a drawn direction may miss the threshold (see module)."""
-    return (96.0 + 4.0 * (dimension - 1).bit_length()) * 2.0**-53
+    return gamma(96.0 + 4.0 * (dimension - 1).bit_length())
 
 
 def heights_and_limits(drawn: Floats, axis: Floats, threshold: float) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.multinomial import enumerate_multinomial, enumeration_units, outcomes
-from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, UNIT, Floats, capped, down, gamma, up
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete, unhidden
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import LawHints
@@ -172,7 +172,7 @@ class AmplificationProfile(PrivacyProfile):
         if self.n > _MOST_ENUMERATED_USERS or outcomes(self.n, kinds) > _MOST_OUTCOMES:
             return None
         # What hides nothing has an absolute error; all terms are positive, so it moves one way.
-        doubt = outward * 4.0 * UNIT * kinds
+        doubt = outward * gamma(4 * kinds)
         rest = max(0.0, 1.0 - math.fsum(clone) + doubt)
         counts, p = enumerate_multinomial(self.n, np.append(clone, rest))
         # A share and its products cost a few more, the sum over all outcomes one each.
