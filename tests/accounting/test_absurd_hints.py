@@ -132,8 +132,8 @@ class AbsurdCrowds(CrowdHints):
             self.far.off()
         )
 
-    def steady(self, theta: float, value: Callable[[float], float]) -> float:
-        return super().steady(theta, value) * float(self.far.rng.choice([-1.0, 0.5, 1.0, 2.0]))
+    def steady(self, theta: float, values: Callable[[np.ndarray], np.ndarray]) -> float:
+        return super().steady(theta, values) * float(self.far.rng.choice([-1.0, 0.5, 1.0, 2.0]))
 
 
 class AbsurdTilts(Tilts):
@@ -169,6 +169,9 @@ class AbsurdHints(Hints):
 
     def start(self, delta: float, most: float) -> float:
         return float(self.far.rng.choice([0.0, 1e-12, 1e6, float(self.far.anything())]))
+
+    def promise(self, epsilon: np.ndarray) -> np.ndarray:
+        return self.far.anything(epsilon.shape)
 
     def tilt(self, ratio: np.ndarray, keep: float, lie: float, users: float) -> np.ndarray:
         return ratio * self.far.off(ratio.shape) + self.far.rng.choice([0.0, 1e-12, 3.0], ratio.shape)

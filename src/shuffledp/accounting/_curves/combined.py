@@ -15,6 +15,7 @@ from shuffledp.accounting._hints.starts import Hints, LargestHints
 from shuffledp.errors import NoCertificateError
 
 _PROBED = 4  # speed: one of so many points shows which analyses are asked at all of them
+_KEPT = 0.97  # tightness: of the lowest; what is promised is some percent less than what is kept
 _ABOUT = 1.1  # tightness: of the lowest; another may still be the lowest nearby
 
 
@@ -150,24 +151,30 @@ class BestProfile(PrivacyProfile):
 
     def _of_rivals(self, epsilon: Floats, resolution: float) -> Floats:
         """Of each (upper, crude, and the three of a line), in columns: all of them at some of the points;
-        between these only such as are about the lowest at one next to it, the others infinite."""
+        between these only such as are about the lowest at one next to it, the others infinite.
+
+        Those that take long for each point come last, and only where they promise to be lower."""
         order = np.argsort(epsilon)
         rank = np.argsort(order)
         probe = (rank % _PROBED == 0) | (rank == epsilon.size - 1)
         probe |= self.rivals == 1 or epsilon.size <= 2 * _PROBED
         rivals, found = self.profiles[: self.rivals], np.full((self.rivals, 5, epsilon.size), np.inf)
+        places = sorted(range(self.rivals), key=lambda place: rivals[place].hints.apart)
 
         def look(place: int, at: Bools) -> None:
+            if rivals[place].hints.apart and at.any():
+                promised = rivals[place].hints.promise(epsilon[at])
+                at[at] = promised <= _KEPT * found[:, 0, at].min(axis=0)
             if at.any():
                 upper, crude, lines = rivals[place].both_or_crude(epsilon[at], resolution)
                 found[place][:, at] = upper, crude, lines.value, lines.slope_low, lines.slope_high
 
-        for place in range(self.rivals):
-            look(place, probe)
+        for place in places:
+            look(place, probe.copy())
         good = found[:, 0] <= _ABOUT * found[:, 0].min(axis=0)
         sides = [(rank // _PROBED + side) * _PROBED for side in (0, 1)]
         before, after = (order[np.minimum(side, epsilon.size - 1)] for side in sides)
-        for place in range(self.rivals):
+        for place in places:
             look(place, ~probe & (good[place, before] | good[place, after]))
         return found
 

@@ -87,8 +87,8 @@ class CrowdProfile(PrivacyProfile):
 
     @cached_property
     def hints(self) -> CrowdCurveHints:
-        share = self.fraction**2 * self.rate
-        return CrowdCurveHints(math.sqrt(share * float(self.family.seconds.flat.max()) / self.n), apart=True)
+        scale = math.sqrt(self.fraction**2 * self.rate * float(self.family.seconds.flat.max()) / self.n)
+        return CrowdCurveHints(scale, apart=True, about=lambda epsilon: _promised(self, epsilon))
 
     def pool(self, users: int) -> PrivacyProfile:
         """The profile of so many, one of whom sends a report of any input or of one law for all."""
@@ -166,6 +166,27 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
         return 0.0, 0.0
     if curve.epsilon0 > _LARGEST_LOCAL:
         return 1.0, 1.0
+    problem, cap = _begun(curve, epsilon)
+    return problem.with_pool(cap) if curve.fraction == curve.rate == 1.0 else problem.in_cohort(cap)
+
+
+def _promised(curve: CrowdProfile, epsilon: float) -> float:
+    """About the bound, rather below it: a guess."""
+    if not 0.0 < curve.epsilon0 <= _LARGEST_LOCAL or curve.rate < 1.0:
+        return 0.0
+    problem, cap = _begun(curve, epsilon)
+    laws, hints, growth = problem._leaders(cap), curve.hints.crowd, problem.taking.growth
+    theta, guess = hints.tilt(laws.x, laws.p, curve.n, growth)
+    if curve.fraction < 1.0:
+        return hints.bound_of_one_value(laws, curve.n, theta, 0.0)
+    size = max(1, next(hints.pool_sizes(curve.n, curve.variance, guess)))
+    users = max(curve.n - 1 - size, 1)
+    theta, _ = hints.tilt(laws.x, laws.p, users, growth)
+    return hints.bound_of_one_value(laws, users, theta, curve.variance / size)
+
+
+def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
+    """The problem, and a cap of its values to begin with."""
     growth, hints = math.expm1(min(epsilon, curve.epsilon_max)), curve.hints.crowd
     taking = Taking(float(curve.n), curve.rate, growth)
     seconds, rest = curve.family.seconds.at(taking, curve.fraction)
@@ -175,10 +196,7 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
     widest = np.argsort(-seconds)[:_WIDEST]
     some = curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap)
     first = widest[hints.leaders(some, curve.n)]
-    problem = _Problem(curve, taking, seconds, rest, most, first.astype(np.intp))
-    if curve.fraction < 1.0 or curve.rate < 1.0:
-        return problem.in_cohort(cap)
-    return problem.with_pool(cap)
+    return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp)), cap
 
 
 @dataclass(frozen=True)
@@ -268,10 +286,12 @@ def _usable(theta: float) -> float:
     return min(max(theta, _TILTS[0]), _TILTS[1])
 
 
-def _about(law: Law, scales: _Scales, taking: Taking, theta: float) -> float:
-    """About E[b] of the law, by its moments: a guess."""
-    heights = law.log_chernoff(scales.weight * theta, taking.users) + np.log(scales.weight / taking.users)
-    return float(_expectation(scales.weight, heights[None, :], scales.middle, scales.excess)[0])
+def _about(law: Law, scales: _Scales, taking: Taking, thetas: Floats) -> Floats:
+    """About E[b] of the law at every tilt, by its moments: a guess."""
+    tau = np.outer(thetas, scales.weight)
+    heights = law.log_chernoff(tau.ravel(), taking.users).reshape(tau.shape)
+    heights += np.log(scales.weight / taking.users)
+    return _expectation(scales.weight, heights, scales.middle, scales.excess)
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,8 @@ from shuffledp._certified.rounding import (
 
 Complexes = npt.NDArray[np.complex128]
 
-_REACH = (
-    320.0,
-    80.0,
-)  # speed: how far to integrate, in deviations and in tilts at least; beyond counts in full
+# speed: how far to integrate, in deviations and in tilts at least; beyond counts in full
+_REACH, _NARROW_REACH = (2000.0, 500.0), (320.0, 80.0)
 _BEND = (0.004, 0.015)  # speed: what a cell's bend may add to the exponent, near alpha = 1 and in the tail
 _NEAR = 2.5  # speed: in tilts times deviations
 _CORE = 10.0  # speed: up to where cells are narrow, in deviations
@@ -166,7 +164,8 @@ class _Grid(NamedTuple):
         """None if it would have far too many cells."""
         most, least = math.sqrt(users * float(shared.max())), math.sqrt(users * float(shared.min()))
         half = math.sqrt(_BEND[0] if tilt * most < _NEAR else _BEND[1]) / most
-        end = max(_REACH[0] / most, _REACH[1] * tilt)
+        deviations, tilts = _NARROW_REACH if narrow else _REACH
+        end = max(deviations / most, tilts * tilt)
         reach = end if narrow else min(_CORE / least, end)
         if not reach / half + end * math.sqrt(variance) / _WIDE < 4.0 * _MOST_CELLS:
             return None

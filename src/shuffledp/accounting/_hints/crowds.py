@@ -23,6 +23,7 @@ _LEADERS = 8  # laws that the tilt is chosen for
 _PIECES = (0.0, 3.0, 0.4), (3.0, 6.0, 0.6), (6.0, 12.0, 1.0), (12.0, 24.0, 2.0)
 _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
 _SMALLER, _ABOUT = 0.93 ** np.arange(25.0), 1.2  # of a tilt
+_BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 
@@ -38,12 +39,12 @@ class Values(Protocol):
 class CrowdHints:
     """Guesses of the crowd theorem: pools, weights, tilts and laws to begin with."""
 
-    def steady(self, theta: float, value: Callable[[float], float]) -> float:
+    def steady(self, theta: float, values: Callable[[Floats], Floats]) -> float:
         """The first tilt from ``theta`` downwards that has about the least value: weights above one raise the
         value of a steep one by far more than that of others."""
         tried = theta * _SMALLER
-        values = np.array([value(float(one)) for one in tried])
-        return float(tried[int(np.argmax(values <= _ABOUT * values.min()))])
+        found = values(tried)
+        return float(tried[int(np.argmax(found <= _ABOUT * found.min()))])
 
     def pool_sizes(self, n: int, variance: float, guess: float) -> Iterator[int]:
         """From where what is lost with the pool's members balances what their weights cost; in few sizes."""
@@ -86,6 +87,19 @@ class CrowdHints:
         spread = math.sqrt(2.0 * math.pi / (n * variance)) / (2.0 * math.pi * n)
         return float(thetas[best]), math.exp(capped(float(height[best]))) * spread
 
+    def bound_of_one_value(self, laws: Values, n: int, theta: float, spread: float) -> float:
+        """About what the integral of the largest of these laws comes to, as if it were normal under the tilt,
+        with weights of the variance ``spread``."""
+        tilted = laws.p * np.exp(capped(theta * laws.x))
+        sums = positive(tilted.sum(axis=1))
+        mean = (tilted * laws.x).sum(axis=1) / sums
+        variance = (tilted * (laws.x - mean[:, None]) ** 2).sum(axis=1) / sums
+        y = theta * np.sqrt(0.5 * n * variance)
+        # e^(y^2) erfc(y), to a percent, of int e^(-n v w^2/2) / (theta^2 + w^2) dw.
+        mills = np.maximum(y + np.sqrt(y**2 + 4.0 / math.pi), 1.5 * y + np.sqrt(y**2 / 4.0 + 1.0))
+        found = n * np.log(sums) - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
+        return math.exp(capped(float((found + _BY_WEIGHTS * spread * y**2).max())))
+
     def last_weight(self, rare: Floats, guess: float) -> int:
         """The first weight beyond which pools are rare enough."""
         enough = np.flatnonzero(rare <= positive(_RARE * guess))
@@ -96,4 +110,9 @@ class CrowdHints:
 class CrowdCurveHints(Hints):
     """Those of a curve of the crowd theorem."""
 
+    about: Callable[[float], float] = field(compare=False)
+    """What the bound is hardly below."""
     crowd: CrowdHints = field(default_factory=CrowdHints)
+
+    def promise(self, epsilon: Floats) -> Floats:
+        return np.array([self.about(float(at)) for at in epsilon])

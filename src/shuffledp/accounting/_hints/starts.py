@@ -54,6 +54,10 @@ class Hints:
         away = math.sqrt(2.0 * math.log1p(0.2 * self.scale / delta))
         return min(self.scale * (away + 0.1), most)
 
+    def promise(self, epsilon: Floats) -> Floats:
+        """What upper bounds are hardly below: where less is known, they need not be asked for."""
+        return np.zeros(epsilon.size)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SignsHints(Hints):

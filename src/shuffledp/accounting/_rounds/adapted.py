@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats
+from shuffledp._certified.rounding import Floats, positive
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._hints.tilt import Tilts
@@ -41,6 +41,7 @@ _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to
 _AT_ONCE = 8  # speed: points of the tail
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
+_SHARE_APART = 0.8  # speed: where points take long
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _LEAST_EXPONENT = 0.1  # speed: of theta epsilon; below, epsilon is ill-conditioned
 _PASSES = 8  # speed
@@ -107,7 +108,9 @@ class _Sampler:
             unit = min(step, float(self.lattice.stride))
             end = unit * max(1.0, math.ceil(last / unit))
             points = np.append(points[points < end], end)
-        found = self.at(points[: scales + 1])
+        # At once up to where a normal loss would be rare enough.
+        likely = self.profile.hints.scale * math.sqrt(2.0 * math.log(1.0 / positive(min(floor, 1.0))))
+        found = self.at(points[: max(scales + 1, int(np.searchsorted(points, min(likely / h, reachable))))])
         while (start := found.index.size) < points.size and found.upper[-1] > floor:
             found = found.merge(self.at(points[start : start + _AT_ONCE]))
             if found.upper[start - 1] - found.upper[-1] <= _FLAT * found.upper[start - 1]:
@@ -146,6 +149,8 @@ def adapted(
         for pair, _ in rounds
     ]
     counts, spacing = [count for _, count in rounds], lattice.spacing
+    apart = any(curve.hints.apart for pair, _ in rounds for curve in pair)
+    share_of_all = _SHARE_APART if apart else _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
     found = []
     with expected(_WORTH * len(samplers), "composing rounds") as looked:
         for pair in samplers:
@@ -156,7 +161,7 @@ def adapted(
             [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], Tilts
         )
         tilts, exponents = question(rough)
-        allowed = (_SHARE if lattice.stride < _CORNERS else _SHARE_OF_CORNERS) * resolution
+        allowed = share_of_all * resolution
         share = (tilts * (tilts + 1.0) / np.maximum(exponents, _LEAST_EXPONENT))[:, None] / allowed
         losses = [
             [c * _loss(side, spacing, tilts, share / _transform(law, tilts)) for side in pair]
