@@ -41,7 +41,7 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     """Of the claim that the rounds are (epsilon, delta)-DP."""
     if not math.isfinite(epsilon):
         raise NoCertificateError(f"there is nothing to certify: epsilon is {epsilon!r}")
-    made = [_described(part, count, delta0) for part, count, delta0 in parts]
+    made = stated(parts)
     rounds = [(part, count) for part, count, _ in parts]
     if epsilon >= sum(count * part.pure for part, count in rounds) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
@@ -63,9 +63,16 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     raise NoCertificateError("no grid was found on which the bound can be derived again")
 
 
-def _described(part: Round, count: int, delta0: float) -> dict[str, Any]:
-    pure = part.pure if math.isfinite(part.pure) else None
-    return {"count": count, "epsilon0": pure, "curve": described(part.profile, delta0)}
+def stated(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """What a certificate says of rounds, but for its grid."""
+    return [
+        {
+            "count": count,
+            "epsilon0": part.pure if math.isfinite(part.pure) else None,
+            "curve": described(part.profile, delta0),
+        }
+        for part, count, delta0 in parts
+    ]
 
 
 @singledispatch
@@ -98,17 +105,15 @@ def _(profile: CrowdProfile, delta0: float) -> Curve:
     made: Curve = {"kind": "crowd", "n": profile.n, "epsilon0": profile.epsilon0}
     if profile.matrix is None:
         laws = [zip(law.own, law.other, law.gap, law.clone, strict=True) for law in profile.laws]
-        made["laws"] = [[list(row) for row in law if any(row)] for law in laws]
+        made |= {"laws": [[list(row) for row in law if any(row)] for law in laws], "common": profile.common}
     else:
         made["rows"] = profile.matrix.rows.tolist()
-    if profile.fraction < 1.0 or profile.rate < 1.0:
-        return {**made, "fraction": profile.fraction, "rate": profile.rate}
-    return {**made, "base": described(profile.pool(profile.n), delta0)}
+    return {**made, "fraction": profile.fraction, "rate": profile.rate}
 
 
 @described.register
 def _(profile: FiniteBlanketProfile, delta0: float) -> Curve:
-    if profile.rate < 1.0 or profile.centred:
+    if profile.rate < 1.0:
         return described(profile.largest, delta0)
     rows, fraction = profile.matrix.rows.tolist(), profile.fraction
     return {"kind": "matrix", "n": profile.n, "fraction": fraction, "rows": rows}

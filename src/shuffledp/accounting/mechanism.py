@@ -18,7 +18,7 @@ from shuffledp import _html, _validate
 from shuffledp._certified.rounding import CALL, down, up
 from shuffledp._progress import expected
 from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
-from shuffledp.accounting._certificate import certificate_of
+from shuffledp.accounting._certificate import certificate_of, stated
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.mixture import honest_cohort
@@ -124,10 +124,18 @@ class Mechanism(ABC):
         """The claim that this is (epsilon, delta)-DP, with all that is needed to verify it elsewhere.
 
         That of an answer of ``delta`` claims a tenth of the tolerance more: what was found may be exact."""
-        parts = [(part, count) for part, count in self.parts if count]
-        live = [(one.round, count, one.delta0) for one, count in parts if not _reveals_nothing(one.round)]
         with self._named():
-            return certificate_of(live, epsilon, delta, tolerance)
+            return certificate_of(self._live, epsilon, delta, tolerance)
+
+    def stated(self) -> list[dict[str, Any]]:
+        """What a certificate says of these rounds: ``verify(certificate, of=mechanism)`` compares."""
+        with self._named():
+            return stated(self._live)
+
+    @property
+    def _live(self) -> list[tuple[Round, int, float]]:
+        parts = [(part, count) for part, count in self.parts if count]
+        return [(one.round, count, one.delta0) for one, count in parts if not _reveals_nothing(one.round)]
 
     def upper_delta(self, *, epsilon: Any, tolerance: float = DEFAULT_TOLERANCE) -> Any:
         """``delta(...).upper`` alone: the lower end is not computed."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 from flint import arb
@@ -35,3 +37,8 @@ def probability(value: Any) -> arb:
 def positive(value: arb) -> arb:
     """max(value, 0)."""
     return value.max(arb(0))
+
+
+def max_of(values: Iterable[arb]) -> arb:
+    """The largest of some that are not negative."""
+    return reduce(arb.max, values, arb(0))

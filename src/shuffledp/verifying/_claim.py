@@ -13,6 +13,7 @@ from shuffledp._progress import Progress
 from shuffledp.errors import NoCertificateError
 from shuffledp.verifying._curves import Curve, upper
 from shuffledp.verifying._rounds import Losses, precision, thinned
+from shuffledp.verifying._stated import largest_loss
 
 _NEARLY = 2e-4, 2e-5, 2e-6, 2e-7  # speed: points of a grid that are confirmed up to here are raised
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
@@ -56,12 +57,11 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
 
 
 def _is_pure(rounds: list[dict[str, Any]], epsilon: float) -> bool:
-    """Whether no loss of the rounds exceeds epsilon, by what is said of their local privacy."""
-    if any(part.get("epsilon0") is None for part in rounds):
+    """Whether no loss of the rounds exceeds epsilon."""
+    losses = [(part["count"], largest_loss(part)) for part in rounds]
+    if any(loss is None for _, loss in losses):
         return False
-    return bool(
-        arb(epsilon) >= sum((part["count"] * arb(float(part["epsilon0"])) for part in rounds), arb(0))
-    )
+    return bool(arb(epsilon) >= sum((count * arb(loss) for count, loss in losses), arb(0)))
 
 
 def _composed(grids: list[_Grid], counts: list[int], epsilon: float, delta: float, progress: Progress) -> arb:
@@ -96,8 +96,8 @@ class _Grid:
         index, value = [int(j) for j in part["grid"]["index"]], [float(v) for v in part["grid"]["value"]]
         if len(index) != len(value) or not all(0.0 <= v <= 1.0 for v in value):
             raise NoCertificateError("a grid must have a value in [0, 1] at every index")
-        local = part.get("epsilon0")
-        beyond = [local is not None and bool(spacing * j >= arb(float(local))) for j in index]
+        local = largest_loss(part)
+        beyond = [local is not None and bool(spacing * j >= arb(local)) for j in index]
         return cls(
             part["curve"], spacing, index, [arb(v) for v in value], [arb(0 if b else 1) for b in beyond]
         )

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate, pairwise
+from functools import cached_property, partial
+from itertools import pairwise
 
 from flint import arb
 
@@ -31,7 +31,8 @@ _STEPS = (
 _RARE = 0.03, 0.004  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
 _POOLED_VARIANCES = 4.0  # speed
 _LARGEST_SHARE = 0.3  # speed
-_POOLS, _WELL = 3, 1.7  # speed: sizes that are tried, and what is good, as a multiple of the guess
+_HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
+_POOLS, _WELL = 6, 1.7  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS = 1e-3  # tightness: of a blur
 _FAR, _LEADERS = 5.0, 12  # speed: deviations at which laws are compared, and how many are
 _TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of normal sums
@@ -49,44 +50,58 @@ class Pool:
         """Where what is lost with the members balances what their weights cost."""
         rare = -math.log(max(_RARE[0] * guess, 1e-300))
         least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * rare, 1.0)
+        least *= _HEAVY[1] if self.local > _HEAVY[0] else 1.0
         return math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
 
-    def corners(self, size: int) -> list[_Corner]:
-        """From l = 1 to beyond all there are."""
+    def corners(self, size: int, guess: float) -> tuple[list[_Corner], arb]:
+        """From l = 1 to where weights are rare, and their probability at most, under either law; or to beyond
+        all there are.
+
+        With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
-        logs = [scale * step for step in _STEPS if scale * step < most]
-        falling = accumulate((self.curve(size + 1, log) for log in logs), lambda before, one: one.min(before))
-        at = [(arb(log), excess) for log, excess in zip(logs, falling, strict=True)]
-        return [_Corner(log, log.exp(), excess) for log, excess in [*at, (self.local, arb(0))]]
+        found, rare = list[_Corner](), arb(2)
+        for log in (scale * step for step in _STEPS if scale * step < most):
+            top, excess = arb(log).exp(), self.curve(size + 1, log)
+            for one in found:
+                rare = rare.min(one.excess * (1 + top) / (top - one.weight))
+            found.append(_Corner(top, excess.min(found[-1].excess) if found else excess))
+            if rare <= arb(_RARE[1] * guess):
+                return found, rare
+        return [*found, _Corner(self.local.exp(), arb(0))], arb(0)
 
 
 @dataclass(frozen=True)
 class _Corner:
-    log: arb
     weight: arb
     excess: arb
 
 
-def crowd(laws: Sequence[Variable], n: int, pool: Pool) -> arb:
+def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
     leaders, best = _leaders(laws, n), arb(1)
     guess = _tilt(leaders, n)[1]
-    size = pool.size(n, guess)
+    size, well = pool.size(n, guess), enough if enough > 0 else arb(_WELL * guess)
     for _ in range(_POOLS):
-        if size <= _LARGEST_SHARE * n:
-            best = best.min(_with_pool(laws, leaders, n - 1 - size, pool.corners(size)))
-        if best <= arb(_WELL * guess):
+        if size > _LARGEST_SHARE * n:
+            break
+        found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size))
+        if best < 1 and found > best:  # what larger pools lose has come to be more than what they gain
+            break
+        best = best.min(found)
+        if best <= well:
             break
         size = math.ceil(1.5 * size)
     return best
 
 
 def _with_pool(
-    laws: Sequence[Variable], leaders: Sequence[Variable], users: int, corners: list[_Corner]
+    laws: Sequence[Variable],
+    leaders: Sequence[Variable],
+    users: int,
+    pool: Callable[[float], tuple[list[_Corner], arb]],
 ) -> arb:
     theta, guess = _tilt(leaders, users)
-    last, rare = _last(corners, guess)
-    corners = corners[: last + 1]
+    corners, rare = pool(guess)
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
     first, *others = _ordered(laws, theta)
     highest = _Heights(first, users, theta).close
@@ -192,21 +207,6 @@ def _through(height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int) ->
         slope = (at.log() - start) / run
         result += [(start + slope * (scaled[i] - scaled[a])).exp() for i in range(a + 1, b)] + [at]
     return result
-
-
-def _last(corners: Sequence[_Corner], guess: float) -> tuple[int, arb]:
-    """The first corner beyond which weights are rare, and their probability at most, under either law.
-
-    With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
-    best = arb(2)
-    for place in range(1, len(corners) - 1):
-        top = corners[place].weight
-        for one in corners[:place]:
-            found = one.excess / (top - one.weight)
-            best = best.min(found * (1 + top))
-        if best <= arb(_RARE[1] * guess):
-            return place, best
-    return len(corners) - 1, arb(0)
 
 
 def _mean(corners: Sequence[_Corner], scaled: Sequence[arb], values: Sequence[arb]) -> arb:

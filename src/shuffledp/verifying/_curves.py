@@ -19,25 +19,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache, reduce
 from itertools import permutations
 from typing import Any
 
 from flint import arb
 
 from shuffledp._json import canonical
-from shuffledp.verifying._balls import exact, near, positive, probability
+from shuffledp.verifying._balls import exact, max_of, near, positive, probability
 from shuffledp.verifying._binary import binary
 from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors
-from shuffledp.verifying._positive_part import Variable, positive_part
+from shuffledp.verifying._positive_part import About, Variable, positive_part
+from shuffledp.verifying._stated import ROUNDING, checked_crowd, checked_law, checked_losses, checked_rows
 
 Curve = dict[str, Any]
-_SLACK = 1e-6  # of totals: what a law may miss one by is a mistake from here on
+Types = tuple[tuple[arb, arb, arb], ...]
 _FINER = 0.95  # speed
+_WIDER = 1.25  # speed: of a pool, whose common part is not known
 _MOST_PAIRS = 20_000  # speed
 _CUT = 2e-3  # tightness: of what is enough, what rare values may add
 
@@ -55,18 +57,22 @@ class Law:
     """Masses per type of report, among n users: the law of X of Theorem T1."""
 
     n: int
-    types: tuple[tuple[arb, arb, arb], ...]
+    types: Types
     """(gap = own - other, other, clone)."""
 
-    def upper(self, epsilon: arb, enough: arb) -> arb:
+    def parted(self, epsilon: arb) -> tuple[arb, Variable]:
+        """What is seen, as nobody hides it, and the law of X."""
         growth = epsilon.expm1()
         weights = [(gap - growth * other, clone) for gap, other, clone in self.types]
-        seen = sum((positive(w) for w, clone in weights if clone.is_zero()), arb(0))
         hidden = [(w / clone, clone) for w, clone in weights if not clone.is_zero()]
-        if not hidden or (enough > 0 and not enough > seen):
-            return seen + sum((positive(x) * clone for x, clone in hidden), arb(0))
-        values, masses = zip(*hidden, strict=True)
-        return seen + positive_part(Variable(values, masses), self.n, positive(enough - seen))
+        seen = sum((positive(w) for w, clone in weights if clone.is_zero()), arb(0))
+        return seen, Variable([x for x, _ in hidden], [clone for _, clone in hidden])
+
+    def upper(self, epsilon: arb, enough: arb) -> arb:
+        seen, law = self.parted(epsilon)
+        if not law.values or (enough > 0 and not enough > seen):
+            return seen + law.mean_above(arb(0))
+        return seen + positive_part(law, self.n, positive(enough - seen))
 
     def in_cohort(self, share: arb) -> Law:
         """T5': X' = share X + (1 - share)(1 - a), what hides nothing being one more type.
@@ -89,6 +95,13 @@ def _count(curve: Curve, name: str) -> int:
     return value
 
 
+def _local(curve: Curve) -> arb:
+    local = exact(curve["epsilon0"])
+    if not local >= 0:
+        raise ValueError(f"epsilon0 must not be negative, got {curve['epsilon0']!r}")
+    return local
+
+
 def _clones(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return _clone_law(curve).upper(epsilon, enough)
 
@@ -97,9 +110,7 @@ def _clone_law(curve: Curve) -> Law:
     """T2: E - a and 1 - aE, each with probability 1/(E + 1); 2021: each with 1/(2E)."""
     if curve["kind"] not in ("clones", "clones-2021"):
         raise ValueError(f"base must be clones, got {curve['kind']!r}")
-    local = exact(curve["epsilon0"])
-    if not local >= 0:
-        raise ValueError(f"epsilon0 must not be negative, got {curve['epsilon0']!r}")
+    local = _local(curve)
     grown = local.exp()
     own, other = grown / (grown + 1), 1 / (grown + 1)
     gap = (local / 2).tanh()
@@ -117,37 +128,27 @@ def _strong(curve: Curve, epsilon: arb, enough: arb) -> arb:
 def _law(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """One pair of inputs, both ways."""
     rows = [tuple(row) for row in curve["types"]]
-    _check_totals(rows)
+    missing = arb(max(checked_law(rows)))
     types = tuple((near(gap), probability(other), probability(clone)) for _, other, gap, clone in rows)
     law = Law(_count(curve, "n"), types)
     ways = [law]
     if sorted((u, v, c) for u, v, _, c in rows) != sorted((v, u, c) for u, v, _, c in rows):
         back = tuple((near(-gap), probability(own), probability(clone)) for own, _, gap, clone in rows)
         ways.append(Law(law.n, back))
-    return _largest_of(way.upper(epsilon, enough) for way in ways)
-
-
-def _check_totals(rows: list[tuple[float, ...]]) -> None:
-    own, other, clone = (math.fsum(row[i] for row in rows) for i in (0, 1, 3))
-    if not (own >= 1.0 - _SLACK and other >= 1.0 - _SLACK and clone <= 1.0 + _SLACK):
-        raise ValueError(
-            f"own and other must sum to 1, and clone to no more, got {own!r}, {other!r}, {clone!r}"
-        )
-    for u, v, gap, _ in rows:
-        if not abs(gap - (u - v)) <= _SLACK * (u + v):
-            raise ValueError(f"gap must be own - other, got {gap!r} for {u!r} - {v!r}")
+    return _largest_of(ways, epsilon, positive(enough - missing)) + missing
 
 
 def _matrix(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """All ordered pairs of rows, hidden by the smallest entry of every column."""
     rows = [[float(entry) for entry in row] for row in curve["rows"]]
+    checked_rows(rows)
     laws = dict.fromkeys(_pairs(rows))
     if len(laws) > _MOST_PAIRS:
         raise ValueError(f"at most {_MOST_PAIRS} different pairs of inputs are verified, got {len(laws)}")
     n, share = _count(curve, "n"), probability(curve.get("fraction", 1.0))
     made = (Law(n, tuple((near(u) - near(v), near(v), near(c)) for u, v, c in law if u or v)) for law in laws)
     whole = float(curve.get("fraction", 1.0)) == 1.0
-    return _largest_of((law if whole else law.in_cohort(share)).upper(epsilon, enough) for law in made)
+    return _largest_of((law if whole else law.in_cohort(share) for law in made), epsilon, enough)
 
 
 def _pairs(rows: list[list[float]]) -> Iterator[tuple[tuple[float, float, float], ...]]:
@@ -158,10 +159,21 @@ def _pairs(rows: list[list[float]]) -> Iterator[tuple[tuple[float, float, float]
                 yield tuple(sorted(zip(x, y, least, strict=True)))
 
 
-def _largest_of(values: Iterator[arb]) -> arb:
+def _largest_of(laws: Iterable[Law], epsilon: arb, enough: arb) -> arb:
+    """What one exceeds, others may reach."""
     result = arb(0)
-    for value in values:
-        result = result.max(value)
+    if enough > 0:
+        for law in laws:
+            result = result.max(law.upper(epsilon, enough.max(result)))
+        return result
+    made = [(*law.parted(epsilon), law.n) for law in laws]
+    told = [(seen, law, n) for seen, law, n in made if any(not v <= 0 for v in law.values)]
+    result = max_of(seen for seen, *_ in made)
+    told.sort(key=lambda row: -row[1].cumulants(0.0)[2])
+    about = About.of(*told[0][1:]) if told else None
+    for seen, x, n in told:
+        assert about is not None
+        result = result.max(seen + x.mean_above(arb(0)).min(about.upper(x, n, positive(result - seen))))
     return result
 
 
@@ -175,7 +187,9 @@ def _cohort(curve: Curve, epsilon: arb, enough: arb) -> arb:
 def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """T9: clones (of a random ``fraction``, or by coins of a ``rate``) at a smaller epsilon, ``at``, and what
     delta0 moves there."""
-    base, leak, at = curve["base"], exact(curve["delta0"]), epsilon.min(exact(curve["at"]))
+    base, leak, at = curve["base"], probability(curve["delta0"]), epsilon.min(exact(curve["at"]))
+    if not at >= 0:
+        raise ValueError(f"at must not be negative, got {curve['at']!r}")
     share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     law, others = _clone_law(base), _count(base, "n") - 1
     grown = exact(base["epsilon0"]).exp()
@@ -194,22 +208,26 @@ def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 def _losses(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """P-masses at losses, of either direction."""
-    return _largest_of(_loss(law, epsilon) for law in curve["laws"])
+    if not curve["laws"]:
+        raise ValueError("losses must have a law")
+    return max_of(_loss(law, epsilon) for law in curve["laws"])
 
 
 def _loss(law: Curve, epsilon: arb) -> arb:
     rows = zip(law["loss"], law["mass"], strict=True)
     finite = sum((probability(m) * positive(1 - (epsilon - exact(x)).exp()) for x, m in rows), arb(0))
-    return probability(law["infinity"]) + finite
+    return probability(law["infinity"]) + finite + checked_losses(law)
 
 
 def _largest(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    return _largest_of(upper(part, epsilon, enough) for part in curve["curves"])
+    if not curve["curves"]:
+        raise ValueError("the largest of no curves is not known")
+    return max_of(upper(part, epsilon, enough) for part in curve["curves"])
 
 
 def _mixture(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """Kinds of a round, met with known probabilities, and seen."""
-    if not sum(curve["weights"]) >= 1.0 - _SLACK:
+    if not math.fsum(curve["weights"]) >= 1.0 - ROUNDING:
         raise ValueError("weights must sum to 1")
     rows = [(probability(w), part) for w, part in zip(curve["weights"], curve["curves"], strict=True)]
     values = [upper(part, epsilon, enough) for _, part in rows]
@@ -236,6 +254,7 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """T16: laws of X against every third input; for the pool a curve of a report of any input against one,
     among so many users; or random cohorts."""
+    checked_crowd(curve)
     n, local = _count(curve, "n"), exact(curve["epsilon0"])
     share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if epsilon >= local:
@@ -247,35 +266,33 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
         made = [Variable([part * x - (1 - part) * growth for x in law.values], law.masses) for law in made]
     # Rare large values are cut, and what is cut is added.
     cut = [law.cut(_CUT * float(enough)) for law in made]
-    laws, beyond = [law for law, _ in cut], _largest_of(added for _, added in cut)
+    laws, beyond = [law for law, _ in cut], max_of(added for _, added in cut)
     if share < 1.0:
         return without_pool(laws, n) + beyond
     if rate < 1.0:
         return by_coins(laws, n, probability(rate), -growth) + beyond
-    pool = Pool(partial(_of_users, canonical(curve["base"])), _variance(curve["base"]), local)
-    return crowd(laws, n, pool) + beyond
+    return crowd(laws, n, _pool(canonical(curve)), enough - beyond) + beyond
 
 
 def _of_laws(laws: list[list[tuple[float, ...]]], growth: arb) -> Iterator[Variable]:
     for rows in laws:
-        _check_totals(rows)
-        if math.fsum(row[3] for row in rows) < 1.0 - _SLACK or any(not row[3] and any(row) for row in rows):
-            raise ValueError("a law of a crowd must be that of a whole report")
-        hidden = [(near(gap) - growth * near(other), near(clone)) for _, other, gap, clone in rows if clone]
+        hidden = [(near(gap) - growth * near(other), near(clone)) for _, other, gap, clone in rows]
         yield Variable([w / clone for w, clone in hidden], [clone for _, clone in hidden])
 
 
+def _known(rows: list[list[float]]) -> tuple[list[list[arb]], bool]:
+    """Rows, and whether they are their own mirror image, with balls that hold the entries of both."""
+    known = [[near(entry) for entry in row] for row in rows]
+    both = list(zip(known, [row[::-1] for row in known[::-1]], strict=True))
+    if not all(a.overlaps(b) for one, other in both for a, b in zip(one, other, strict=True)):
+        return known, False
+    return [[a.union(b) for a, b in zip(one, other, strict=True)] for one, other in both], True
+
+
 def _of_triples(rows: list[list[float]], growth: arb) -> Iterator[Variable]:
-    """Of all rows x, x' and z; where the matrix is its own mirror image, of two mirrored triples one."""
-    if not all(min(row) > 0.0 and abs(math.fsum(row) - 1.0) <= _SLACK for row in rows):
-        raise ValueError("rows of a crowd must be positive and sum to 1")
-    known, last = [[near(entry) for entry in row] for row in rows], len(rows) - 1
-    turned = [row[::-1] for row in known[::-1]]
-    both = list(zip(known, turned, strict=True))
-    mirrored = all(a.overlaps(b) for one, other in both for a, b in zip(one, other, strict=True))
-    if mirrored:
-        known = [[a.union(b) for a, b in zip(one, other, strict=True)] for one, other in both]
-    inverse = [[1 / entry for entry in row] for row in known]
+    """Of all rows x, x' and z; of two mirrored triples one."""
+    known, mirrored = _known(rows)
+    last, inverse = len(rows) - 1, [[1 / entry for entry in row] for row in known]
     for x, y in permutations(range(last + 1), 2):
         weight = [u - (1 + growth) * v for u, v in zip(known[x], known[y], strict=True)]
         for z in range(last + 1):
@@ -283,37 +300,67 @@ def _of_triples(rows: list[list[float]], growth: arb) -> Iterator[Variable]:
                 yield Variable([w * i for w, i in zip(weight, inverse[z], strict=True)], known[z])
 
 
-@lru_cache(maxsize=4096)
-def _of_users(base: str, users: int, log: float) -> arb:
-    """About the curve of so many users."""
-    return upper(_resized(json.loads(base), users), arb(log), arb(0))
+@lru_cache(maxsize=64)
+def _pool(crowd: str) -> Pool:
+    """Of everybody's common part m, of mass g: a report of any input, or of m/g for all, hidden by m."""
+    curve = json.loads(crowd)
+    local = exact(curve["epsilon0"])
+    if "rows" in curve:
+        rows, mirrored = _known(curve["rows"])
+        pairs = list(_centred(rows))[: (len(rows) + 1) // 2 if mirrored else None]
+    else:
+        pairs = [_two_densities(low, high, local) for low, high in _ranges(curve, local)]
+    laws = [law for rows in pairs for law in (rows, tuple((-gap, gap + other, m) for gap, other, m in rows))]
+    variance = max(float(sum((gap**2 / m for gap, _, m in rows), arb(0))) for rows in pairs)
+    found: dict[tuple[int, float], arb] = {}
+
+    def at(users: int, log: float) -> arb:
+        if (users, log) not in found:
+            found[users, log] = _largest_of((Law(users, law) for law in laws), arb(log), arb(0))
+        return found[users, log]
+
+    return Pool(at, variance, local)
 
 
-def _resized(curve: Curve, users: int) -> Curve:
-    if curve["kind"] == "largest":
-        return {**curve, "curves": [_resized(part, users) for part in curve["curves"]]}
-    if curve["kind"] not in ("law", "matrix", "clones"):
-        raise ValueError(f"the pool of a crowd must be a law, a matrix or clones, got {curve['kind']!r}")
-    return {**curve, "n": users}
+def _centred(rows: list[list[arb]]) -> Iterator[Types]:
+    """(gap, other, clone) of each row against the least entries of all columns."""
+    least = [reduce(arb.min, column) for column in zip(*rows, strict=True)]
+    total = sum(least, arb(0))
+    for row in rows:
+        yield tuple((u - m / total, m / total, m) for u, m in zip(row, least, strict=True))
 
 
-def _variance(curve: Curve) -> float:
-    """Of the X of one report, about."""
-    if curve["kind"] == "largest":
-        return max(_variance(part) for part in curve["curves"])
-    if curve["kind"] == "matrix":
-        pairs = _pairs([[float(entry) for entry in row] for row in curve["rows"]])
-        return max(math.fsum((u - v) ** 2 / c for u, v, c in pair if c) for pair in pairs)
-    if curve["kind"] == "clones":
-        local = float(curve["epsilon0"])
-        return 2.0 * math.tanh(0.5 * local) ** 2 * (1.0 + math.exp(local))
-    return math.fsum(gap**2 / clone for _, _, gap, clone in curve["types"] if clone)
+def _ranges(curve: Curve, local: arb) -> Iterator[tuple[arb, arb]]:
+    """Of the mass of what is common: as it is said, or all from 1 down to 1/E, in ranges of no large variance
+    (floats choose them)."""
+    if curve.get("common") is not None:
+        known = probability(curve["common"])
+        yield known, known
+        return
+    grown, high = float(local.exp().upper()), 1.0
+    variance = _WIDER * (math.sqrt(grown) - 1.0) ** 2
+    while high * grown > 1.0:
+        rise = high * grown - 1.0
+        low = 1.0 / (1.0 + variance / rise) if rise * (grown - 1.0) > variance else 0.0
+        yield (arb(low) if low else 1 / local.exp()), arb(high)
+        high = low
+
+
+def _two_densities(low: arb, high: arb, local: arb) -> Types:
+    """Own is ``most`` times other on a set and ``low`` times elsewhere; ``low`` times other hides it."""
+    most = (high * local.exp()).max(arb(1))
+    inside = (1 - low) / (most - low)
+    return ((most - 1) * inside, inside, low * inside), (
+        (low - 1) * (1 - inside),
+        1 - inside,
+        low * (1 - inside),
+    )
 
 
 def _groups(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """T21: everybody hides by one law, each group with a probability of its own; one direction."""
     rows = [tuple(row) for row in curve["types"]]
-    _check_totals(rows)
+    missing, _ = checked_law(rows, hides=False)
     growth = epsilon.expm1()
     weights = [(near(gap) - growth * probability(other), clone) for _, other, gap, clone in rows]
     mass = sum((near(clone) for *_, clone in rows), arb(0))
@@ -323,11 +370,11 @@ def _groups(curve: Curve, epsilon: arb, enough: arb) -> arb:
         ((near(share) * mass).min(arb(1)), _count({"": people}, "")) for share, people in curve["groups"]
     ]
     if not hidden or not others:
-        return sum((positive(w) for w, _ in weights), arb(0))
-    if not all(g >= 0 for g, _ in others):
-        raise ValueError("a share must not be negative")
+        return missing + sum((positive(w) for w, _ in weights), arb(0))
+    if not all(0.0 <= share <= 1.0 + ROUNDING for share, _ in curve["groups"]):
+        raise ValueError("a share must be in [0, 1]")
     law = Variable([w / p for w, p in hidden], [p for _, p in hidden])
-    return seen + among_groups(law, others, positive(enough - seen))
+    return seen + missing + among_groups(law, others, positive(enough - seen - missing))
 
 
 def _mixed_sum(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -352,7 +399,7 @@ def _mixed_vectors(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _binary(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    return binary(_count(curve, "n"), exact(curve["epsilon0"]), epsilon, enough)
+    return binary(_count(curve, "n"), _local(curve), epsilon, enough)
 
 
 _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {

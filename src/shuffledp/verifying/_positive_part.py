@@ -24,6 +24,8 @@ _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
 _AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
 _NEAR = 1e-13  # speed
+_CELLS, _FEW_VALUES, _SPREAD = 20, 16, 5e-3  # speed: of coarser laws, where a bound is not refined
+_CUTS, _CUT, _WORSE = 16, 0.6, 0.7  # speed, there: values beyond which a law is cut, as shares of the largest
 
 
 class Variable:
@@ -48,15 +50,17 @@ class Variable:
             (m * (theta * v).exp() for v, m in zip(self.values, self.masses, strict=True)), arb(self.rest)
         )
 
+    def chernoff(self, n: int, theta: float) -> arb:
+        """(1/n) E[S_+] for the sum S of n, at most: e theta s_+ <= e^(theta s)."""
+        return self.moment(arb(theta)) ** n / (n * arb(theta) * arb(1).exp())
+
     def mean_above(self, cut: arb) -> arb:
         """E[(X - cut)_+] for a cut that is not negative."""
         pairs = zip(self.values, self.masses, strict=True)
         return sum(((v - cut).max(arb(0)) * m for v, m in pairs), arb(0))
 
     def cut(self, budget: float) -> tuple[Variable, arb]:
-        """Without the largest values, which add about ``budget`` to the mean; and what they add at most.
-
-        X <= min(X, c) + (X - c)_+, and positive parts of sums are at most sums of positive parts."""
+        """Without the largest values, which add about ``budget`` to the mean; and what they add at most."""
         rows = sorted(((v, m) for v, m in self._floats if v > 0.0), reverse=True)
         if not rows:
             return self, arb(0)
@@ -65,10 +69,45 @@ class Variable:
             if seen + mass * (at - v) > budget:
                 break
             seen, mass, at = seen + mass * (at - v), mass + m, v
-        if at == rows[0][0]:
+        return self.cut_at(math.inf if at == rows[0][0] else at)
+
+    def cut_at(self, end: float) -> tuple[Variable, arb]:
+        """No value beyond ``end``, and what that adds at most.
+
+        X <= min(X, c) + (X - c)_+, and positive parts of sums are at most sums of positive parts."""
+        if math.isinf(end):
             return self, arb(0)
-        cut = arb(at)
-        return Variable([v.min(cut) for v in self.values], self.masses), self.mean_above(cut)
+        cut = arb(end)
+        return Variable([v.min(cut) for v in self.values], self.masses, self.rest), self.mean_above(cut)
+
+    def coarser(self, theta: float, share: float) -> Variable:
+        """Fewer values, by a spread that keeps the mean: larger in the convex order.
+
+        What lies between two that stay goes to both; the tilted variance grows by about ``share``."""
+        order = sorted(range(len(self.values)), key=lambda i: self._floats[i][0])
+        top = max(theta * v for v, _ in self._floats)
+        tilted = [m * math.exp(max(theta * v - top, -700.0)) for v, m in self._floats]
+        spare = share * self.cumulants(theta)[2] * math.fsum(tilted) / _CELLS
+        values, masses = [self.values[order[0]]], [self.masses[order[0]]]
+        start = 0
+        while start < len(order) - 1:
+            end, a = start + 1, self._floats[order[start]][0]
+            inside = own = square = 0.0  # of what lies between: tilted mass, and its moments from a
+            while end < len(order) - 1:
+                w, v = tilted[order[end]], self._floats[order[end]][0] - a
+                inside, own, square = inside + w, own + w * v, square + w * v * v
+                if own * (self._floats[order[end + 1]][0] - a) - square > spare:
+                    break
+                end += 1
+            low, high = values[-1], self.values[order[end]]
+            values.append(high)
+            masses.append(self.masses[order[end]])
+            for i in order[start + 1 : end]:
+                up = (self.values[i] - low) / (high - low)
+                masses[-2] += self.masses[i] * (1 - up)
+                masses[-1] += self.masses[i] * up
+            start = end
+        return Variable(values, masses, self.rest)
 
     def on_a_lattice(self) -> tuple[Variable, arb, arb] | None:
         """If all values are next to multiples of the smallest one: a law on these, the span, and how much
@@ -103,7 +142,7 @@ class Variable:
     def tilt(self, n: int, shift: float = 0.0) -> float:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
         low, high = -200.0, math.log(600.0 / max(shift, self.largest))  # nothing overflows
-        for _ in range(80):
+        for _ in range(32):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
             falls = (shift + n * self.cumulants(theta)[1]) * theta < 2.0
@@ -129,6 +168,8 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
     alone = law.mean_above(arb(0))
     if n == 1 or alone <= enough:
         return alone
+    if enough > 0 and (crude := law.chernoff(n, law.tilt(n))) <= enough:
+        return crude
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[0]:
         return _enumerated(law, n)
     if (whole := law.on_a_lattice()) is not None:
@@ -138,14 +179,7 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
             return sum_.upper() + added
     best, loss, before = alone, 2e-3, math.inf
     if not enough > 0:
-        best = best.min(TiltedSum.of(law, n, loss).upper())
-        for _ in range(_TRIALS):
-            part, beyond = law.cut(loss * float(best))
-            found = best if part is law else TiltedSum.of(part, n, loss).upper() + beyond
-            if not found < best * (1 - 10 * arb(loss)):
-                break
-            best = found
-        return best
+        return alone.min(About.of(law, n).upper(law, n, enough))
     for _ in range(_TRIALS):
         part, beyond = law.cut(0.1 * loss * float(enough))
         sum_ = TiltedSum.of(part, n, loss)
@@ -163,6 +197,39 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[1]:
         best = best.min(_enumerated(law, n))
     return best if best <= enough else best.min(_with_jumps(law, n, enough))
+
+
+@dataclass(frozen=True)
+class About:
+    """Good bounds that are not refined: cut at ``end``, where that costs least, tilted by ``theta``."""
+
+    end: float
+    theta: float
+
+    @classmethod
+    def of(cls, law: Variable, n: int) -> About:
+        chosen, least = cls(math.inf, 1.0), math.inf
+        for i in range(_CUTS):
+            end = law.largest * _CUT**i if i else math.inf
+            part, beyond = law.cut_at(end)
+            theta = part.tilt(n)
+            height = n * part.cumulants(theta)[0] - math.log(n * theta) - 2.0
+            guess = math.exp(min(height, 0.0)) + float(beyond)
+            if guess < least:
+                chosen, least = cls(end, theta), guess
+            if max(float(beyond), _WORSE * guess) > least and guess < 1.0:
+                break
+        return chosen
+
+    def upper(self, law: Variable, n: int, reached: arb) -> arb:
+        """Of (1/n) E[(X_1 + ... + X_n)_+]; crude where that is below ``reached``, else of fewer values."""
+        part, beyond = law.cut_at(self.end)
+        if (crude := part.chernoff(n, self.theta) + beyond) <= reached:
+            return crude
+        if reached > 0:
+            return About.of(law, n).upper(law, n, arb(0))
+        part = part if len(part.values) <= _FEW_VALUES else part.coarser(self.theta, _SPREAD)
+        return crude.min(TiltedSum.at(self.theta, part, n, _JUMP_LOSSES[0]).upper() + beyond)
 
 
 def _with_jumps(law: Variable, n: int, enough: arb) -> arb:

@@ -22,6 +22,7 @@ from shuffledp._files import PathLike, write_text
 from shuffledp._json import canonical, fingerprint
 
 if TYPE_CHECKING:
+    from shuffledp.accounting.mechanism import Mechanism
     from shuffledp.verifying.verification import Verification
 
 FORMAT, VERSION = "shuffledp certificate", 1
@@ -77,14 +78,32 @@ class Certificate:
     def delta(self) -> float:
         return float(self.to_dict()["claim"]["delta"])
 
-    def verify(self, *, bits: int = 256) -> Verification:
-        """The claim, derived again in ball arithmetic (needs the extra ``verify``)."""
+    @property
+    def about(self) -> str:
+        """The rounds, in words."""
+        rounds = self.to_dict()["rounds"]
+        return "; ".join(f"{part['count']} x {_in_words(part['curve'])}" for part in rounds) or "nothing"
+
+    def is_about(self, rounds: Sequence[dict[str, Any]]) -> bool:
+        """Whether it is about these rounds, as ``Mechanism.stated`` has them."""
+        found = [{k: v for k, v in part.items() if k != "grid"} for part in self.to_dict()["rounds"]]
+        return canonical(found) == canonical(list(rounds))
+
+    def verify(self, *, bits: int = 256, of: Mechanism | None = None) -> Verification:
+        """The claim, derived again in ball arithmetic (needs the extra ``verify``); ``of``: as a claim about
+        this mechanism, whose rounds must be those of the certificate."""
         from shuffledp.verifying.verification import verify
 
-        return verify(self, bits=bits)
+        return verify(self, bits=bits, of=of)
 
     def __repr__(self) -> str:
         return f"<Certificate: delta({self.epsilon!r}) <= {self.delta!r}>"
+
+
+def _in_words(curve: dict[str, Any]) -> str:
+    inner = [*curve.get("curves", []), *([curve["base"]] if isinstance(curve.get("base"), dict) else [])]
+    size = f" n = {curve['n']}" if "n" in curve else ""
+    return f"{curve['kind']}{size}" + (f" ({', '.join(map(_in_words, inner))})" if inner else "")
 
 
 def _check(content: Any) -> None:

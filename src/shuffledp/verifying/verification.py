@@ -9,13 +9,16 @@ One round is the sum of Theorem V1 (or all outcomes, or all datasets), several a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shuffledp._digits import rounded_up, written
 from shuffledp._files import PathLike
 from shuffledp._json import canonical
 from shuffledp._lazy import needed
 from shuffledp.verifying.certificate import Certificate
+
+if TYPE_CHECKING:
+    from shuffledp.accounting.mechanism import Mechanism
 
 _FEWEST_BITS, _MOST_BITS = 96, 4096
 
@@ -43,10 +46,14 @@ class Verification:
         return f"not verified: {at} <= {written(self.delta)}: {self.reason}"
 
 
-def verify(certificate: Certificate | dict[str, Any] | PathLike, *, bits: int = 256) -> Verification:
+def verify(
+    certificate: Certificate | dict[str, Any] | PathLike, *, bits: int = 256, of: Mechanism | None = None
+) -> Verification:
     """Derive the claim of a certificate (or of its file) again, at ``bits`` bits; needs the extra ``verify``.
 
-    A certificate that cannot be read is a ValueError; a claim that is not confirmed is a false answer."""
+    What a certificate states of its rounds is believed if it fits together; ``of`` a mechanism of yours, they
+    must be the rounds of that. A certificate that cannot be read is a ValueError; a claim that is not
+    confirmed is a false answer."""
     if not _FEWEST_BITS <= bits <= _MOST_BITS:
         raise ValueError(f"bits must be in [{_FEWEST_BITS}, {_MOST_BITS}], got {bits!r}")
     needed("flint", extra="verify")
@@ -56,6 +63,9 @@ def verify(certificate: Certificate | dict[str, Any] | PathLike, *, bits: int = 
         certificate = Certificate(canonical(certificate))
     elif not isinstance(certificate, Certificate):
         certificate = Certificate.load(certificate)
+    if of is not None and not certificate.is_about(of.stated()):
+        reason = f"the certificate is about other rounds than {of!r}"
+        return Verification(certificate.epsilon, certificate.delta, False, 1.0, bits, reason)
     try:
         found, reason = derived(certificate.to_dict(), bits)
     except (KeyError, TypeError, IndexError, AttributeError) as error:

@@ -22,13 +22,14 @@ def verify(file: str, bits: int, as_json: bool) -> None:
     FILE was written by --certificate of epsilon, delta or calibrate. Nothing of the accountant's
     numerics is used; python-flint is needed (the extra `verify`). Exit status 1 if the claim is not
     confirmed."""
-    from shuffledp import verify as check
+    from shuffledp import Certificate
 
-    found = check(file, bits=bits)
+    read = Certificate.load(file)
+    found = read.verify(bits=bits)
     if as_json:
         print_json(verified=found.verified, found=found.found, reason=found.reason, epsilon=found.epsilon)
     else:
         claim = f"epsilon = {rounded_up(found.epsilon)}, delta = {written(found.delta)}"
-        print_answer(str(found), [("claim", claim), ("certificate", file)])
+        print_answer(str(found), [("claim", claim), ("about", read.about), ("certificate", file)])
     if not found:
         raise click.exceptions.Exit(1)

@@ -1,0 +1,109 @@
+"""What a certificate states of a round must fit together: totals, common parts, the largest loss.
+
+Floats see that here, up to what masses are known to; what is missing beyond that is charged, or refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from shuffledp.errors import NoCertificateError
+
+ROUNDING = 2.0**-47  # soundness: 64 units, eight of each of some masses
+_SLACK = 1e-6  # of totals: what misses one by more is a mistake
+
+Row = Sequence[float]
+
+
+def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, float]:
+    """What own and other miss to one; ``hides``: clone is a part of either, where they differ."""
+    own, other, clone = (math.fsum(row[i] for row in rows) for i in (0, 1, 3))
+    if not (own >= 1.0 - _SLACK and other >= 1.0 - _SLACK and clone <= 1.0 + ROUNDING):
+        raise ValueError(
+            f"own and other must sum to 1, and clone to no more, got {own!r}, {other!r}, {clone!r}"
+        )
+    for u, v, gap, c in rows:
+        if not (u >= 0.0 and v >= 0.0 and c >= 0.0 and abs(gap - (u - v)) <= ROUNDING * (u + v)):
+            raise ValueError(f"gap must be own - other, got {gap!r} for {u!r} - {v!r}")
+        if hides and gap != 0.0 and not c <= (1.0 + ROUNDING) * min(u, v):
+            raise ValueError(f"clone must be a part of own and other, got {c!r} of {u!r} and {v!r}")
+    return tuple(max(1.0 - total - ROUNDING, 0.0) for total in (own, other))  # type: ignore[return-value]
+
+
+def checked_rows(rows: Sequence[Row], least: float = 0.0) -> None:
+    """Of a matrix."""
+    if not rows or not all(min(row) >= least and abs(math.fsum(row) - 1.0) <= ROUNDING for row in rows):
+        raise ValueError(f"rows of a matrix must sum to 1, and have entries from {least!r} on")
+
+
+def checked_crowd(curve: dict[str, Any]) -> None:
+    """Whole reports, no loss beyond epsilon0, and a common part that can be one."""
+    if "rows" in curve:
+        checked_rows(curve["rows"], least=math.ulp(0.0))
+        overlap, columns = 1.0, list(zip(*curve["rows"], strict=True))
+    else:
+        for rows in curve["laws"]:
+            checked_law(rows, hides=False)
+            checked_rows([[row[i] for row in rows] for i in (0, 1, 3)], least=math.ulp(0.0))
+        columns = [(u, v, c) for rows in curve["laws"] for u, v, _, c in rows]
+        overlap = min(math.fsum(min(u, v, c) for u, v, _, c in rows) for rows in curve["laws"])
+    _not_below(curve["epsilon0"], max(map(_ratio, columns)))
+    common = curve.get("common")
+    if (
+        common is not None
+        and not math.exp(-curve["epsilon0"]) <= common * (1.0 + ROUNDING) <= overlap + _SLACK
+    ):
+        raise ValueError(f"common must be in [e^-epsilon0, {overlap!r}], got {common!r}")
+
+
+def checked_losses(law: dict[str, Any]) -> float:
+    """What P misses to one; Q, whose masses are those of P times e^-loss, must have no more than one."""
+    loss, mass, infinity = law["loss"], law["mass"], law["infinity"]
+    other = math.fsum(m * math.exp(-max(x, -700.0)) for x, m in zip(loss, mass, strict=True))
+    if not (other <= 1.0 + _SLACK and infinity >= 0.0 and all(m >= 0.0 for m in mass)):
+        raise ValueError(f"losses must be those of two laws, got a second one of mass {other!r}")
+    return max(1.0 - math.fsum([*mass, infinity]) - ROUNDING, 0.0)
+
+
+def largest_loss(part: dict[str, Any]) -> float | None:
+    """That a round is said to have, or None; no less than what its curve says."""
+    found, stated = _loss(part["curve"]), part.get("epsilon0")
+    if stated is None or math.isinf(found):
+        return None
+    _not_below(float(stated), found)
+    return float(stated)
+
+
+def _not_below(stated: float, found: float) -> None:
+    if not stated >= found - ROUNDING * (1.0 + found):
+        raise NoCertificateError(f"epsilon0 is {stated!r}, but reports have losses of {found!r}")
+
+
+def _loss(curve: dict[str, Any]) -> float:
+    """Infinite where a curve does not tell."""
+    kind, inner = curve["kind"], [_loss(one) for one in curve.get("curves", [])]
+    if kind in ("clones", "clones-2021", "binary"):
+        return float(curve["epsilon0"])
+    if kind == "crowd":
+        return _in_cohort(float(curve["epsilon0"]), curve.get("fraction", 1.0))
+    if kind in ("law", "groups"):
+        return max(_ratio(row[:2]) for row in curve["types"])
+    if kind == "matrix":
+        return _in_cohort(max(map(_ratio, zip(*curve["rows"], strict=True))), curve.get("fraction", 1.0))
+    if kind == "cohort":
+        return _in_cohort(_loss(curve["base"]), curve["fraction"])
+    if kind == "losses":
+        laws = curve["laws"]
+        return math.inf if any(law["infinity"] for law in laws) else max(max(law["loss"]) for law in laws)
+    combined: dict[str, Callable[[Iterable[float]], float]] = {"least": min, "largest": max, "mixture": max}
+    return combined[kind](inner) if kind in combined and inner else math.inf
+
+
+def _ratio(masses: Sequence[float]) -> float:
+    low, high = min(masses), max(masses)
+    return math.log(high / low) if low > 0.0 else (math.inf if high > 0.0 else 0.0)
+
+
+def _in_cohort(loss: float, fraction: float) -> float:
+    return math.log1p(min(fraction, 1.0) * math.expm1(loss)) if loss < 700.0 else math.inf
