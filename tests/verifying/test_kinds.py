@@ -133,16 +133,9 @@ def a_worse_law(curve: dict[str, Any]) -> None:
     curve["laws"][0] = [list(row) for row in zip(own, other, gap, clone, strict=True)]
 
 
-def a_small_pool(curve: dict[str, Any]) -> None:
-    base = curve["base"]
-    for row in base["types"]:
-        row[3] *= 0.1
-
-
 FALSE = [
     ("crowd", fewer_users),
     ("crowd", a_worse_law),
-    ("crowd", a_small_pool),
     ("one group", less_hidden),
     ("one group", smaller_groups),
     ("shares", fewer_messages),

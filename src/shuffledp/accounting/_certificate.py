@@ -83,8 +83,10 @@ def described(profile: PrivacyProfile, delta0: float) -> Curve:
 
 @described.register
 def _(profile: AmplificationProfile, delta0: float) -> Curve:
-    rows = zip(profile.own, profile.other, profile.gap, profile.clone, strict=True)
-    return {"kind": "law", "n": profile.n, "types": [list(row) for row in rows]}
+    rows = [list(row) for row in zip(profile.own, profile.other, profile.gap, profile.clone, strict=True)]
+    # What hides a message that only one of two inputs sends is no part of a report (T19).
+    messages = any(clone > 0.0 == min(own, other) < max(own, other) for own, other, _, clone in rows)
+    return {"kind": "messages" if messages else "law", "n": profile.n, "types": rows}
 
 
 @described.register

@@ -32,6 +32,8 @@ _RARE = 0.03, 0.004  # speed, tightness: of the bound, what rare pools add as gu
 _POOLED_VARIANCES = 4.0  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
+_SPREAD, _MANY = 2e-3, 50  # speed: of laws of so many values that are not the first
+_HOPELESS = 1.3  # speed: guesses are no better than that
 _POOLS, _WELL = 6, 1.7  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS = 1e-3  # tightness: of a blur
 _FAR, _LEADERS = 5.0, 12  # speed: deviations at which laws are compared, and how many are
@@ -84,9 +86,9 @@ def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
     for _ in range(_POOLS):
         if size > _LARGEST_SHARE * n:
             break
-        found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size))
-        if best < 1 and found > best:  # what larger pools lose has come to be more than what they gain
-            break
+        found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size), enough)
+        if found is None or (best < 1 and found > best):
+            break  # what larger pools lose is more than what they gain
         best = best.min(found)
         if best <= well:
             break
@@ -99,23 +101,31 @@ def _with_pool(
     leaders: Sequence[Variable],
     users: int,
     pool: Callable[[float], tuple[list[_Corner], arb]],
-) -> arb:
+    enough: arb,
+) -> arb | None:
+    """None if these users are too few, whatever the pool."""
     theta, guess = _tilt(leaders, users)
+    if enough > 0 and arb(guess) > _HOPELESS * enough:
+        return None
     corners, rare = pool(guess)
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
     first, *others = _ordered(laws, theta)
     highest = _Heights(first, users, theta).close
     most = _mean(corners, scaled, _products(scaled, [highest(one) for one in scaled]))
+    if enough > 0 and not most <= enough:
+        return arb(1)  # other laws do not help
+    # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
+    lost = rare * (1 + 1 / (2 * users * arb(theta)))
     for law in others:
         heights = _Heights(law, users, theta)
-        closer = (heights.crude, 3), (heights.crude, 9), (heights.close, 9), (heights.close, len(scaled))
-        for height, nodes in closer:
+        spread = replace(heights, law=law.coarser(theta, _SPREAD)) if len(law.values) > _MANY else heights
+        tried = (heights.crude, 3), (heights.crude, 9), (spread.close, 5), (heights.close, 9)
+        for height, nodes in (*tried, (heights.close, len(scaled))):
             found = _mean(corners, scaled, _products(scaled, _through(height, scaled, nodes)))
-            if found <= most:
+            if found <= most.max(enough - lost):
                 break
         most = most.max(found)
-    # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
-    return most + rare * (1 + 1 / (2 * users * arb(theta)))
+    return most + lost
 
 
 def without_pool(laws: Sequence[Variable], n: int) -> arb:

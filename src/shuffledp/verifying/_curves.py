@@ -3,7 +3,7 @@
 A curve is a JSON object; ``kind`` says which theorem it stands on (docs/reference/certificates.md):
 
     clones, clones-2021, strong    laws of X made here of epsilon0, or of a rate
-    law, matrix                    laws of X given by their masses
+    law, messages, matrix          laws of X given by their masses
     binary                         binary randomized response, over all datasets
     crowd                          crowds that hold what they like
     groups                         others who hide with different probabilities
@@ -34,12 +34,20 @@ from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors
 from shuffledp.verifying._positive_part import About, Variable, positive_part
-from shuffledp.verifying._stated import ROUNDING, checked_crowd, checked_law, checked_losses, checked_rows
+from shuffledp.verifying._stated import (
+    ROUNDING,
+    checked_crowd,
+    checked_law,
+    checked_losses,
+    checked_rows,
+    covers_its_mirror,
+)
 
 Curve = dict[str, Any]
 Types = tuple[tuple[arb, arb, arb], ...]
 _FINER = 0.95  # speed
 _WIDER = 1.25  # speed: of a pool, whose common part is not known
+_FEW_PEOPLE = 1000  # speed
 _MOST_PAIRS = 20_000  # speed
 _CUT = 2e-3  # tightness: of what is enough, what rare values may add
 
@@ -128,13 +136,13 @@ def _strong(curve: Curve, epsilon: arb, enough: arb) -> arb:
 def _law(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """One pair of inputs, both ways."""
     rows = [tuple(row) for row in curve["types"]]
-    missing = arb(max(checked_law(rows)))
+    missing, behind = map(arb, checked_law(rows, hides=curve["kind"] == "law"))
     types = tuple((near(gap), probability(other), probability(clone)) for _, other, gap, clone in rows)
     law = Law(_count(curve, "n"), types)
     ways = [law]
-    if sorted((u, v, c) for u, v, _, c in rows) != sorted((v, u, c) for u, v, _, c in rows):
+    if not covers_its_mirror(rows):
         back = tuple((near(-gap), probability(own), probability(clone)) for own, _, gap, clone in rows)
-        ways.append(Law(law.n, back))
+        ways, missing = [law, Law(law.n, back)], missing.max(behind)
     return _largest_of(ways, epsilon, positive(enough - missing)) + missing
 
 
@@ -242,9 +250,9 @@ def _mixture(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """Analyses that all hold: the first that is good enough will do."""
+    """Analyses that all hold: the first that is good enough will do; crowds of few people rarely are."""
     best = arb(1)
-    for part in curve["curves"]:
+    for part in sorted(curve["curves"], key=lambda part: part["kind"] == "crowd" and part["n"] < _FEW_PEOPLE):
         best = best.min(upper(part, epsilon, enough))
         if best <= enough:
             break
@@ -407,6 +415,7 @@ _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {
     "clones-2021": _clones,
     "strong": _strong,
     "law": _law,
+    "messages": _law,
     "matrix": _matrix,
     "binary": _binary,
     "crowd": _crowd,

@@ -31,6 +31,18 @@ def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, floa
     return tuple(max(1.0 - total - ROUNDING, 0.0) for total in (own, other))  # type: ignore[return-value]
 
 
+def covers_its_mirror(rows: Sequence[Row]) -> bool:
+    """Whether exchanging own and other gives no more anywhere: no larger own, no smaller other."""
+
+    def ordered(some: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        return sorted(some, key=lambda row: (row[0] / (row[0] + row[1]) if row[0] + row[1] else 0.5, row[2]))
+
+    pairs = zip(
+        ordered((u, v, c) for u, v, _, c in rows), ordered((v, u, c) for u, v, _, c in rows), strict=True
+    )
+    return all(u >= v_ and v <= u_ and c == c_ for (u, v, c), (v_, u_, c_) in pairs)
+
+
 def checked_rows(rows: Sequence[Row], least: float = 0.0) -> None:
     """Of a matrix."""
     if not rows or not all(min(row) >= least and abs(math.fsum(row) - 1.0) <= ROUNDING for row in rows):
@@ -87,7 +99,7 @@ def _loss(curve: dict[str, Any]) -> float:
         return float(curve["epsilon0"])
     if kind == "crowd":
         return _in_cohort(float(curve["epsilon0"]), curve.get("fraction", 1.0))
-    if kind in ("law", "groups"):
+    if kind in ("law", "messages", "groups"):
         return max(_ratio(row[:2]) for row in curve["types"])
     if kind == "matrix":
         return _in_cohort(max(map(_ratio, zip(*curve["rows"], strict=True))), curve.get("fraction", 1.0))

@@ -16,14 +16,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shuffledp._files import PathLike, write_text
 from shuffledp._json import canonical, fingerprint
 
 if TYPE_CHECKING:
-    from shuffledp.accounting.mechanism import Mechanism
     from shuffledp.verifying.verification import Verification
+
+
+class HasRounds(Protocol):
+    """A mechanism: ``stated`` is what a certificate says of its rounds."""
+
+    def stated(self) -> list[dict[str, Any]]: ...
+
 
 FORMAT, VERSION = "shuffledp certificate", 1
 
@@ -89,7 +95,7 @@ class Certificate:
         found = [{k: v for k, v in part.items() if k != "grid"} for part in self.to_dict()["rounds"]]
         return canonical(found) == canonical(list(rounds))
 
-    def verify(self, *, bits: int = 256, of: Mechanism | None = None) -> Verification:
+    def verify(self, *, bits: int = 256, of: HasRounds | None = None) -> Verification:
         """The claim, derived again in ball arithmetic (needs the extra ``verify``); ``of``: as a claim about
         this mechanism, whose rounds must be those of the certificate."""
         from shuffledp.verifying.verification import verify

@@ -9,16 +9,13 @@ One round is the sum of Theorem V1 (or all outcomes, or all datasets), several a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shuffledp._digits import rounded_up, written
 from shuffledp._files import PathLike
 from shuffledp._json import canonical
 from shuffledp._lazy import needed
-from shuffledp.verifying.certificate import Certificate
-
-if TYPE_CHECKING:
-    from shuffledp.accounting.mechanism import Mechanism
+from shuffledp.verifying.certificate import Certificate, HasRounds
 
 _FEWEST_BITS, _MOST_BITS = 96, 4096
 
@@ -47,7 +44,7 @@ class Verification:
 
 
 def verify(
-    certificate: Certificate | dict[str, Any] | PathLike, *, bits: int = 256, of: Mechanism | None = None
+    certificate: Certificate | dict[str, Any] | PathLike, *, bits: int = 256, of: HasRounds | None = None
 ) -> Verification:
     """Derive the claim of a certificate (or of its file) again, at ``bits`` bits; needs the extra ``verify``.
 
