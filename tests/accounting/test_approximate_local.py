@@ -141,6 +141,20 @@ def test_the_accountant_s_epsilon_has_the_delta_asked_for() -> None:
         assert approximate_local_delta(epsilon0, delta0, n, epsilon * 0.997) > delta
 
 
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_delta_that_covers_every_leak_has_the_local_epsilons(rounds: int) -> None:
+    """Whatever the crowd adds: of all datasets none exceeds it, and epsilon is finite."""
+    E = Fraction(3)
+    for matrix in leaky_matrices(6, seed=7):
+        delta0 = leak(matrix, E)
+        assert worst(shuffled_pairs(matrix, 3), E) <= delta0
+    leaky = rounds * sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=2.0**-20), n=1000)
+    covered = rounds * 2.0**-20
+    assert rounds <= leaky.upper_epsilon(delta=covered) <= rounds * (1.0 + 1e-12)
+    assert leaky.epsilon(delta=covered).lower <= rounds
+    assert leaky.upper_epsilon(delta=covered * (1.0 - 1e-15)) == math.inf
+
+
 def test_no_epsilon_helps_against_too_large_a_leak() -> None:
     leaky = sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=1e-6), n=1000)
     assert leaky.epsilon(delta=1e-7).lower == math.inf  # who sends what others cannot is seen

@@ -80,6 +80,7 @@ class Mechanism(ABC):
         allowed = None if tolerance is None else _validate.tolerance(tolerance)
         with self._named():
             low, high = _ends(rounds, level, allowed) if rounds else (0.0, 0.0)
+        high = min(high, self._alone(level))
         source = partial(self.certificate, epsilon=high, delta=level, tolerance=allowed or DEFAULT_TOLERANCE)
         return Bound(low, high, source, self.gaussian_limit)
 
@@ -89,7 +90,14 @@ class Mechanism(ABC):
         allowed = None if tolerance is None else _validate.tolerance(tolerance)
         with self._named(), warnings.catch_warnings():
             warnings.simplefilter("ignore", CoarserBoundWarning)
-            return upper_epsilon(self._rounds(), level, allowed)
+            return min(upper_epsilon(self._rounds(), level, allowed), self._alone(level))
+
+    def _alone(self, delta: float) -> float:
+        """What holds whatever the crowd adds: the local epsilons add up if delta covers every delta0."""
+        leak = sum(count * Fraction(one.delta0) for one, count in self.parts)
+        if not 0 < leak <= Fraction(delta):
+            return math.inf
+        return up(math.fsum(count * one.epsilon0 for one, count in self.parts), operations=2, tiny=0.0)
 
     def lower_epsilon(self, *, delta: float, tolerance: float = FINE_TOLERANCE) -> float:
         """``epsilon(...).lower`` alone, finer than by default: a claimed bound below it is false."""
@@ -301,6 +309,11 @@ class OneRound(Mechanism):
         return ((self, 1),)
 
     @property
+    def epsilon0(self) -> float:
+        """That of a report alone, beside its ``delta0``."""
+        return self.round.pure
+
+    @property
     def delta0(self) -> float:
         """Of approximate local privacy."""
         return 0.0
@@ -382,6 +395,10 @@ class Shuffled(OneRound):
             f"{name}={value!r}" for name, value in known.items() if value is not None or name == "population"
         )
         return f"Shuffled({', '.join(shown)})"
+
+    @property
+    def epsilon0(self) -> float:
+        return float(self.facts.epsilon0.upper)
 
     @property
     def delta0(self) -> float:
