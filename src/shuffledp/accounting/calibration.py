@@ -25,6 +25,8 @@ _RECHECKS = 8
 _MOST_STEPS = 60
 _USUAL_STEPS = 5  # speed: that a warning of long work counts on
 _COARSE, _CLOSE_BY = 0.02, 0.1  # speed: a tolerance, and how far from the target it is of use
+_HARDLY_HIDDEN = 1.0  # speed: a deviation of the loss from which on close answers may take long
+_NOT_HIDDEN = 2.0  # tightness: of the pure epsilon; where losses deviate by more, that is what is left
 _NEAR = 0.25  # tightness: of the tolerance, how near a value comes to the best one
 _ASIDE = 0.02  # speed: of the distance of two ends, the least distance from either
 
@@ -205,8 +207,12 @@ class _Target:
         if pure <= self.epsilon:
             return pure / self.epsilon  # met whatever the crowd adds
         with suppress(NoCertificateError):
+            deviation = mechanism.gaussian_limit().upper
+            if deviation > _NOT_HIDDEN * pure:
+                return pure / self.epsilon
             # Where points take long, a coarse answer settles what is far from the target.
             slow = any(part.round.profile.hints.apart for part, _ in mechanism.parts)
+            slow = slow or deviation > _HARDLY_HIDDEN
             for tolerance in (_COARSE, self.tolerance) if slow and not near else (self.tolerance,):
                 found = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance) / self.epsilon
                 if abs(found - 1.0) > 2.0 * _COARSE:

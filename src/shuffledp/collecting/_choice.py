@@ -109,8 +109,9 @@ def best_calibrated(k: int, target: Target) -> FrequencyOracle:
     def is_certified(randomizer: FrequencyOracle) -> bool:
         one = Shuffled(randomizer, n=target.n)
         try:
-            # One look at one round costs less than an answer: most are out after that.
-            if one.round.profile.upper(np.array([target.epsilon]), _COARSE)[0] > target.delta:
+            # One look at one round costs less than an answer: most are out after that, or before.
+            curve, at = one.round.profile, np.array([target.epsilon])
+            if curve.hints.scale > target.epsilon or curve.upper(at, _COARSE)[0] > target.delta:
                 return False
             several = target.rounds * one
             return several is one or bool(several.upper_delta(epsilon=target.epsilon) <= target.delta)
