@@ -11,6 +11,7 @@ from typing import Any
 from shuffledp.errors import NoCertificateError
 
 ROUNDING = 2.0**-47  # soundness: 64 units, eight of each of some masses
+_MARGIN = 1e-9  # of what hides: laws of noise on the line lower other by what its masses are known to
 _SLACK = 1e-6  # of totals: what misses one by more is a mistake
 
 Row = Sequence[float]
@@ -26,7 +27,7 @@ def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, floa
     for u, v, gap, c in rows:
         if not (u >= 0.0 and v >= 0.0 and c >= 0.0 and abs(gap - (u - v)) <= ROUNDING * (u + v)):
             raise ValueError(f"gap must be own - other, got {gap!r} for {u!r} - {v!r}")
-        if hides and gap != 0.0 and not c <= (1.0 + ROUNDING) * min(u, v):
+        if hides and gap != 0.0 and not c <= (1.0 + _MARGIN) * min(u, v):
             raise ValueError(f"clone must be a part of own and other, got {c!r} of {u!r} and {v!r}")
     return tuple(max(1.0 - total - ROUNDING, 0.0) for total in (own, other))  # type: ignore[return-value]
 
