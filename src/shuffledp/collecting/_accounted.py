@@ -103,7 +103,8 @@ def one_round(randomizer: Any, honest: int) -> OneRound:
 @lru_cache(maxsize=256)
 def certified_epsilon(mechanism: Mechanism, delta: float) -> float:
     """The accountant's upper end, remembered: many collections have the same plan."""
-    return mechanism.upper_epsilon(delta=delta, tolerance=tolerance_for(mechanism))
+    asked = tolerance_for(mechanism)
+    return mechanism.upper_epsilon(delta=delta, tolerance=None if asked == DEFAULT_TOLERANCE else asked)
 
 
 def tolerance_for(mechanism: Mechanism) -> float:
