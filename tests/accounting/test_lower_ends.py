@@ -5,12 +5,15 @@ T14 of docs/proofs."""
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import permutations
 
+import numpy as np
 import pytest
 
 import shuffledp as sdp
 from oracles.brute import k_ary, shuffled_law, shuffled_pairs, worst, worst_adaptive
 from oracles.hockey import Atoms, atoms, hockey_stick, product
+from shuffledp._certified.rounding import Floats
 
 E = Fraction(5)
 ALPHAS = [Fraction(11, 10), Fraction(3, 2), Fraction(2), Fraction(7, 2)]
@@ -115,3 +118,29 @@ def test_any_randomizer_may_be_binary_response() -> None:
     assert anything.lower == pytest.approx(binary.lower, rel=1e-3)
     assert anything.lower >= 0.002719
     assert anything.upper <= 1.01 * anything.lower
+
+
+def largest_delta(matrix: Floats, n: int, epsilon: float) -> float:
+    """Of all pairs and all crowds of a 3 x 3 matrix, mixed ones too: from laws of counts, by transforms."""
+    w = np.exp(-2j * np.pi * np.arange(n + 1) / (n + 1))
+    one = [row[0] * w[:, None] + row[1] * w + row[2] for row in matrix]
+    worst = 0.0
+    for first in range(n):
+        for second in range(n - first):
+            crowd = one[0] ** first * one[1] ** second * one[2] ** (n - 1 - first - second)
+            laws = [np.fft.ifft2(crowd * own).real for own in one]
+            gaps = (np.maximum(p - math.exp(epsilon) * q, 0.0).sum() for p, q in permutations(laws, 2))
+            worst = max(worst, *gaps)
+    return worst
+
+
+@pytest.mark.parametrize("local", [1.0, 2.0, 3.0])
+def test_of_all_crowds_of_few_people_none_is_much_worse_than_the_lower_end(local: float) -> None:
+    """Of 19 others 18 with one value and one with another are 0.3% worse than all with one, at local = 1."""
+    most, middle, delta, n = math.exp(local), math.exp(0.5 * local), 1e-5, 20
+    rows = np.array([[most, 1.0, middle], [1.0, most, middle], [1.0, 1.0, most]])
+    rows /= rows.sum(axis=1, keepdims=True)
+    found = sdp.Shuffled(sdp.FiniteRandomizer(rows), n=n).epsilon(delta=delta)
+    assert largest_delta(rows, n, found.lower) >= delta * (1.0 - 1e-9)
+    assert largest_delta(rows, n, 1.005 * found.lower) < delta
+    assert largest_delta(rows, n, found.upper) <= delta

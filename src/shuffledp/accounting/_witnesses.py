@@ -17,7 +17,8 @@ from shuffledp.facts import AmplificationLaw, Facts, Matrix
 
 Witness = AmplificationProfile | EvenCrowdProfile | InexactProfile
 
-_MOST_PAIRS = 4  # of a matrix; speed
+_MOST_PAIRS, _MORE = 4, 2  # of a matrix; speed
+_FEW_PEOPLE = 0.05  # for each, of chi-square: then those who hold a value of the pair hide it least, perhaps
 _MOST_INPUTS = 129  # of a matrix that are tried; speed
 _SMALL_CROWD = 1000.0  # reports x or x'; speed
 
@@ -58,13 +59,15 @@ def _even_crowd(law: AmplificationLaw, n: int) -> EvenCrowdProfile | None:
 
 
 def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
-    """The pairs of inputs and the third inputs with the largest chi-square, all others at the third."""
+    """The pairs of inputs and the third inputs with the largest chi-square, all others at the third; of few
+    people also at one of the pair."""
     if len(matrix.rows) < 2:
         return []
     # Of very many inputs some, evenly spread and with both ends: those of noise are in order.
     some = np.linspace(0, len(matrix.rows) - 1, min(len(matrix.rows), _MOST_INPUTS)).astype(int)
     rows = matrix.rows[some]
     found: list[tuple[float, int, int, int]] = []
+    within: list[tuple[float, int, int, int]] = []
     for z in range(rows.shape[0]):
         seen = rows[z] > 0.0
         scaled = np.where(seen, rows / np.where(seen, np.sqrt(positive(rows[z])), 1.0), 0.0)
@@ -75,7 +78,11 @@ def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
             chi = chi + 1e6 * n * np.abs(hidden[:, None, :] - hidden[None, :, :]).sum(axis=2)
         x, y = np.unravel_index(int(np.argmax(chi)), chi.shape)
         found.append((float(chi[x, y]), int(x), int(y), z))
+        within.append((float(chi[:, z].max()), int(chi[:, z].argmax()), z, z))
     found.sort(reverse=True)
+    few = found[0][0] > _FEW_PEOPLE * n
+    if few:
+        found = [*sorted(within, reverse=True)[:_MORE], *found]
     # Noise is symmetric: of two pairs that are each other's mirror image one is enough.
     different: dict[bytes, Witness] = {}
     for _, i, j, k in found:
@@ -84,7 +91,7 @@ def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
         sides = (np.stack([part + 0.0, mass]) for part in (shape, -shape))
         key = min(side[:, np.lexsort(side)].tobytes() for side in sides)
         different.setdefault(key, finite_pair(rows[i], rows[j], rows[k], n))
-        if len(different) == _MOST_PAIRS:
+        if len(different) == _MOST_PAIRS + _MORE * few:
             break
     return list(different.values())
 
