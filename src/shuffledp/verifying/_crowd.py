@@ -28,16 +28,17 @@ _STEPS = (
     *(6.2 + i for i in range(8)),
     *(14.2 + 2.0 * i for i in range(6)),
 )
-_RARE = 0.03, 0.004  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
-_POOLED_VARIANCES = 4.0  # speed
+_RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
+_POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
 _SPREAD, _MANY = 2e-3, 50  # speed: of laws of so many values that are not the first
 _HOPELESS = 1.3  # speed: guesses are no better than that
-_POOLS, _WELL = 6, 1.7  # speed: sizes that are tried, and what is good, as a multiple of the guess
+_POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS = 1e-3  # tightness: of a blur
 _FAR, _LEADERS = 5.0, 12  # speed: deviations at which laws are compared, and how many are
 _TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of normal sums
+_EASED = tuple(1.1 * 0.95**i for i in range(18))  # tightness: the same, where weights raise steep ones
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def _with_pool(
         return None
     corners, rare = pool(guess)
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
+    theta = min((share * theta for share in _EASED), key=partial(_about, leaders[0], users, corners, scaled))
     first, *others = _ordered(laws, theta)
     highest = _Heights(first, users, theta).close
     most = _mean(corners, scaled, _products(scaled, [highest(one) for one in scaled]))
@@ -126,6 +128,16 @@ def _with_pool(
                 break
         most = most.max(found)
     return most + lost
+
+
+def _about(
+    law: Variable, users: int, corners: Sequence[_Corner], scaled: Sequence[arb], theta: float
+) -> float:
+    """About the mean of b, after Chernoff, in floats and in few balls: any tilt is valid."""
+    logs = [users * law.cumulants(float(one) * theta)[0] - math.log(theta) for one in scaled]
+    most = max(logs)
+    mean = _mean(corners, scaled, [arb(log - most).exp() for log in logs])
+    return float(mean.log()) + most - math.log(theta)
 
 
 def without_pool(laws: Sequence[Variable], n: int) -> arb:

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import islice
 
 import numpy as np
@@ -32,7 +32,7 @@ from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
-from shuffledp.accounting._curves.crowd_laws import Law, Laws, Taking
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
 from shuffledp.facts import AmplificationLaw, Matrix
@@ -49,9 +49,9 @@ _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above
 _CLOSELY = 2  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
-_POOLS = 3  # speed: sizes that are tried
+_POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
-_WELL = 1.7  # tightness: a bound no larger than so many times the guess is good
+_WELL = 1.35  # tightness: a bound no larger than so many times the guess is good
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
@@ -225,21 +225,23 @@ class _Problem:
         """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
         curve, laws, hints = self.curve, self._leaders(cap), self.curve.hints.crowd
         theta, guess = self._tilt(laws, curve.n)
+        laws = self._leaders(curve.family.cap(guess, self.most)[0])
         costly = curve.family.types > _MANY_TYPES
         if (curve.n < _SMALL and costly) or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
         sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess))
         best, chosen = math.inf, None
-        for size in islice(sizes, 1 if costly and curve.n < _LARGE else _POOLS):
+        tried = (_LARGER, _LARGER + 1) if costly and curve.n < _LARGE else (0, _POOLS)
+        for size in islice(sizes, *tried):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
             taking = self.taking._replace(users=float(curve.n - 1 - size))
             theta, guess = self._tilt(laws, int(taking.users))
             corners = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0)
             scales, rare = corners.until(hints.last_weight(corners.rare, guess))
-            theta = _usable(hints.steady(theta, partial(_about, laws[0], scales, taking)))
-            lost = rare * (1.0 + 0.5 / (taking.users * theta))
-            search, lost = self._search(taking, theta, guess, scales, lost)
+            search, lost = self._search(taking, theta, guess, scales, 0.0)
+            search = replace(search, theta=_usable(hints.steady(theta, search.roughly)))
+            lost += rare * (1.0 + 0.5 / (taking.users * search.theta))
             if search.least + lost >= best < 1.0:
                 break
             best, chosen = search.least + lost, (search, lost, guess)
@@ -266,7 +268,7 @@ class _Problem:
     def _search(
         self, taking: Taking, theta: float, guess: float, scales: _Scales, lost: float
     ) -> tuple[_Search, float]:
-        """Over all laws, cut at a cap; and what that and rare weights cost."""
+        """Over all laws, cut at a cap; and what that costs besides."""
         cap, cut = self.curve.family.cap(guess, self.most)
         share, leader = self.curve.fraction, int(self.first[0])
         search = _Search(self.curve, taking, theta, scales, self.seconds, share * cap, leader)
@@ -284,14 +286,6 @@ class _Problem:
 def _usable(theta: float) -> float:
     """Any number made a tilt."""
     return min(max(theta, _TILTS[0]), _TILTS[1])
-
-
-def _about(law: Law, scales: _Scales, taking: Taking, thetas: Floats) -> Floats:
-    """About E[b] of the law at every tilt, by its moments: a guess."""
-    tau = np.outer(thetas, scales.weight)
-    heights = law.log_chernoff(tau.ravel(), taking.users).reshape(tau.shape)
-    heights += np.log(scales.weight / taking.users)
-    return _expectation(scales.weight, heights, scales.middle, scales.excess)
 
 
 @dataclass(frozen=True)
@@ -336,6 +330,16 @@ class _Search:
         """Of the leader alone."""
         height = self._exact(self.leader)
         return float(self._expectation(height[None, :])[0]) if np.isfinite(height).all() else math.inf
+
+    def roughly(self, thetas: Floats) -> Floats:
+        """Of the leader alone, at every tilt, by its moments."""
+        law = self.curve.family.pick(
+            np.array([self.leader]), self.taking.growth, self.curve.fraction, self.cap
+        )
+        tau = np.outer(thetas, self.scales.weight)
+        with np.errstate(all="ignore"):  # a hint may be absurd
+            heights = law.log_integrals(tau.ravel(), self.taking).reshape(tau.shape)
+        return self._expectation(heights + self._place)
 
     def largest(self, rest: float, useful: float) -> float:
         """``rest``: of laws that are not in the family, E[X^2] at most."""

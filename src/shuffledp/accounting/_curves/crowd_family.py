@@ -36,7 +36,7 @@ _MIRROR = 8  # soundness: units by which mirror images may differ: far fewer tha
 _LARGEST_TABLE = 2**22  # speed: pairs of inputs times reports
 _CAPS = 4  # speed: caps that are tried, in every power of e
 _ENDS = tuple(math.exp(0.7 * power) for power in range(1, 16))  # tightness
-_ENOUGH = 0.01  # tightness: of the bound, what a cap may cost
+_ENOUGH = 0.04  # tightness: of the bound, what a cap may cost
 
 
 class Seconds(NamedTuple):

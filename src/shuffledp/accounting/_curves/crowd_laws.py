@@ -88,10 +88,6 @@ class Law:
         sums = mass.sum(axis=1)
         return top + np.log(sums), mass / sums[:, None]
 
-    def log_chernoff(self, tau: Floats, users: float) -> Floats:
-        """About users log E e^(tau X) - log(2 tau), without the frequencies: a guess."""
-        return np.asarray(users * self._tilted(tau)[0] - np.log(2.0 * tau))
-
     def other(self, theta: float) -> float:
         """About the tilted mean of other / clone: minus the slope of X in alpha."""
         return float((self._tilted(np.array([theta]))[1] @ self.ratio)[0])

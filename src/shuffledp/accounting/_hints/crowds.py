@@ -16,13 +16,13 @@ from shuffledp.accounting._hints.starts import Hints
 
 Integers = npt.NDArray[np.integer[Any]]
 
-_POOLED_VARIANCES = 4.0  # speed: of X, for each power of e by which rare pools are rare
+_POOLED_VARIANCES = 1.5  # speed: of X, for each power of e by which rare pools are rare
 _TILTS = np.exp(np.linspace(-2.4, 1.2, 49))  # around that of normal sums
 _FAR = 5.0  # deviations
 _LEADERS = 8  # laws that the tilt is chosen for
 _PIECES = (0.0, 3.0, 0.4), (3.0, 6.0, 0.6), (6.0, 12.0, 1.0), (12.0, 24.0, 2.0)
 _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
-_SMALLER, _ABOUT = 0.93 ** np.arange(25.0), 1.2  # of a tilt
+_SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
