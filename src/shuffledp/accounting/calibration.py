@@ -196,7 +196,7 @@ class _Target:
             evaluated()
             return found
 
-        return _Ratio(certified, cache(lambda value: self._likely(build(value))), self.tolerance)
+        return _Ratio(certified, cache(lambda value: self._likely(build, value)), self.tolerance)
 
     def recheck(self, mechanism: Mechanism) -> Bound:
         """The answer's enclosure; a warning says where it is coarser than the tolerance."""
@@ -220,9 +220,10 @@ class _Target:
             return found
         return math.inf  # what cannot be certified does not meet the target
 
-    def _likely(self, mechanism: Mechanism) -> float:
-        """As if losses were normal."""
-        with suppress(NoCertificateError):
+    def _likely(self, build: Callable[[float], Mechanism], value: float) -> float:
+        """As if losses were normal; nothing where the randomizer refuses the value."""
+        with suppress(ValueError):
+            mechanism = build(value)
             likely = normal_epsilon(mechanism.gaussian_limit().upper, self.delta)
             return min(likely, mechanism.upper_epsilon(delta=0.0)) / self.epsilon
         return math.nan
