@@ -103,9 +103,9 @@ class _Grid:
         )
 
     def vertices(self, step: int) -> list[tuple[int, arb]]:
-        """Indices in units of ``step``, and values that are confirmed."""
+        """Indices in units of ``step``, and values that are confirmed, as numbers: balls widen masses."""
         rows = zip(self.index, self.value, self.bound, strict=True)
-        return [(j // step, value.max(bound)) for j, value, bound in rows]
+        return [(j // step, value.max(bound).upper()) for j, value, bound in rows]
 
     def open(self, nearly: float) -> int:
         """How many points are not confirmed up to ``nearly``."""
