@@ -111,7 +111,7 @@ def test_a_clock_counts_steps_and_a_bar_does_not(monkeypatch: pytest.MonkeyPatch
 
 def test_long_work_is_announced_after_its_first_step_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     worked = 0.0
-    monkeypatch.setattr(_progress, "thread_time", lambda: worked)
+    monkeypatch.setattr(_progress, "_worked", lambda: worked)
     with expected(4, "calibrating") as step:
         for _ in range(4):
             worked += 2.0

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Event, Thread
-from time import monotonic, thread_time
+from time import monotonic
 from types import TracebackType
 from typing import ClassVar, Self, TextIO
 
@@ -34,6 +35,8 @@ _SECONDS_BETWEEN = 0.1
 _SECONDS_BEFORE_A_CLOCK = 1.0
 _LONG = 10.0
 """Seconds of work that nobody needs to be warned of."""
+_worked = getattr(time, "thread_time", monotonic)
+"""Seconds of this thread's work; a browser's Python has the clock only."""
 _quiet = ContextVar("quiet", default=False)
 _announced: ContextVar[set[str] | None] = ContextVar("announced", default=None)
 
@@ -140,7 +143,7 @@ def expected(about: int, what: str) -> Iterator[Callable[[], None]]:
     is part of another. Counted is the work of this thread, not the waiting on a busy machine."""
     outer = _announced.get()
     said = set() if outer is None else outer
-    token, begun, done = _announced.set(said), thread_time(), 0
+    token, begun, done = _announced.set(said), _worked(), 0
 
     def step() -> None:
         nonlocal done
@@ -148,7 +151,7 @@ def expected(about: int, what: str) -> Iterator[Callable[[], None]]:
         shown = Progress._shown_now
         if shown is not None and not shown._counted:
             shown.done += 1
-        passed = thread_time() - begun
+        passed = _worked() - begun
         whole = passed * max(about, done) / done
         if whole > _LONG and what not in said:
             said.add(what)

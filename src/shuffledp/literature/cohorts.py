@@ -7,7 +7,7 @@ epsilon than what ``sampled_from`` certifies (T5', docs/proofs/cohorts.md).
 >>> import shuffledp as sdp
 >>> one = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=8.0), n=10**4).sampled_from(10**6)
 >>> [round(each.upper_epsilon(delta=1e-6), 4) for each in (koskela_2023_cohort(one), one)]
-[3.4254, 0.0265]
+[3.4248, 0.0265]
 """
 
 from __future__ import annotations
