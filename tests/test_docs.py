@@ -142,6 +142,7 @@ def test_the_version_switch_leads_to_the_same_page_of_another_version(site: Path
     first = f"http://127.0.0.1:{server.server_port}/"
     with sync_playwright() as playwright:
         page = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]).new_page()
+        page.set_default_timeout(120_000)  # of a busy machine
         page.goto(first)
         expect(page).to_have_url(first + "0.10.0/")
         page.goto(first + "0.10.0/how-to/compare.html")

@@ -196,6 +196,7 @@ def test_a_person_answers_in_a_browser_and_the_batch_is_right(
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         phone = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
         tab = phone.new_page()
+        tab.set_default_timeout(120_000)  # of a busy machine
         for address in (running.address, f"{running.address}/survey/"):
             tab.goto(address)
             assert tab.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is cut on a phone"
@@ -214,6 +215,7 @@ def test_a_person_answers_in_a_browser_and_the_batch_is_right(
         )
         (folder / "config.js").write_text(config.replace(each.key.signer.hex(), "ab" * 32))
         other = browser.new_page()
+        other.set_default_timeout(120_000)
         other.goto(f"{running.address}/survey/")
         other.wait_for_function(
             "document.getElementById('state').textContent.includes('trusted')", timeout=60_000

@@ -232,6 +232,7 @@ def test_a_refusal_takes_the_number_away_and_points_at_its_knob(server: Server, 
 
 def test_a_server_that_is_gone_is_a_sentence(server: Server, browser: Browser) -> None:
     page = browser.new_page()
+    page.set_default_timeout(60_000)
     page.goto(server.url + link(SMALL))
     settled(page, answer(SMALL)["epsilon"]["shown"])
     page.route("**/answer", lambda route: route.fulfill(status=503, body="gone", content_type="text/plain"))
@@ -290,6 +291,7 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(
         bypass_csp=True,
     )
     page = context.new_page()
+    page.set_default_timeout(60_000)
     page.goto(server.url + link(SMALL | {"n": "100", "epsilon0": "2", "delta": "1e-3"}))
     expect(page.locator("#honest tbody tr")).not_to_have_count(0, timeout=60_000)
     expect(page.locator("#compare s")).not_to_have_count(0)
@@ -314,6 +316,7 @@ def test_a_page_opened_as_a_file_says_what_to_do(browser: Browser) -> None:
     from importlib.resources import files
 
     page = browser.new_page()
+    page.set_default_timeout(60_000)
     page.goto(f"file://{files('shuffledp.web')}/page/index.html")
     expect(page.locator(".fallback")).to_be_visible()
     expect(page.locator(".fallback")).to_contain_text("shuffledp web")

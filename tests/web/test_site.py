@@ -97,6 +97,7 @@ def test_the_browsers_own_python_shows_the_same_digits_and_no_byte_leaves_the_pa
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(120_000)  # of a busy machine
         expect.set_options(timeout=120_000)
         page.on("request", lambda request: requested.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -145,6 +146,7 @@ def test_an_engine_that_cannot_start_is_a_sentence(site: Path, tmp_path: Path) -
     with served(tmp_path / "site") as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(120_000)  # of a busy machine
         page.goto(url + fragment(next(questions())))
         expect(page.locator("#refusal")).to_contain_text("Python could not be started in this browser")
         expect(page.locator("#epsilon")).to_have_text("–")
