@@ -155,6 +155,13 @@ def test_a_delta_that_covers_every_leak_has_the_local_epsilons(rounds: int) -> N
     assert leaky.upper_epsilon(delta=covered * (1.0 - 1e-15)) == math.inf
 
 
+def test_no_local_epsilon_is_added_against_who_knows_the_coin() -> None:
+    leaky = sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=1e-9), n=1000)
+    told = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=9.0), n=2, analysis="strong")
+    assert told.upper_epsilon(delta=1e-6) == math.inf  # hardly anybody answers at random
+    assert (leaky + told).upper_epsilon(delta=1e-6) == math.inf
+
+
 def test_no_epsilon_helps_against_too_large_a_leak() -> None:
     leaky = sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=1e-6), n=1000)
     assert leaky.epsilon(delta=1e-7).lower == math.inf  # who sends what others cannot is seen

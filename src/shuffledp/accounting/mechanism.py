@@ -398,7 +398,8 @@ class Shuffled(OneRound):
 
     @property
     def epsilon0(self) -> float:
-        return float(self.facts.epsilon0.upper)
+        """Infinite against those who know the coin of the differing person."""
+        return math.inf if self.analysis == "strong" else float(self.facts.epsilon0.upper)
 
     @property
     def delta0(self) -> float:
