@@ -29,7 +29,7 @@ def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, floa
             raise ValueError(f"gap must be own - other, got {gap!r} for {u!r} - {v!r}")
         if hides and gap != 0.0 and not c <= (1.0 + _MARGIN) * min(u, v):
             raise ValueError(f"clone must be a part of own and other, got {c!r} of {u!r} and {v!r}")
-    return tuple(max(1.0 - total - ROUNDING, 0.0) for total in (own, other))  # type: ignore[return-value]
+    return max(1.0 - own - ROUNDING, 0.0), max(1.0 - other - ROUNDING, 0.0)
 
 
 def covers_its_mirror(rows: Sequence[Row]) -> bool:
