@@ -122,19 +122,22 @@ def _divergences(case: Case) -> list[tuple[float, float]]:
     """(order, divergence of all rounds) of a discrete pair that dominates the certified curve."""
     loss = discretise([(case.part.round, case.rounds)], 0.0, _RESOLUTION, _STRIDE).above
     top, beyond = max(float(law.index[-1]) for law, _ in loss.parts) * loss.spacing, 0.0
-    if loss.infinity > 0.0:
+    missing = up(math.fsum(count * law.infinity for law, count in loss.parts), operations=2, tiny=0.0)
+    if missing > 0.0:
         # What lies beyond the last point: the chord from there to zero at the largest loss has this mass.
         last, top = top, case.part.round.profile.epsilon_max
         gap = down(top - last, operations=1, tiny=gamma(4) * last) if math.isfinite(top) else 0.0
-        if gap <= 0.0:
+        if gap <= 0.0 or missing > 0.5:
             return []  # outcomes of infinite loss: no order has a finite divergence
-        beyond = up(loss.infinity / -math.expm1(-gap), operations=2 * CALL)
+        beyond = up(missing / -math.expm1(-gap), operations=2 * CALL)
     found = []
     for L in _RENYI_ORDERS:
-        if (L - 1.0) * top < _MOST_TILTED_LOSS:
-            # log E_P[e^{(L - 1) loss}], from above; that of one round is at least 0.
+        exponent = (L - 1.0) * top + 2.0 * L * missing
+        if exponent < _MOST_TILTED_LOSS:
+            # log E_P[e^{(L - 1) loss}], from above. Of one round, without what is missing, E is at least
+            # (1 - missing)^L, and log(E + more) at most log E + more / E.
             cumulant = loss.cumulants(L - 1.0)[0] * (1.0 + _RELATIVE) + _ABSOLUTE * case.rounds * L
-            cumulant += up(beyond * math.exp((L - 1.0) * top), operations=2 * CALL, tiny=0.0)
+            cumulant += up(beyond * math.exp(exponent), 2 * CALL + 8.0 * exponent, tiny=0.0)
             found.append((L, cumulant / (L - 1.0)))
     return found
 
