@@ -126,7 +126,8 @@ clean: ## remove the environment, caches and builds
 
 .venv/installed-dev: .venv/installed constraints.txt
 	@echo "installing the development tools"
-	@$(PIP_INSTALL) -c constraints.txt -e '.[dev]' $(WITH)
+# Not compiled: most of their files are never imported, and those that are get compiled then.
+	@$(PIP_INSTALL) --no-compile -c constraints.txt -e '.[dev]' $(WITH)
 	@touch $@
 
 .venv-oldest/installed: oldest.txt pyproject.toml
