@@ -19,14 +19,18 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp._certified import lattice_sum
+from shuffledp.accounting import calibration
 from shuffledp.accounting._curves import crowd
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
+from shuffledp.accounting._curves.near import NearProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._ends.upper import delta_of, epsilon_of
 from shuffledp.accounting._hints.crowds import CrowdHints
+from shuffledp.accounting._hints.inverse import Path
 from shuffledp.accounting._hints.jump_split import Split
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.starts import Hints, RidgeCells
@@ -170,6 +174,26 @@ class AbsurdHints(Hints):
     def start(self, delta: float, most: float) -> float:
         return float(self.far.rng.choice([0.0, 1e-12, 1e6, float(self.far.anything())]))
 
+    def aim(self, *given: Any) -> float:
+        return super().aim(*given) * float(self.far.rng.choice([-1.0, 0.0, 0.7, 1.0, 1.0, 1.3, 1e9]))
+
+    def between(self, low: float, high: float) -> float:
+        return super().between(low, high) * float(self.far.rng.choice([-1.0, 0.0, 0.5, 1.0, 1.0, 2.0, 1e9]))
+
+    def spacing(self, *given: Any) -> float:
+        return super().spacing(*given) * float(self.far.rng.choice([-1.0, 0.0, 0.6, 1.0, 3.0, 1e3, 1e-9]))
+
+    def tilts(self, loss: ComposedLoss) -> AbsurdTilts:
+        found = AbsurdTilts(loss)
+        found.far = self.far
+        return found
+
+    def lowest(self, curve: Callable[[np.ndarray], np.ndarray]) -> float:
+        return float(self.far.anything())
+
+    def turn(self, off: float) -> float:
+        return float(self.far.anything())
+
     def promise(self, epsilon: np.ndarray) -> np.ndarray:
         return self.far.anything(epsilon.shape)
 
@@ -210,7 +234,7 @@ def with_absurd_hints(value: Any, far: Far) -> Any:
 
 MATRIX = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]
 RARE = [[0.7, 0.299, 1e-3], [1e-3, 0.299, 0.7], [0.4, 0.3, 0.3]]
-MECHANISMS: dict[str, Callable[[], sdp.Shuffled]] = {
+MECHANISMS: dict[str, Callable[[], Any]] = {
     "k-ary": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600),
     "two k-ary": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=1.0), n=2),
     "binary": lambda: sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.5), n=300),
@@ -222,11 +246,19 @@ MECHANISMS: dict[str, Callable[[], sdp.Shuffled]] = {
     "Laplace": lambda: sdp.Shuffled(sdp.DiscreteLaplace(epsilon0=2.0, levels=4), n=500),
     "Gaussian": lambda: sdp.Shuffled(sdp.DiscreteGaussian(0.8, levels=3), n=450),
     "local": lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0), n=100),
+    "delta0": lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0, delta0=1e-9), n=100),
+    "sum": lambda: sdp.MixedSum(n=200, levels=100, scale=100.0, messages=10, modulus=2**24),
+    "vectors": lambda: sdp.MixedVectors(
+        n=1000, dimension=10, farthest=200**2, variance=72.0, messages=9, modulus=2**28
+    ),
+    "few shares": lambda: sdp.MixedSum(n=200, levels=100, scale=100.0, messages=10, modulus=2**24, sized=250),
     "total variation": lambda: sdp.Shuffled(sdp.LocalRandomizer(epsilon0=2.0, total_variation=0.3), n=800),
     "cohort": lambda: sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=600).sampled_from(5000),
 }
 
 
+OF_THE_BOUND = CrowdProfile | NearProfile | ApproximateProfile
+"""Where hints choose which of several bounds is taken: their lines are below that one, not below another."""
 SLOW = ("binary", "Gaussian")
 """Minutes of refused sums in searches; their curves are tested by themselves."""
 
@@ -253,9 +285,7 @@ def assert_agrees(found: tuple[Any, Any], known: tuple[Any, Any]) -> None:
     assert np.all(np.asarray(found[0]) <= np.asarray(known[1]) * (1.0 + ROUNDING) + 1e-290)
 
 
-def assert_certified(
-    one: sdp.Shuffled, count: int, seeds: range, deltas: tuple[float, ...], tolerance: float
-) -> int:
+def assert_certified(one: Any, count: int, seeds: range, deltas: tuple[float, ...], tolerance: float) -> int:
     """How many answers were certified."""
     usual: Rounds = [(one.round, count)]
     known_delta = delta_of(usual, EPSILONS, KNOWN_TO if count == 1 else tolerance)
@@ -290,7 +320,7 @@ def test_one_round_with_absurd_hints_is_certified_or_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["k-ary", "local", "cohort"])
 def test_rounds_with_absurd_hints_are_certified_or_refused(name: str) -> None:
-    assert_certified(MECHANISMS[name](), 3, range(2), (1e-2,), 5e-2)
+    print("ANS", name, assert_certified(MECHANISMS[name](), 3, range(4), (1e-2,), 5e-2))
 
 
 def curves(profile: PrivacyProfile) -> tuple[PrivacyProfile, ...]:
@@ -306,15 +336,15 @@ def test_curves_with_absurd_hints_stay_on_their_sides(name: str) -> None:
     known = MECHANISMS[name]().lower_delta(epsilon=EPSILONS)
     for usual in curves(MECHANISMS[name]().round.profile):
         high, lines = usual.both(EPSILONS, KNOWN_TO)
-        crowds = isinstance(usual, CrowdProfile)  # whose lines are those of the bound, not of the truth
+        own = isinstance(usual, OF_THE_BOUND)
         for seed in range(2 if name in SLOW else 12):
             crowd._at.cache_clear()  # it knows curves, not their hints
             absurd = with_absurd_hints(usual, Far(np.random.default_rng(seed)))
             upper = certified(partial(absurd.upper, EPSILONS, 1e-2))
             if upper is not None:
-                assert np.all(upper >= (known if crowds else lines.value) * (1.0 - ROUNDING))
+                assert np.all(upper >= (known if own else lines.value) * (1.0 - ROUNDING))
             found = certified(partial(absurd.support, EPSILONS, 1e-2))
-            if found is not None and not crowds:
+            if found is not None and not own:
                 assert np.all(found.value <= high * (1.0 + ROUNDING) + 1e-300)
                 assert np.all(found.slope_low <= found.slope_high)
 
@@ -332,12 +362,8 @@ def test_composed_losses_with_absurd_tilts_are_certified_or_refused() -> None:
     for seed in range(30):
         far = Far(np.random.default_rng(seed))
 
-        def guess(loss: ComposedLoss, far: Far = far) -> AbsurdTilts:
-            tilts = AbsurdTilts(loss)
-            tilts.far = far
-            return tilts
-
-        absurd = compose([(law, 40)], guess)
+        hints = AbsurdHints(1.0, far=far, lattice=AbsurdLattices(far), crowd=AbsurdCrowds(far))
+        absurd = compose([(law, 40)], hints.tilts)
         for delta in (0.1, 0.045):
             for side in (absurd.upper_epsilon, absurd.lower_epsilon):
                 found = certified(partial(side, delta, 1e-2))
@@ -350,3 +376,40 @@ def test_composed_losses_with_absurd_tilts_are_certified_or_refused() -> None:
                 answered += 1
                 assert_agrees(found, (low[some], high[some]))
     assert answered > 8
+
+
+class AbsurdPath(Path):
+    """The next value anywhere: on the wrong side, beyond every end, the same again."""
+
+    far = Far(np.random.default_rng(0))
+
+    def start(self, first: float) -> float:
+        return first * float(self.far.off())
+
+    def after(self, value: float, found: float, aim: float) -> float:
+        self.slope = float(self.far.off())
+        return super().after(value, found, aim) * float(self.far.rng.choice([-1.0, 0.0, 0.8, 1.0, 2.0, 1e9]))
+
+
+@pytest.mark.parametrize("solve_for", ["epsilon0", "n", "rounds"])
+def test_calibrations_along_absurd_paths_meet_their_target_or_are_refused(
+    solve_for: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the steps were, the answer is evaluated: with hints that are as usual, it meets the target."""
+    given: dict[str, Any] = {"k": 4, "n": 600, "rounds": 2, "epsilon": 0.7, "delta": 1e-3}
+    kind: Any = sdp.KaryRandomizedResponse
+    if solve_for != "epsilon0":
+        del given["k"], given[solve_for]
+        kind = kind(k=4, epsilon0=1.5)
+    best = sdp.calibrate(kind, solve_for=solve_for, **given).value
+    monkeypatch.setattr(calibration, "Path", AbsurdPath)
+    answered = 0
+    for _ in range(2):
+        try:
+            found = sdp.calibrate(kind, solve_for=solve_for, tolerance=1e-2, **given)
+        except (ValueError, ArithmeticError):
+            continue
+        answered += 1
+        assert found.mechanism.epsilon(delta=1e-3).lower <= found.epsilon.upper <= 0.7
+        assert found.value >= best if solve_for == "n" else found.value <= best * 1.001
+    assert answered

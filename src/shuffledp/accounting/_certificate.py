@@ -25,7 +25,6 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._ends.upper import attempts, grid_for
-from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import compose
 from shuffledp.accounting._rounds.loss import above, dominating, sample
 from shuffledp.accounting._rounds.round import Round, is_single
@@ -45,13 +44,14 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     rounds = [(part, count) for part, count, _ in parts]
     if epsilon >= sum(count * part.pure for part, count in rounds) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
+    tilts = rounds[0][0].profile.hints.tilts
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
     for resolution, stride in attempts(rounds, tolerance):
         for scale in scales:
             grid, floor = grid_for(rounds, scale, resolution, stride)
             samples = [sample(part.profile, grid, floor, resolution) for part, _ in rounds]
             pairs = [dominating(found, grid.spacing) for found in samples]
-            loss = compose([(pair, count) for pair, (_, count) in zip(pairs, rounds, strict=True)], Tilts)
+            loss = compose([(pair, count) for pair, (_, count) in zip(pairs, rounds, strict=True)], tilts)
             if float(loss.delta(np.array([epsilon]))[1][0]) <= delta:
                 polygons = [above(found, grid.spacing) for found in samples]
                 for entry, polygon in zip(made, polygons, strict=True):

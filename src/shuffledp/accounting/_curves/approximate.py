@@ -18,7 +18,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._hints.starts import Hints, RaisedHints
+from shuffledp.accounting._hints.starts import RaisedHints
 
 _RESOLUTION = 1e-4  # of the search for the minimum; speed
 _POINTS = 33  # speed
@@ -56,7 +56,7 @@ class ApproximateProfile(PrivacyProfile):
         return math.inf
 
     @cached_property
-    def hints(self) -> Hints:
+    def hints(self) -> RaisedHints:
         clones = self.clones
         return RaisedHints(
             clones.hints.scale, base=clones.hints, raised=self._at_one, reach=clones.epsilon_max
@@ -126,14 +126,8 @@ class ApproximateProfile(PrivacyProfile):
     @cached_property
     def lowest(self) -> float:
         """About where the sum is smallest: any epsilon is valid."""
-        top = self.clones.epsilon_max
-        points = np.append(0.0, np.geomspace(1e-4, 1.0, _POINTS) * top)
-        for _ in range(_LOOKS):
-            best = int(self._sum(points, _RESOLUTION).argmin())
-            found = float(points[best])
-            ends = points[max(best - 1, 0)], points[min(best + 1, points.size - 1)]
-            points = np.linspace(*ends, _POINTS)
-        return found
+        found = self.hints.lowest(lambda epsilon: self._sum(epsilon, _RESOLUTION))
+        return min(max(found, 0.0), self.clones.epsilon_max)
 
 
 def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:

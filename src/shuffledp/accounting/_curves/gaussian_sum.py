@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from statistics import NormalDist
+from functools import cached_property, partial
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, TINY, Floats, capped, gamma
+from shuffledp._certified.rounding import CALL, Floats, capped, gamma
 from shuffledp.accounting._curves.near import NearProfile
-from shuffledp.accounting._hints.starts import Hints
+from shuffledp.accounting._hints.starts import NearHints, normal_turn
 
 _SMALLEST = -36.0  # soundness: the normal distribution function is above 1e-284 from here on
 
@@ -37,17 +36,8 @@ class GaussianSumProfile(NearProfile):
         return math.inf
 
     @cached_property
-    def hints(self) -> Hints:
-        return Hints(self.shift)
-
-    @property
-    def _turn(self) -> float:
-        far = (
-            NormalDist().inv_cdf(self.off)
-            if TINY < self.off < 1.0
-            else math.copysign(math.inf, self.off - 1.0)
-        )
-        return -self.shift * (far + 0.5 * self.shift)
+    def hints(self) -> NearHints:
+        return NearHints(self.shift, turn=partial(normal_turn, self.shift))
 
     def _central(self, epsilon: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         half, away = 0.5 * self.shift, epsilon / self.shift

@@ -16,8 +16,9 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.starts import NearHints
 
-_FLAT_UNITS = 2**33  # tightness: of where ``_turn`` is; the curve is bounded wherever that is
+_FLAT_UNITS = 2**33  # tightness: of where the turn is; the curve is bounded wherever that is
 
 
 class NearProfile(PrivacyProfile):
@@ -28,15 +29,13 @@ class NearProfile(PrivacyProfile):
         @property
         def off(self) -> float: ...
 
+        @cached_property
+        def hints(self) -> NearHints: ...
+
     @property
     @abstractmethod
     def _pure(self) -> float:
         """From here on the curve itself is zero."""
-
-    @property
-    @abstractmethod
-    def _turn(self) -> float:
-        """Where Q(event) = ``off``, about; ``off`` > 0."""
 
     @abstractmethod
     def _central(self, epsilon: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -53,7 +52,7 @@ class NearProfile(PrivacyProfile):
     @cached_property
     def _flat(self) -> float:
         """Where H + (1 + alpha) off is smallest. Any point bounds from above."""
-        return self._pure if self.off <= 0.0 else min(max(self._turn, 0.0), self._pure)
+        return self._pure if self.off <= 0.0 else min(max(self.hints.turn(self.off), 0.0), self._pure)
 
     @cached_property
     def infinite_loss(self) -> float:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, up
 from shuffledp.accounting._curves.near import NearProfile
-from shuffledp.accounting._hints.starts import Hints
+from shuffledp.accounting._hints.starts import NearHints, laplace_turn
 
 _UNITS = 8 * CALL  # soundness: an exponential or two of few operations, and as many products
 
@@ -39,14 +39,8 @@ class NoisySumProfile(NearProfile):
         return up(self.levels / self.scale, operations=1)
 
     @cached_property
-    def hints(self) -> Hints:
-        return Hints(self._pure)
-
-    @property
-    def _turn(self) -> float:
-        event = self.off * (1.0 + math.exp(-1.0 / self.scale))
-        t = math.floor(self.levels + self.scale * math.log(event)) + 1
-        return (self.levels - 2.0 * max(t, 0)) / self.scale
+    def hints(self) -> NearHints:
+        return NearHints(self._pure, turn=partial(laplace_turn, self.levels, self.scale))
 
     def _central(self, epsilon: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         room = self.levels - epsilon * self.scale

@@ -19,7 +19,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, additions, capped, down, gamma, positive, total, up
 from shuffledp.accounting._curves.near import NearProfile
-from shuffledp.accounting._hints.starts import Hints
+from shuffledp.accounting._hints.starts import NearHints, table_turn
 
 _MOST = 2**23  # speed and memory: entries of tables
 _DEPTH = 45.0  # soundness: p ends at so many scales, where e^-45 of it is left
@@ -74,13 +74,8 @@ class ThinnedSumProfile(NearProfile):
         return up(math.log(up(most / positive(least), 2)), CALL)
 
     @cached_property
-    def hints(self) -> Hints:
-        return Hints(self._pure)
-
-    @property
-    def _turn(self) -> float:
-        count = int(np.searchsorted(self._table.other, self.off))  # outcomes of the event
-        return math.log(positive(float(self._table.ratio[min(count, self._table.ratio.size) - 1])))
+    def hints(self) -> NearHints:
+        return NearHints(self._pure, turn=lambda off: table_turn(self._table.ratio, self._table.other, off))
 
     @cached_property
     def _table(self) -> _Table:

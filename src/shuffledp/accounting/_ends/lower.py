@@ -15,7 +15,6 @@ import numpy as np
 from shuffledp._certified.rounding import CALL, Floats, down
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import NEAR_IN_TOLERANCES, crossing
-from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated
@@ -116,7 +115,7 @@ def _passed(
         return 0.0
     ceiling = 2.0 * upper  # beyond it there would be a contradiction
     first = 1.0 - accuracy * NEAR_IN_TOLERANCES
-    return crossing(lines, delta, upper, ceiling, relative, first)[0]
+    return crossing(lines, delta, upper, ceiling, relative, curve.hints, first)[0]
 
 
 def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:
@@ -149,7 +148,8 @@ def _witness_losses(
 
     ``rank``: 0 for the witness of the largest scale, and so on."""
     resolution = 1.5 * accuracy
-    h = lattice_spacing(rounds, resolution, _STRIDE)
+    hints = rounds[0][0].profile.hints
+    h = hints.spacing(rounds, resolution, _STRIDE)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
     pairs = []
     for part, count in rounds:
@@ -157,7 +157,7 @@ def _witness_losses(
         curves = ranked[min(rank, len(ranked) - 1)].directions
         pairs.append(((curves[0], curves[-1]), count))
     sides = adapted(pairs, Lattice(h, _STRIDE), floor, resolution, question, both_sides=False)
-    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides], Tilts)]
+    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides], hints.tilts)]
     if not all(a is b for a, b, _ in sides):
-        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides], Tilts))
+        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides], hints.tilts))
     return losses

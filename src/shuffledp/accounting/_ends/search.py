@@ -8,7 +8,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.profile import SupportingLines
-from shuffledp.accounting._hints.starts import between, newton
+from shuffledp.accounting._hints.starts import Hints
 
 Lines = Callable[[Floats], SupportingLines]
 
@@ -20,7 +20,13 @@ NEAR_IN_TOLERANCES = np.array([2.7, 1.8, 0.9])
 
 
 def crossing(
-    lines: Lines, level: float, start: float, ceiling: float, relative: float, first: Floats = _ROUGHLY
+    lines: Lines,
+    level: float,
+    start: float,
+    ceiling: float,
+    relative: float,
+    hints: Hints,
+    first: Floats = _ROUGHLY,
 ) -> tuple[float, float]:
     """(low, high): the value at low is >= ``level``, it is not at high, high <= low (1 + relative).
 
@@ -34,7 +40,9 @@ def crossing(
     for step in range(_MOST_STEPS):
         points = points[(points > low) & (points < high)]
         if not points.size:
-            points = np.array([between(low, high)])
+            if not low < (middle := hints.between(low, high)) < high:
+                break
+            points = np.array([middle])
         found = lines(points)
         above = np.flatnonzero(found.value >= level)
         last = int(above[-1]) if above.size else -1
@@ -42,15 +50,11 @@ def crossing(
             low = float(points[last])
         if last + 1 < points.size:
             high = float(points[last + 1])
-        if high <= low * (1.0 + relative) or not low < between(low, high) < high:
+        if high <= low * (1.0 + relative):
             break
         if low == 0.0 and step == 1 and float(lines(np.zeros(1)).value[0]) < level:
             return 0.0, 0.0
-        aim = tangent(found, level) if step % 6 < 5 else between(low, high)
+        newton = step % 6 < 5
+        aim = hints.aim(points, found.value, found.slope_high, level) if newton else hints.between(low, high)
         points = aim * (1.0 + 0.9 * relative * _AROUND)
     return low, high
-
-
-def tangent(found: SupportingLines, level: float) -> float:
-    """Where the line nearest the level is likely to cross it."""
-    return newton(found.epsilon, found.value, found.slope_high, level)

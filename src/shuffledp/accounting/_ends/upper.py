@@ -20,8 +20,6 @@ from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
-from shuffledp.accounting._hints.starts import between, newton
-from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
@@ -224,7 +222,7 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         def lines(epsilon: Floats) -> SupportingLines:
             return profile.support(epsilon, resolution)
 
-        low, _ = crossing(lines, delta, start, ceiling, 0.15 * tolerance)
+        low, _ = crossing(lines, delta, start, ceiling, 0.15 * tolerance, profile.hints)
         if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
         start = positive(low)
@@ -232,7 +230,7 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         points = np.minimum(low * (1.0 + tolerance * _CANDIDATES_IN_TOLERANCES), ceiling)
         if resolution < 0.05 * tolerance:
-            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), start, ceiling, 1e-3)[0]
+            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), start, ceiling, 1e-3, profile.hints)[0]
             points = np.append(points, max(relaxed, float(points[-1])))
         if costly:
             points = points[-1:]
@@ -287,7 +285,7 @@ def _one_by_one(
                 beyond = _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == at[0] else -1.0)
                 aim = _aimed(profile, at, upper, lines, delta) * (1.0 + beyond)
                 if not low < aim < high:
-                    aim = between(low, high)
+                    aim = profile.hints.between(low, high)
                 if aim > 0.0 and at[0] in (low, high):
                     continue
             break
@@ -299,7 +297,8 @@ def _aimed(
 ) -> float:
     """About where a curve between these bounds passes delta."""
     middle = 0.5 * (np.minimum(upper, 1.0) + lines.value)
-    return min(newton(points, middle, lines.slope_high, delta), profile.epsilon_max, _LARGEST_EPSILON)
+    aim = profile.hints.aim(points, middle, lines.slope_high, delta)
+    return min(aim, profile.epsilon_max, _LARGEST_EPSILON)
 
 
 def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) -> Floats:
@@ -342,7 +341,7 @@ class Discretised:
 def grid_for(rounds: Rounds, delta: float, resolution: float, stride: int) -> tuple[Lattice, float]:
     """The lattice for questions about ``delta``, and down to what every round is followed on it: infinite
     losses stay far below delta."""
-    grid = Lattice(lattice_spacing(rounds, resolution, stride), stride)
+    grid = Lattice(rounds[0][0].profile.hints.spacing(rounds, resolution, stride), stride)
     return grid, min(1e-6, 0.1 * resolution) * delta / sum(count for _, count in rounds)
 
 
@@ -355,7 +354,8 @@ def discretise(rounds: Rounds, delta: float, resolution: float, stride: int) -> 
         samples = sample(part.profile, grid, floor, resolution)
         above.append((dominating(samples, h), count))
         below.append((dominated(samples, samples, h), count))
-    return Discretised(compose(above, Tilts), compose(below, Tilts))
+    tilts = rounds[0][0].profile.hints.tilts
+    return Discretised(compose(above, tilts), compose(below, tilts))
 
 
 def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, question: Question) -> Discretised:
@@ -365,7 +365,8 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
     sampled = adapted(pairs, grid, floor, resolution, question)
     above = [(dominating(samples, grid.spacing), count) for samples, _, count in sampled]
     below = [(dominated(samples, samples, grid.spacing), count) for samples, _, count in sampled]
-    return Discretised(compose(above, Tilts), compose(below, Tilts))
+    tilts = rounds[0][0].profile.hints.tilts
+    return Discretised(compose(above, tilts), compose(below, tilts))
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:

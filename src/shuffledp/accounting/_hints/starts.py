@@ -15,12 +15,19 @@ import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, Floats
 from shuffledp.accounting._hints.lattices import LatticeHints
+from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
+
+if TYPE_CHECKING:
+    from shuffledp.accounting._rounds.compose import ComposedLoss
+    from shuffledp.accounting._rounds.round import Rounds
 
 Curve = Callable[[Floats], Floats]
 Law = Callable[[Floats], tuple[npt.NDArray[np.bool_], Floats, Floats]]
@@ -30,6 +37,7 @@ _FEWEST_CLONES = 200.0  # speed
 _LOOKS = 3  # speed
 _AROUND_NORMAL = np.geomspace(1 / 8, 8, 13)  # speed
 _POINTS_PER_LOOK = 17  # speed
+_POINTS_FOR_LOWEST = 33  # speed
 _LARGEST_EPSILON = 690.0  # speed
 _MOST_SECANTS = 60  # speed
 _BELOW_ONE = 0.999999999  # speed
@@ -57,6 +65,35 @@ class Hints:
     def promise(self, epsilon: Floats) -> Floats:
         """What upper bounds are hardly below: where less is known, they need not be asked for."""
         return np.zeros(epsilon.size)
+
+    def aim(self, epsilon: Floats, value: Floats, slope: Floats, level: float) -> float:
+        """Where the curve may pass the level: the root of its tangent in log value, by Newton, from the point
+        whose value is nearest. ``slope`` is that in alpha = e^epsilon, falling."""
+        usable = np.flatnonzero((value > 0.0) & (slope > 0.0))
+        if not usable.size:
+            return 0.0
+        gap = np.log(value[usable] / level)
+        best = int(np.argmin(np.abs(gap)))
+        i = int(usable[best])
+        at = float(epsilon[i])
+        rate = math.exp(min(at, LARGEST_EXPONENT)) * float(slope[i] / value[i])
+        return at + float(gap[best]) / rate
+
+    def between(self, low: float, high: float) -> float:
+        """A point inside (low, high), either of which may still be unknown (0 and infinity)."""
+        if low == 0.0:
+            return 0.1 * high if math.isfinite(high) else 1e-3
+        if math.isinf(high):
+            return 4.0 * low
+        return math.sqrt(low * high)
+
+    def spacing(self, rounds: Rounds, resolution: float, stride: int) -> float:
+        """Of one lattice for the losses of these rounds, of which this curve's is the first."""
+        return lattice_spacing(rounds, resolution, stride)
+
+    def tilts(self, loss: ComposedLoss) -> Tilts:
+        """For a sum of losses."""
+        return Tilts(loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +178,42 @@ class RaisedHints(Hints):
     def start(self, delta: float, most: float) -> float:
         return self.base.start(max(delta - self.raised, 0.1 * delta), min(most, self.reach))
 
+    def lowest(self, curve: Curve) -> float:
+        """Where the raised curve is smallest, from a few looks at many points."""
+        points = np.append(0.0, np.geomspace(1e-4, 1.0, _POINTS_FOR_LOWEST) * self.reach)
+        for _ in range(_LOOKS):
+            best = int(curve(points).argmin())
+            found = float(points[best])
+            ends = points[max(best - 1, 0)], points[min(best + 1, points.size - 1)]
+            points = np.linspace(*ends, _POINTS_FOR_LOWEST)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearHints(Hints):
+    """A curve raised by (1 + alpha) ``off``: ``turn(off)`` is where it is smallest, as the event that tells
+    most has the probability ``off`` there."""
+
+    turn: Callable[[float], float] = field(compare=False)
+
+
+def normal_turn(shift: float, off: float) -> float:
+    """That of two normal laws, ``shift`` deviations apart."""
+    far = NormalDist().inv_cdf(off) if TINY < off < 1.0 else math.copysign(math.inf, off - 1.0)
+    return -shift * (far + 0.5 * shift)
+
+
+def laplace_turn(levels: int, scale: float, off: float) -> float:
+    """That of discrete Laplace noise of this scale, moved by ``levels``."""
+    t = math.floor(levels + scale * math.log(off * (1.0 + math.exp(-1.0 / scale)))) + 1
+    return (levels - 2.0 * max(t, 0)) / scale
+
+
+def table_turn(ratio: Floats, other: Floats, off: float) -> float:
+    """That of a table: falling likelihood ratios of outcomes, and probabilities of all up to each one."""
+    count = int(np.searchsorted(other, off))
+    return math.log(max(float(ratio[min(count, ratio.size) - 1]), TINY))
+
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryHints(Hints):
@@ -185,30 +258,6 @@ class RidgeCells:
     blocks: float
     step: float
     columns: int
-
-
-def newton(epsilon: Floats, value: Floats, slope: Floats, level: float) -> float:
-    """Root of a curve's tangent in log value, from the point whose value is nearest the level.
-
-    ``slope`` is that in alpha = e^epsilon, falling."""
-    usable = np.flatnonzero((value > 0.0) & (slope > 0.0))
-    if not usable.size:
-        return 0.0
-    gap = np.log(value[usable] / level)
-    best = int(np.argmin(np.abs(gap)))
-    i = int(usable[best])
-    at = float(epsilon[i])
-    rate = math.exp(min(at, LARGEST_EXPONENT)) * float(slope[i] / value[i])
-    return at + float(gap[best]) / rate
-
-
-def between(low: float, high: float) -> float:
-    """A point inside (low, high), either of which may still be unknown (0 and infinity)."""
-    if low == 0.0:
-        return 0.1 * high if math.isfinite(high) else 1e-3
-    if math.isinf(high):
-        return 4.0 * low
-    return math.sqrt(low * high)
 
 
 def _located(curve: Curve, level: float, most: float) -> float:

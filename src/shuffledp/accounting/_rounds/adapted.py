@@ -25,7 +25,6 @@ import numpy as np
 from shuffledp._certified.rounding import Floats, positive
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import (
     LARGEST_INDEX,
@@ -149,6 +148,7 @@ def adapted(
         for pair, _ in rounds
     ]
     counts, spacing = [count for _, count in rounds], lattice.spacing
+    tilted_by = rounds[0][0][0].hints.tilts
     apart = any(curve.hints.apart for pair, _ in rounds for curve in pair)
     share_of_all = _SHARE_APART if apart else _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
     found = []
@@ -158,7 +158,7 @@ def adapted(
             looked()
     for _ in range(_PASSES):
         rough = compose(
-            [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], Tilts
+            [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], tilted_by
         )
         tilts, exponents = question(rough)
         allowed = share_of_all * resolution

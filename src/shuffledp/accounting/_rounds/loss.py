@@ -59,6 +59,10 @@ class Lattice:
     spacing: float
     stride: int
 
+    def __post_init__(self) -> None:
+        if not 0.0 < self.spacing < math.inf:
+            raise NoCertificateError(f"no lattice has the spacing {self.spacing!r}")
+
 
 @dataclass(frozen=True)
 class LossDistribution:
