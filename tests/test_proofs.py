@@ -9,6 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROOFS = ROOT / "docs" / "proofs"
 NUMBER = re.compile(r"(?<![\w.])([TV]\d{1,2}'?)(?![\w'])")
 HEADING = re.compile(r"^#+ .*$|^\*\*T\d+'?.*$", re.MULTILINE)
+SOURCE = re.compile(r"((?:[A-Z][\w-]+, )*[A-Z][\w-]+) (\d{4})\b")
+PARTS = ("Conditions", "References", "Code", "Tests")
 PATH = re.compile(r"`((?:src|tests|docs)/[\w./-]+\.(?:py|md|json))`")
 
 pytestmark = pytest.mark.quick
@@ -60,11 +62,88 @@ def test_every_theorem_is_used_and_checked() -> None:
     assert not numbers - family(cited("tests")), "checked nowhere"
 
 
-def test_every_theorem_is_in_the_table_and_every_page_names_its_tests() -> None:
-    table = set(NUMBER.findall(text(PROOFS / "index.md")))
-    assert not set(theorems()) - table
-    for page in theorems().values():
-        assert "tests/" in text(page), f"{page.name} names no test"
+def test_every_theorem_is_in_the_table() -> None:
+    assert not set(theorems()) - set(NUMBER.findall(text(PROOFS / "index.md")))
+
+
+def parts(page: str) -> dict[str, dict[str, str]]:
+    """What a page says of each of its theorems, in its last section."""
+    found = {}
+    for item in re.split(
+        r"^\* ", page.partition("\n## Conditions, references, code, tests\n")[2], flags=re.M
+    )[1:]:
+        number, *rest = re.split(r"\*(Conditions|References|Code|Tests):\*", " ".join(item.split()))
+        found[number.strip(" *")] = {
+            name: said.strip() for name, said in zip(rest[::2], rest[1::2], strict=True)
+        }
+    return found
+
+
+def missing(page: str, bibliography: str) -> list[str]:
+    """What a page of proofs lacks: a part of a theorem, a proof, a source, a file that cites the theorem."""
+    found, lacks = parts(page), []
+    title = HEADING.findall(page)[0]
+    numbers = {n for heading in HEADING.findall(page) for n in NUMBER.findall(heading)}
+    for number in numbers - found.keys() if NUMBER.search(title) else set():
+        if not any(each.startswith(f"{number} (") for each in found):
+            lacks.append(f"{number} has no conditions, references, code and tests")
+    for number, said in found.items():
+        lacks += [f"{number} lacks {part}" for part in PARTS if not said.get(part, "").strip(". ")]
+        base = NUMBER.findall(number)
+        for part, folder in (("Code", "src/shuffledp/"), ("Tests", "")):
+            files = [ROOT / (folder + name) for name in re.findall(r"`([\w./]+\.py)`", said.get(part, ""))]
+            lacks += [f"{number}: {file} is not there" for file in files if not file.exists()]
+            cites = (
+                (base[0] in NUMBER.findall(text(file)) for file in files if file.exists()) if base else [True]
+            )
+            lacks += [] if any(cites) else [f"none of the files under {part} cites {number}"]
+        for authors, year in SOURCE.findall(said.get("References", "")):
+            entries = (entry for entry in bibliography.split("\n- ") if year in entry)
+            if not any(all(name in entry for name in authors.split(", ")) for entry in entries):
+                lacks.append(f"{number}: {authors} {year} is not in the bibliography")
+        if not SOURCE.search(said.get("References", "")) and "our own" not in said.get("References", ""):
+            lacks.append(f"{number} names neither a source nor that it is our own")
+        place = (
+            page.find(f"\n## Theorem {number}")
+            if f"\n## Theorem {number}" in page
+            else page.find(f"\n## {number}")
+        )
+        proof = re.search(r"Proof.*?(?:QED|\\square|for safety)", page[max(place, 0) :], re.S)
+        if not proof:
+            lacks.append(f"{number} has no proof")
+    return lacks
+
+
+def pages_with_theorems() -> list[Path]:
+    return [
+        page for page in sorted(PROOFS.glob("*.md")) if page.stem not in {"index", "symbols", "bibliography"}
+    ]
+
+
+@pytest.mark.parametrize("page", pages_with_theorems(), ids=lambda page: page.stem)
+def test_every_theorem_has_conditions_proof_references_code_and_tests(page: Path) -> None:
+    assert parts(text(page)), "no section of conditions, references, code and tests"
+    assert not missing(text(page), text(PROOFS / "bibliography.md"))
+
+
+def test_a_missing_part_is_noticed() -> None:
+    page, bibliography = text(PROOFS / "order.md"), text(PROOFS / "bibliography.md")
+    for part in PARTS:
+        assert missing(re.sub(rf"(\*\*T4\*\* .*?\*{part}:\*)[^*]+", r"\1 ", page, flags=re.S), bibliography)
+    assert missing(page.replace("QED", ""), bibliography)
+    assert missing(page, bibliography.replace("Zhu, Dong, Wang", "Zhu"))
+    assert missing(re.sub(r"\* \*\*T4\*\*.*", "", page, flags=re.S), bibliography)
+    assert missing(page.replace("test_properties.py", "test_golden.py"), bibliography)
+
+
+def test_proofs_are_not_in_docstrings() -> None:
+    """A docstring is for who reads the code; what takes more than 36 lines belongs on a page."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for said in re.findall(r'"""(.*?)"""', text(path), re.S):
+            assert said.strip().count("\n") < 36, f"{path} has a docstring of more than 36 lines"
+            assert not re.search(r"\bQED\b|^\s*\**Proof[.*:]", said, re.M), (
+                f"{path} has a proof in a docstring"
+            )
 
 
 def test_files_that_the_proofs_name_exist() -> None:

@@ -1,7 +1,7 @@
 """Random cohorts against every dataset of a small population, in exact rationals.
 
 A cohort of fixed size is drawn uniformly from the population; only its shuffled reports are seen,
-not who was drawn. Neighbouring populations differ in one user's value.
+not who was drawn. Neighbouring populations differ in one user's value (T5, and T5' below).
 """
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Randomizers of two inputs: binary randomized response, processed (docs/proofs/two-inputs.md)."""
+"""Randomizers of two inputs: binary randomized response, processed (T12, docs/proofs/two-inputs.md)."""
 
 from fractions import Fraction
 from math import log

@@ -71,6 +71,8 @@ def test_transforms_are_of_smooth_sizes() -> None:
         while (whole := sizes % prime == 0).any():
             sizes[whole] //= prime
     assert np.all(sizes == 1)
+    beyond = np.arange(frequencies._LARGEST_TRANSFORM + 1, frequencies._LARGEST_SMOOTH, 1001)
+    assert np.all(frequencies.smooth_size(beyond) > frequencies._LARGEST_TRANSFORM)  # never transformed
 
 
 def test_a_batch_of_wide_laws_by_transforms_is_that_of_rationals() -> None:

@@ -5,24 +5,7 @@ V is uniform on the unit sphere of R^d, u a unit vector, a = (d - 1)/2. For 0 <=
     moment(t)      = E[<V, u>; <V, u> >= t] = (1 - t^2)^a / (2 a B(1/2, a)),
     probability(t) = Pr[<V, u> >= t] = moment(t) * F,   F = 2F1(1, 2a; a + 1; (1 - t)/2)
 
-(the second is the incomplete beta integral I_w(a, a) at w = (1 - t)/2, whose prefactor is the
-moment by the duplication formula). F is a series of positive terms: rounding costs a few units per
-term, and its remainder is below a geometric series. Nothing cancels, so the error bound is relative.
-
-**Moving the threshold** by at most h. The density of <V, u> at s is proportional to (1 - s^2)^((d - 3)/2).
-For s in [t - h, t + h] the ratio (1 - s^2)/(1 - t^2) is in [1 - x, 1 + x], x = (2 t + h) h/(1 - t^2), so
-the density is at most e^r times that at t, r = x max(d - 3, 2)/2, as long as r <= 1/2 (d = 2: 1/sqrt(1 -
-x) <= e^x for x <= 1/2). Hence the probability changes by at most hazard h e^r, relatively.
-
-**Two caps** of one threshold t >= 0 whose axes are at the angle 2 b. In the plane of the axes V has a uniform
-angle and a radius r with Pr[r >= s] = (1 - s^2)^m, m = (d - 2)/2. At the angle b + x from one axis, b - x
-from the other, both heights are at least t where r >= t / cos(b + |x|); with w the tangent of b + |x|,
-
-    overlap = (1/pi) int from tan(b) to W of (1 - t^2 (1 + w^2))^m / (1 + w^2) dw,    W^2 = 1/t^2 - 1,
-
-zero if tan(b) >= W. The integrand falls, and is analytic in the disc around any point of (0, W) that reaches
-neither W nor -i, i: Gauss-Legendre on pieces, with the bound (64/15) M rho^(-2 N + 2) / (1 - rho^-2) of
-Trefethen (Approximation Theory and Approximation Practice, theorem 19.3), M a bound on the ellipse of rho.
+What the series, a moved threshold and the overlap of two caps cost: T8, docs/proofs/numerics.md, "Caps".
 
 >>> cap = cap_at(3, 0.5)  # Archimedes: on the sphere of R^3 the height is uniform on [-1, 1]
 >>> abs(cap.probability - 0.25) <= cap.error * 0.25

@@ -5,31 +5,8 @@ With ``o = p/q`` and ``X ~ Bin(n, p)``,
     Pr[X >= a] = Pr[X = a] * a * int_0^1 exp(phi(v)) dv,
     phi(v) = (a - 1) log(1 - v) + (n - a) log(1 + o v),
 
-(substitute x = p (1 - v) in the incomplete beta integral). Beyond the mean phi is concave and
-decreasing, so the integral is cut where phi = -CUT (relative loss e^-CUT) and the rest is done by
-Gauss-Legendre, whose error for an integrand of at most M on the Bernstein ellipse rho of [0, V] is at most
-V/2 (64/15) M rho^(-2 NODES) / (1 - rho^-2). The integrand is a polynomial, so any rho will do.
-
-*p = 1/2.* phi(z) = s log(1 - z^2) + l log(1 - z), s = n - a, l = 2 a - 1 - n, both >= 0; V solves l V +
-s V^2 = CUT (or is 1, and less than CUT). |1 - w|^2 = 1 - 2 Re w + |w|^2 <= exp(-2 Re w + |w|^2) gives, for
-z = V (x + i y) and r^2 = x^2 + y^2, as V <= 1,
-
-    Re phi(z) <= s V^2 (y^2 - x^2 + r^4/2) + l V (-x + r^2/2) <= c CUT,
-
-c the larger of the two brackets on the ellipse of [0, 1]: 0.3555 for rho = 2.8, 0.406 for rho = 2.9. Up
-to V/2 the exponent is at least -CUT log 2 (it is concave, and at V/2 each part at most log 2 times its
-share), so the integral is at least V / (2 CUT log 2) (1 - 2^-CUT). Together: 1.2e-15 for 26 nodes and a cut
-at 40 (rho = 2.8), 1.1e-8 for 14 nodes and a cut at 18 (rho = 2.9), where e^-18 < 1.6e-8 comes on top.
-Other p: ``quadrature_error``.
-
-*Rounding* (units as in _certified.rounding). phi is a sum of terms of one sign, so a relative error of
-k units in it is |phi| k u of the exponent; and on average over the integral |phi| <= v |phi'| (phi is
-concave and phi(0) = 0), whose average is at most one (by parts). So the average cost is k, not CUT k.
-log(1 + x) - x has ``CALL`` units of log(1 + x), at most 7 times itself where it is not computed as a
-series (|x| >= 0.3): 56; factors, sums and the odds: 30. Nodes are off by at most one unit of one, which
-changes the integral by |phi(cut)| < 64 units (it is at least cut / |phi(cut)|, by concavity, and the
-integral of |phi'| e^phi at most one); weights by 80; the nodes' products with the cut by one. exp:
-``CALL``; the sum: NODES; products: 4. Together less than 300. (A test checks nodes and weights.)
+cut where phi = -CUT (relative loss e^-CUT). What cut, quadrature and rounding cost: T8,
+docs/proofs/numerics.md, "The tail integral".
 """
 
 from __future__ import annotations

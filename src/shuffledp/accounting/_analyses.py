@@ -12,7 +12,7 @@ chain: it is evaluated beside the others, and the smaller bound counts.
 the others answered at random, so it leaves out what covers no leaked coin (a test enumerates their views).
 Blanket and clones are equal for two reports, and there the clones' numbers are closer; of a law with a type
 that its clones hide by less than e^-epsilon0, or with a delta0, the order is not proved. Then both count.
-A randomizer of two inputs is binary randomized response, processed (docs/proofs/two-inputs.md): the exact
+A randomizer of two inputs is binary randomized response, processed (T12, two inputs): the exact
 analysis of that bounds it, and where it is more than that by another name, the blanket may be smaller.
 """
 

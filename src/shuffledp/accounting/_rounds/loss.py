@@ -34,8 +34,8 @@ OUTWARD_UNITS = 8192  # soundness
 
 Indices times the spacing, in exponents of at most 340, cost as many units: in the points where the curve
 is sampled (340 times its relative slope; below 1400, as delta >= 1e-280), in slopes, in masses, and where
-compose thins the lattice. Exponentials and operations: 60. The masses, which add up to one but for
-_LOST_UNITS, are normalised."""
+compose thins the lattice. Exponentials and operations: 60. What the masses miss of one, up to _LOST_UNITS,
+has loss zero, or is taken off all of them: they add up to one, so that no round counts it again."""
 
 _LOST_UNITS = 4096  # soundness
 _MOST_LOWERINGS = 8  # speed: of the joint at alpha = 1
@@ -302,10 +302,14 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
     index = np.concatenate([-left.index[:0:-1], [0.0], right.index[1:]])
     # The centre may be negative by rounding: it is none.
     mass = np.maximum(np.concatenate([q_left[::-1], [centre], p_right]), 0.0)
-    if abs(math.fsum(mass) + float(right.value[-1]) - 1.0) > gamma(_LOST_UNITS):
+    infinity = float(right.value[-1])
+    if abs(lost := 1.0 - infinity - math.fsum(mass)) > gamma(_LOST_UNITS):
         raise NoCertificateError("the curve's masses do not add up on this lattice")
+    # What is lost gets loss zero, which adds nothing to the curve; if there is too much, all masses shrink.
+    mass[q_left.size] = max(mass[q_left.size] + lost, 0.0)
+    mass *= (1.0 - infinity) / math.fsum(mass) if infinity < 1.0 else 1.0
     keep = (mass > 0.0) | (index == 0.0)
-    return LossDistribution(spacing, index[keep], mass[keep], float(right.value[-1]))
+    return LossDistribution(spacing, index[keep], mass[keep], infinity)
 
 
 def _hull(polygon: Polygon, spacing: float) -> Polygon:
