@@ -14,8 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shuffledp._certified.rounding import CALL, down, gamma, up
+from shuffledp._certified.rounding import CALL, additions, down, gamma, up
 from shuffledp.accounting._ends.upper import discretise
+from shuffledp.accounting._rounds.loss import OUTWARD_UNITS
 from shuffledp.accounting.mechanism import Mechanism
 from shuffledp.literature import closed_forms as closed, concentration as blanket
 from shuffledp.literature._case import Answer, Case, Entry
@@ -34,7 +35,6 @@ _RESOLUTION, _STRIDE = 5e-4, 4  # speed: relative, of the discretised curve; poi
 _MIXED_ORDERS = (*range(2, 17), *(round(17 * 1.2**i) for i in range(21)))  # speed
 _MOST_MIXED = 10**6  # speed: users
 _MOST_TILTED_LOSS = 600.0  # soundness: e to this power does not overflow
-_RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # soundness: of a cumulant; per round, of masses that sum to one
 
 Bound = Callable[..., float]
 
@@ -130,13 +130,17 @@ def _divergences(case: Case) -> list[tuple[float, float]]:
         if gap <= 0.0 or missing > 0.5:
             return []  # outcomes of infinite loss: no order has a finite divergence
         beyond = up(missing / -math.expm1(-gap), operations=2 * CALL)
-    found = []
+    found, terms = [], max(additions(law.index.size) for law, _ in loss.parts)
     for L in _RENYI_ORDERS:
         exponent = (L - 1.0) * top + 2.0 * L * missing
         if exponent < _MOST_TILTED_LOSS:
             # log E_P[e^{(L - 1) loss}], from above. Of one round, without what is missing, E is at least
             # (1 - missing)^L, and log(E + more) at most log E + more / E.
-            cumulant = loss.cumulants(L - 1.0)[0] * (1.0 + _RELATIVE) + _ABSOLUTE * case.rounds * L
+            # Of a round, log(1 + sum of masses times (e^x - 1)), whose terms are off by 4 (1 + x) units and a
+            # call: by twice that of 1 + sum (masses of losses below zero count twice); and masses.
+            units = OUTWARD_UNITS + 2.0 * (CALL + 4.0 * (1.0 + exponent) + terms)
+            cumulant = loss.cumulants(L - 1.0)[0]
+            cumulant += gamma(2 * CALL) * abs(cumulant) + case.rounds * gamma(units)
             cumulant += up(beyond * math.exp(exponent), 2 * CALL + 8.0 * exponent, tiny=0.0)
             found.append((L, cumulant / (L - 1.0)))
     return found

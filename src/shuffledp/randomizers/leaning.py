@@ -212,6 +212,7 @@ class LeaningUnit(DirectionRandomizer):
 
     @property
     def margin(self) -> float:
+        """e^(2 twist) - 1 <= 2.01 twist, as twist is below 1e-3 where this is below _LARGEST_MARGIN (T27)."""
         mean, apart, off = self.shape.means
         return up(2.01 * self.twist * (1.0 + 2.0 * (mean + off) / (apart - off)), operations=16)
 
@@ -224,6 +225,7 @@ class LeaningUnit(DirectionRandomizer):
 
     @property
     def realised_epsilon0(self) -> float:
+        """Ratios of two densities, each off by e^(+-twist): twice that, and a twentieth more."""
         odds = Fraction(self.weight, WORD - self.weight) / Fraction(self._mean_rise[0])
         return min(self.epsilon0, up(log_rounded_up(1 + odds) + 2.1 * self.twist, operations=4))
 

@@ -73,6 +73,10 @@ from shuffledp.randomizers.vectors import DirectionRandomizer
 
 MOST_MARGIN = 1e-3
 """And an eighth of epsilon0 (see module); the default caps stay far below."""
+_WITH_PRODUCTS = 1.01  # soundness
+"""Factors (1 + a)(1 + b)... of small errors: their product is at most 1 + s + s^2, s their sum. Where s is at
+most MOST_MARGIN, s^2 is a thousandth of s, and ``cap.change`` is off by ``cap.error``, less than another one.
+Other sums are refused (``_MOST_UNCERTAIN`` is smaller)."""
 
 LEAST_CAP = 1e-12
 MOST_DRAWS = 2000.0
@@ -123,10 +127,8 @@ class PrivUnit(DirectionRandomizer):
 
     @property
     def margin(self) -> float:
-        """How far the probability of the smaller side may be from ``cap.small``, relative.
-
-        A hundredth more covers the error of the change itself and products of errors."""
-        return self._strip + (1.01 * self._twist if self._rotates else 0.0)
+        """How far the probability of the smaller side may be from ``cap.small``, relative."""
+        return self._strip + (_WITH_PRODUCTS * self._twist if self._rotates else 0.0)
 
     @property
     def _strip(self) -> float:
@@ -136,7 +138,7 @@ class PrivUnit(DirectionRandomizer):
             rest = lattice_error(self.dimension) + unusual(self.dimension) / self.cap.small
         if self.sampler == "seeds":  # of the share of seeds in a cap, for all axes at once
             rest = math.sqrt(3.0 * (45.0 * self.dimension + 256.0) / (_SEEDS * self.cap.small))
-        return 1.01 * (self.cap.error + self.cap.change(self._height) + rest)
+        return _WITH_PRODUCTS * (self.cap.error + self.cap.change(self._height) + rest)
 
     @property
     def _height(self) -> float:
@@ -146,7 +148,8 @@ class PrivUnit(DirectionRandomizer):
 
     @property
     def _twist(self) -> float:
-        """What errors of all probabilities, up and down, do to q (docs/proofs/privunit.md)."""
+        """What errors of all probabilities, up and down, do to q (docs/proofs/privunit.md): 2 and ``moved``
+        times the twist to first order; the next one is below _MOST_TWIST of it, and a tenth more is taken."""
         growth = math.expm1(self.epsilon0)
         moved = abs(1.0 / self.cap.small - growth - 2.0) / growth
         return max(2.1, 1.1 * moved) * twist(self.dimension)
@@ -293,9 +296,9 @@ class PrivUnit(DirectionRandomizer):
             return None
         # Rotations: the three are in the plane of the first two axes, where they are most exact.
         plane = self.cap.change(plane_height(self.dimension)) if self._rotates else 0.0
-        edge = 1.01 * (self.cap.error + plane) if self._rotates else self._strip
+        edge = _WITH_PRODUCTS * (self.cap.error + plane) if self._rotates else self._strip
         strips = 6.0 * edge * q + error + doubt
-        off = 1.01 * (self._strip + 2.0 * strips / least) + gamma(256) / least
+        off = _WITH_PRODUCTS * (self._strip + 2.0 * strips / least) + gamma(256) / least
         return None if off > _MOST_UNCERTAIN else replace(law, error=off)
 
     @property

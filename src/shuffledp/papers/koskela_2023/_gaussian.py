@@ -3,7 +3,8 @@
 n values 0 with Gaussian noise, shuffled, against one of them 1. The likelihood ratio is (W_1 + ... +
 W_n)/n, W = e^((2 t - 1)/(2 sigma^2)) at t: a sum of iid numbers, so the n-dimensional integral is
 one-dimensional. The line is cut into cells; from above a cell's mass goes to the ends of its range of W,
-keeping mean and mass (a mean-preserving spread), from below it becomes one type.
+keeping mean and mass (a mean-preserving spread), from below it becomes one type. Masses are known up to a
+small factor (T14').
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ import math
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats, down, up
+from shuffledp._certified.rounding import CALL, Floats, down, gamma, up
+from shuffledp.accounting._curves.inexact import InexactProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.papers._result import Curve, Panel, Result, Setting, item
 
 SIGMA = 2.0
-_WIDENED_UNITS = 2**23  # soundness: ends of cells go outward by far more than the masses are off
-_WIDENED = 1e-9  # soundness: and epsilon to the safe side
 _FAR = 7.0  # standard deviations
 _RESOLUTION = 1e-3  # speed: relative
 
@@ -46,38 +46,44 @@ def figure_5(setting: Setting) -> Result:
 def shuffled_gaussians(sigma: float, n: int, cells: int, epsilon: Floats) -> tuple[Floats, Floats]:
     """delta from below and above: one 1 among n - 1 zeros, against n zeros."""
     edge = np.linspace(-_FAR * sigma, 1.0 + _FAR * sigma, cells + 1)
-    zero, one = _masses(edge, sigma), _masses(edge - 1.0, sigma)
-    above: list[tuple[float, float, float]] = []
-    below: list[tuple[float, float, float]] = []
-    for low, high, own, other in zip(edge[:-1], edge[1:], one, zero, strict=True):
-        below.append((own, other, other))
-        r, s = (math.exp((2.0 * t - 1.0) / (2.0 * sigma**2)) for t in (low, high))
-        r, s = down(r, _WIDENED_UNITS), up(s, _WIDENED_UNITS)
-        far = (own - r * other) / (s - r)
-        above += [(s * far, far, far), (r * (other - far), other - far, other - far)]
-    # Beyond seven deviations: seen at once, from above; not at all, from below.
-    tails = 2.0 * _right_of(_FAR)
-    upper = _law([*above, (tails, 0.0, 0.0)], n).upper(np.maximum(epsilon - _WIDENED, 0.0), _RESOLUTION)
-    # Where that would be below zero: H at alpha < 1 exceeds H at 1 by at most 1 - alpha.
-    upper = up(upper + np.maximum(_WIDENED - epsilon, 0.0), operations=3)
-    lower = _law(below, n).support(epsilon + _WIDENED, _RESOLUTION).value
+    (zero, doubt), (one, own_doubt) = _masses(edge / sigma), _masses((edge - 1.0) / sigma)
+    off = up(np.maximum(doubt, own_doubt), operations=4)
+    w = np.exp((2.0 * edge - 1.0) / (2.0 * sigma**2))
+    # Ends of cells go outward, by what the exponent and the exponential cost.
+    units = CALL + 4.0 * (1.0 + np.abs(np.log(w)))
+    r, s = down(w[:-1], units[:-1]), up(w[1:], units[1:])
+    far, near = (one - r * zero) / (s - r), (s * zero - one) / (s - r)
+    above = np.array([[*(s * far), *(r * near)], [*far, *near], [*far, *near]])
+    # Differences: by how much the two parts of a cell may be off, relatively.
+    parted = (off + gamma(4)) * np.maximum(
+        (one + r * zero) / (far * (s - r)), (s * zero + one) / (near * (s - r))
+    )
+    # Beyond seven deviations: seen at once or told to be 0, from above; of one type, from below.
+    tails = [_right_of((edge[-1] - x) / sigma) + _right_of((x - edge[0]) / sigma) for x in (1.0, 0.0)]
+    above = np.hstack([above, [[tails[0], 0.0], [0.0, tails[1]], [0.0, tails[1]]]])
+    below = np.hstack([[one, zero, zero], [[tails[0]], [tails[1]], [tails[1]]]])
+    upper = InexactProfile(_law(above, n), up(float(parted.max()), 8)).upper(epsilon, _RESOLUTION)
+    lower = InexactProfile(_law(below, n), float(off.max())).support(epsilon, _RESOLUTION).value
     # delta falls with epsilon: a bound holds to its right.
     return lower, np.minimum.accumulate(upper)
 
 
-def _law(rows: list[tuple[float, float, float]], n: int) -> AmplificationProfile:
-    own, other, clone = (tuple(map(float, column)) for column in zip(*rows, strict=True))
-    gap = tuple(u - v for u, v in zip(own, other, strict=True))
+def _law(rows: Floats, n: int) -> AmplificationProfile:
+    own, other, clone = (tuple(column.tolist()) for column in rows)
+    gap = tuple((rows[0] - rows[1]).tolist())
     return AmplificationProfile(n, own, other, gap, clone).without_empty_types()
 
 
-def _masses(edge: Floats, sigma: float) -> Floats:
-    """Normal probabilities between edges, each from its own tail: accurate far out."""
-    z = edge / sigma
+def _masses(z: Floats) -> tuple[Floats, Floats]:
+    """Normal probabilities between points, each from its own tail: accurate far out; and by what share of
+    itself each may be off. An argument off by 4 units moves a tail by 4 (z^2 + 1), and a call."""
     right = np.array([_right_of(abs(float(each))) for each in z])
     outside = np.abs(np.diff(right))
     across = 1.0 - right[:-1] - right[1:]
-    return np.asarray(np.where((z[:-1] < 0.0) & (z[1:] > 0.0), across, outside))
+    middle = (z[:-1] < 0.0) & (z[1:] > 0.0)
+    found = np.where(middle, across, outside)
+    doubt = gamma(CALL + 4.0 * (z * z + 1.0)) * right
+    return found, (doubt[:-1] + doubt[1:] + gamma(2) * middle) / found + gamma(1)
 
 
 def _right_of(z: float) -> float:
