@@ -25,6 +25,7 @@ from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
+from shuffledp.accounting._curves.many_laws import ManyLaws
 from shuffledp.accounting._curves.near import NearProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
@@ -135,6 +136,10 @@ class AbsurdCrowds(CrowdHints):
         return theta * float(self.far.rng.choice([-1.0, 0.0, 0.3, 1.0, 4.0, 1e40])), guess * float(
             self.far.off()
         )
+
+    def tilts(self, laws: Any, n: int) -> np.ndarray:
+        tilts = super().tilts(laws, n)
+        return tilts * self.far.rng.choice([-1.0, 0.0, 0.2, 1.0, 5.0, 1e40], tilts.shape)
 
     def steady(self, theta: float, values: Callable[[np.ndarray], np.ndarray]) -> float:
         return super().steady(theta, values) * float(self.far.rng.choice([-1.0, 0.5, 1.0, 2.0]))
@@ -347,6 +352,16 @@ def test_curves_with_absurd_hints_stay_on_their_sides(name: str) -> None:
             if found is not None and not own:
                 assert np.all(found.value <= high * (1.0 + ROUNDING) + 1e-300)
                 assert np.all(found.slope_low <= found.slope_high)
+
+
+def test_many_laws_with_absurd_tilts_stay_above_each() -> None:
+    at = np.array([0.0, 0.1, 0.4])
+    for n in (3, 400):
+        profile = FiniteBlanketProfile(sdp.FiniteRandomizer(RARE).table, n)
+        least = np.max([law.support(at, 1e-3).value for law in profile.laws], axis=0)
+        for seed in range(10):
+            many = replace(ManyLaws.of(profile.laws), hints=AbsurdCrowds(Far(np.random.default_rng(seed))))
+            assert (many.largest(at) >= least).all()
 
 
 def test_some_absurd_hints_are_answered() -> None:

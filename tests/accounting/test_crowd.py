@@ -15,7 +15,7 @@ from flint import acb, arb
 import shuffledp as sdp
 from oracles import brute
 from oracles.hockey import between, ratios
-from shuffledp.accounting._curves import crowd
+from shuffledp.accounting._curves import blanket, crowd
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd import CrowdProfile
@@ -87,15 +87,20 @@ def test_the_enlarged_view_covers_every_crowd(matrix: brute.Matrix, n: int) -> N
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("matrix", "others"), [(COIN, 3), (SKEWED, 2)])
 def test_a_report_of_any_input_or_of_the_blanket_s_law_in_any_pool(
-    matrix: brute.Matrix, others: int, known: bool
+    monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, others: int, known: bool
 ) -> None:
-    """Both ways, at many alpha, with the mass of the blanket known or not; and the matrix's own curve."""
+    """Both ways, at many alpha, with the mass of the blanket known or not, closely or by moments; and the
+    matrix's own curve."""
     least = [min(column) for column in zip(*matrix, strict=True)]
     mass = sum(least, F(0))
     rows = (*matrix, tuple(entry / mass for entry in least))
     local = finite(matrix).facts().epsilon0.upper
+    stated = local, float(mass) if known else None, others + 1, CrowdHints()
+    closely = from_the_centre(*stated)
+    monkeypatch.setattr(blanket, "_MANY", 0.0)
     curves = [
-        from_the_centre(local, float(mass) if known else None, others + 1),
+        closely,
+        from_the_centre(*stated),
         FiniteBlanketProfile(Matrix(np.array(matrix, float)), others + 1, centred=True),
     ]
     grid = np.linspace(0.0, 1.5, 16)

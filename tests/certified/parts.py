@@ -53,6 +53,7 @@ from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._ends import lower, upper
 from shuffledp.accounting._ends.moments import THETAS, LogMoments
+from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds import loss
@@ -166,8 +167,9 @@ def curves() -> dict[str, tuple[Any, ...]]:
         "mixture": (MixtureProfile((0.25, 0.7), (sure, clones.strong_adversary(3, 0.6, 0.4, 30))), 0.3),
         "exact binary, few": (ExactBinaryProfile(20, 1.0), 0.1, 0.8),
         "exact binary": (ExactBinaryProfile(3000, 1.0), 0.02),
-        "centre": (blanket.from_the_centre(1.0, 0.6, 50), 0.1),
-        "centre, unknown": (blanket.from_the_centre(1.0, None, 50), 0.1),
+        "centre": (blanket.from_the_centre(1.0, 0.6, 50, CrowdHints()), 0.1),
+        "centre, many": (blanket.from_the_centre(0.5, None, 500, CrowdHints()), 0.05),
+        "centre, unknown": (blanket.from_the_centre(1.0, None, 50, CrowdHints()), 0.1),
         "total variation": (blanket.tv_universal(1.0, 0.2, 50), 0.05),
         "largest total variation": (blanket.tv_universal(1.0, 0.9, 50), 0.05),
     }
@@ -280,6 +282,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
     some = stated.pick(np.zeros(1, np.intp), 0.1, 1.0, math.inf)
     many = ManyLaws.of([law(50, [0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.2, 0.2, 0.1]), wide_of(50), seen_of(50)])
     unlike = ManyLaws.of([wide_of(5000), law(5000, [0.51, 0.49], [0.5, 0.5], [0.4, 0.4])])
+    few = np.array([0.015, 0.5])
     logs, scaled = np.array([0.0, 0.1, 0.2, 0.3]), np.exp(np.linspace(-0.3, 0.3, 7))
     excess = np.array([0.04, 0.01, 0.002, 1e-4])
     heights = np.log(0.01 * (1.0 + (np.log(scaled) - 0.05) ** 2))[None]
@@ -326,6 +329,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "order of like laws": lambda: above(LawOrder((wide, wide)).excess(0.1, 0.1)),
         "many laws": lambda: above(many.bounds(0.05), many.bounds(0.5), many._largest),
         "unlike laws": lambda: above(unlike.bounds(0.015)),
+        "many laws at once": lambda: above(many.largest(few), unlike.largest(few)),
         "seconds": lambda: above(*stated.seconds[:3:2], seconds, family.seconds.at(taking, 0.5)[0]),
         "tilts of seconds": lambda: above(1.0 + stated.seconds.tilt, *family.seconds[:3]),
         "Bennett": lambda: above(

@@ -13,14 +13,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from shuffledp._certified.rounding import CALL, capped, down, up
+import numpy as np
+
+from shuffledp._certified.rounding import CALL, Floats, capped, down, up
 from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
-from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.many_laws import ManyLaws
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile
+from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.facts import AmplificationLaw, response_probabilities
 
 _COMMON_UNITS = 64  # soundness: of a blanket's mass that was stated
+_MANY = 100.0  # tightness: users, in units of e^epsilon0, from which on moments are close
 _WIDER = 1.25  # speed: of the largest variance, what a range of masses may have
 
 
@@ -39,7 +45,7 @@ def law_blanket(law: AmplificationLaw, n: int) -> PrivacyProfile:
     return pair if pair.symmetric else LargestProfile(pair.directions)
 
 
-def from_the_centre(epsilon0: float, common: float | None, n: int) -> PrivacyProfile:
+def from_the_centre(epsilon0: float, common: float | None, n: int, hints: CrowdHints) -> PrivacyProfile:
     """Of n users one sends a report of any input, or of one law for all: the blanket's, of mass ``common``.
 
     Every input's report is between the blanket and e^epsilon0 times it, so with a tag it has one of the two
@@ -49,7 +55,19 @@ def from_the_centre(epsilon0: float, common: float | None, n: int) -> PrivacyPro
     least = [down(low, operations=_COMMON_UNITS) for low, _ in ranges]
     most = [max(1.0, up(high * grown, operations=_COMMON_UNITS)) for _, high in ranges]
     parts = [_two_densities(low, high, n) for low, high in zip(least, most, strict=True)]
-    return LargestProfile(tuple(side for part in parts for side in part.directions))
+    sides = tuple(side for part in parts for side in part.directions)
+    return _FromTheCentre(sides, hints) if n >= _MANY * grown else LargestProfile(sides)
+
+
+@dataclass(frozen=True)
+class _FromTheCentre(LargestProfile):
+    """All sides at once, to some percent: where others are many, no more is asked of them."""
+
+    crowd: CrowdHints
+
+    def upper_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools]:
+        laws = [side for side in self.profiles if isinstance(side, AmplificationProfile)]
+        return replace(ManyLaws.of(laws), hints=self.crowd).largest(epsilon), np.zeros(epsilon.size, bool)
 
 
 def _ranges(grown: float) -> Iterator[tuple[float, float]]:

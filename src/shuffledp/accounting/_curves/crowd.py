@@ -32,7 +32,7 @@ from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
-from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
 from shuffledp.facts import AmplificationLaw, Matrix
@@ -54,7 +54,6 @@ _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and
 _WELL = 1.35  # tightness: a bound no larger than so many times the guess is good
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
-_TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
 _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
@@ -93,7 +92,7 @@ class CrowdProfile(PrivacyProfile):
     def pool(self, users: int) -> PrivacyProfile:
         """The profile of so many, one of whom sends a report of any input or of one law for all."""
         if self.matrix is None:
-            return from_the_centre(self.epsilon0, self.common, users)
+            return from_the_centre(self.epsilon0, self.common, users, self.hints.crowd)
         return FiniteBlanketProfile(self.matrix, users, centred=self.matrix.rows.shape[1] <= _FEW_REPORTS)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
@@ -285,7 +284,7 @@ class _Problem:
 
 def _usable(theta: float) -> float:
     """Any number made a tilt."""
-    return min(max(theta, _TILTS[0]), _TILTS[1])
+    return min(max(theta, TILTS[0]), TILTS[1])
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ the middle raised by s^2/2 times a bound of U'', with |phi'| <= sigma, |phi''| <
 the tilted law of variance sigma^2. A coin makes it a log-sum-exp of that line, which is convex: a chord.
 
 **Many.** With the tilted variance v and fourth central moment m, k = (m + 3 v^2)/(12 v): phi(w)^2 is at most
-phi(0)^2 (1 - w^2 v (1 - k w^2)). Up to w1 = (1/20 k)^(1/2) that is a normal law's, up to w2 = (1/2 k)^(1/2)
-it is below e^(-w1^2 v / 2), and beyond nothing is asked.
+phi(0)^2 (1 - w^2 v (1 - k w^2)). Up to w1 = (c/k)^(1/2) that is a normal law's of variance (1 - c) v, up to
+w2 = (1/2 k)^(1/2) it is below e^(-(1 - c) w1^2 v), and beyond two of the values of X alone, of tilted masses
+p and q and d apart, leave of every period 2 pi/d no more than (pi/(8 n' p q))^(1/2).
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ _SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
 _UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
 _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
 _MOST_UNITS = 2.0**40  # soundness: beyond, no moment is bounded
-_NORMAL = 0.05  # tightness: up to where a law is compared with a normal one, 1/20 of k (see module)
+_NORMAL = 0.01, 0.04, 0.12, 0.35  # tightness: up to where a law is compared with a normal one, c (see module)
+TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
 _AT_ONCE = 2**19  # speed: numbers in a table
 
 
@@ -239,7 +241,7 @@ class Laws:
 
     @classmethod
     def of(
-        cls, gap: Floats, other: Floats, clone: Floats, growth: float, fraction: float, cap: float
+        cls, gap: Floats, other: Floats, clone: Floats, growth: float | Floats, fraction: float, cap: float
     ) -> Laws:
         """X = (gap - growth other) / clone, cut at ``cap``, in a cohort that is a ``fraction`` of all."""
         seen = clone > 0.0
@@ -312,17 +314,44 @@ class Laws:
         k = positive(most / (12.0 * positive(low)) + 0.25 * high)
         log_all, share = taking.mixed(log_phi, tau)
         users, shared = taking.users, share * low
-        away = tau * np.sqrt(0.5 * users * shared * (1.0 - _NORMAL))
-        w1, w2 = np.sqrt(_NORMAL / k), np.sqrt(0.5 / k)
+        pairs = self._returns(part, mass, users * share, units)
+        inside = up(_inside(tau, users * shared, k, *pairs) / (2.0 * math.pi), operations=_UNITS)
+        error = users * 16.0 * unit * (1.0 + tau * moment[0])
+        found = users * log_all + np.log(inside) + error
+        return np.where(units <= _MOST_UNITS, found, math.inf)
+
+    def _returns(self, part: slice, mass: Floats, users: Floats, units: Floats) -> tuple[Floats, Floats]:
+        """Of two values: the share of a period that their waves leave, at most; how far they lie apart.
+
+        The one of the largest tilted mass, and that which varies most from it (see module)."""
+        x, size = self.x[part][:, None, :], self.size[part][:, None, :]
+        first = mass.argmax(axis=2)[:, :, None]
+
+        def of(values: Floats, place: npt.NDArray[np.intp]) -> Floats:
+            return np.take_along_axis(np.broadcast_to(values, mass.shape), place, axis=2)
+
+        doubt = gamma(_UNITS + 4 * x.shape[2]) * (size + of(size, first))
+        apart = np.maximum(np.abs(x - of(x, first)) - doubt, 0.0)
+        second = (mass * apart**2).argmax(axis=2)[:, :, None]
+        both = down((of(mass, first) * of(mass, second))[:, :, 0] * users, 2.0 * units + 4.0, tiny=0.0)
+        share = np.minimum(np.sqrt(math.pi / (8.0 * positive(both))), 1.0)
+        return share, of(apart, second)[:, :, 0]
+
+
+def _inside(tau: Floats, variance: Floats, k: Floats, left: Floats, apart: Floats) -> Floats:
+    """int of phi^n' / (tau^2 + w^2), phi(0) being one, of sums of this variance: the least over all c."""
+    last = np.sqrt(0.5 / k)
+    beyond = 2.0 / last * np.minimum(left * (1.0 + 2.0 * math.pi / positive(apart * last)), 1.0)
+    found = math.pi / tau + 0.0 * variance
+    for c in _NORMAL:
+        away, w1 = tau * np.sqrt(0.5 * variance * (1.0 - c)), np.sqrt(c / k)
         # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw, with e^(y^2) int e^(-t^2) < 1/(y + (y^2 + 4/pi)^(1/2)),
         # and, closer for y > 0.5, < 1/(1.5 y + (y^2/4 + 1)^(1/2)).
         mills = np.maximum(away + np.sqrt(away**2 + 4.0 / math.pi), 1.5 * away + np.sqrt(away**2 / 4.0 + 1.0))
         normal = 2.0 * math.sqrt(math.pi) / (tau * mills)
-        rest = 2.0 / w1 * np.exp(-0.25 * users * shared * w1**2) + 2.0 / w2
-        inside = np.minimum(normal + rest, math.pi / tau) / (2.0 * math.pi)
-        error = users * 16.0 * unit * (1.0 + tau * moment[0])
-        found = users * log_all + np.log(up(inside, operations=_UNITS)) + error
-        return np.where(units <= _MOST_UNITS, found, math.inf)
+        between = 2.0 / w1 * np.exp(-down(0.5 * (1.0 - c) * variance * w1**2, operations=16))
+        found = np.minimum(found, normal + between + beyond)
+    return np.asarray(found)
 
 
 def _fourth(b: Floats) -> Floats:

@@ -23,7 +23,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, gamma, positive, up
 from shuffledp.accounting._curves.crowd_family import Family, log_bennett
-from shuffledp.accounting._curves.crowd_laws import Taking
+from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.crowds import CrowdHints
@@ -77,12 +77,23 @@ class ManyLaws:
         growth = math.expm1(epsilon)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sums = self._sums(Taking(float(self.n), 1.0, growth))
-        # E[X_+] by types. Where that is positive, growth * other is the smaller of the two.
-        told = gap - growth * other + gamma(_UNITS) * np.abs(gap)
-        told = np.maximum(told, 0.0)
-        seen = np.where(clone == 0.0, told, 0.0).sum(axis=1)
-        found = np.minimum(np.where(np.isnan(sums), math.inf, sums) + seen, told.sum(axis=1))
-        return up(np.asarray(found), operations=gap.shape[1] + _UNITS)
+        return _with_seen(sums, gap, growth * other, clone)
+
+    def largest(self, epsilon: Floats) -> Floats:
+        """No law's curve is above these numbers, at each epsilon: all at once, each with a tilt of its own.
+
+        With tau X in place of X, N(tau) is N(1) / tau."""
+        gap, other, clone = (np.repeat(part, epsilon.size, axis=0) for part in self.family.stated)
+        growth = np.tile(np.expm1(np.minimum(epsilon, LARGEST_EXPONENT)), len(self.family.stated[0]))[:, None]
+        laws = Laws.of(gap, other, clone, growth, 1.0, math.inf)
+        with np.errstate(all="ignore"):  # a hint may be absurd
+            tau = np.clip(self.hints.tilts(laws, self.n), *TILTS)
+            scaled = Laws(laws.x * tau[:, None], laws.p, laws.size * tau[:, None], laws.ratio)
+            log_found = scaled.log_integrals(np.ones(1), Taking(float(self.n), 1.0, 0.0))[:, 0]
+            log_found = log_found - np.log(tau) - math.log(self.n)
+            sums = np.exp(log_found + gamma(_UNITS) * (1.0 + np.abs(log_found)))
+        found = _with_seen(sums, gap, growth * other, clone)
+        return np.asarray(found.reshape(-1, epsilon.size).max(axis=0))
 
     def _sums(self, taking: Taking) -> Floats:
         """Of the types that somebody hides."""
@@ -102,3 +113,11 @@ class ManyLaws:
         tilted = family.pick(near, growth, 1.0, math.inf).log_integrals(tau, taking)[:, 0]
         log_found[near] = np.minimum(log_found[near], tilted)
         return np.exp(log_found - math.log(self.n) + gamma(_UNITS) * (1.0 + np.abs(log_found)))
+
+
+def _with_seen(sums: Floats, gap: Floats, grown: Floats, clone: Floats) -> Floats:
+    """With the types that nobody hides; or E[X_+] by types, if that is less (``grown``: growth * other)."""
+    # Where it is positive, ``grown`` is the smaller of the two.
+    told = np.maximum(gap - grown + gamma(_UNITS) * np.abs(gap), 0.0)
+    seen = np.where(clone == 0.0, told, 0.0).sum(axis=1)
+    return up(np.asarray(np.fmin(sums + seen, told.sum(axis=1))), operations=gap.shape[1] + _UNITS)
