@@ -5,7 +5,7 @@ inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (T11), and the
 their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1), which falls in w, the
 amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 - alpha rho. The
 half-line is cut into cells, between whose ends rho lies in [r, s]. Both laws that follow, from above and from
-below, are in docs/proofs/continuous-noise.md, second part.
+below, are in docs/proofs/continuous-noise.md, second part; of crowds of one value in the third.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _NEARLY = 0.999999  # of epsilon0, at the end of the last cell; tightness
 _RAREST = 1e-20  # what lies beyond the last cell, if that comes first; tightness
 _HALVINGS = 60
 _PLAUSIBLE = 1e-6  # relative: what checks of the given functions let pass
+_JOINED, _WELL_KNOWN = (1, 2, 4, 8), 2e-11  # tightness: cells of a crowd, until masses are known that well
 
 
 def facts_of_noise(
@@ -65,7 +67,8 @@ def facts_of_noise(
     noise.check(ends)
     cells = list(noise.cells(ends))
     attained = min(max(cell.attained for cell in cells), most)
-    return Facts(Bound(attained, most), above=(_spread(cells),), concrete=_crowds(cells))
+    third = _third_inputs(noise) if math.isfinite(most) else ()
+    return Facts(Bound(attained, most), above=(_spread(cells),), concrete=_crowds(noise, ends), crowds=third)
 
 
 @dataclass(frozen=True)
@@ -271,8 +274,69 @@ def _spread(cells: list[_Cell]) -> AmplificationLaw:
     return AmplificationLaw(u, v, c)
 
 
-def _crowds(cells: list[_Cell]) -> tuple[AmplificationLaw, ...]:
-    """All others hold 1/2, or 0; cells too rare to be known to a factor are joined to the one before."""
+def _third_inputs(noise: _Noise) -> tuple[AmplificationLaw, ...]:
+    """Laws of X of any two inputs in a crowd of any third one: the corners of (D(x, x'), D(x, z), D(x', z)).
+
+    D is a total variation over E - 1. With a tag every report is E times or once as dense as the blanket, and
+    of three inputs the one in the middle is E times as dense wherever both others are."""
+    tail = noise._tail(np.array([0.25, 0.5]))
+    doubt = up(tail * (noise.error + gamma(2)), operations=4)
+    # Of half the distance to the middle, and to the end: from above and from below.
+    most, least = (up(0.5 - tail + doubt, operations=2), down(0.5 - tail - doubt, operations=2))
+    grown = Fraction(up(math.exp(noise.epsilon0), operations=CALL, tiny=0.0))
+    if not (grown > 1 and least[1] > 0.0 and grown < _FARTHEST**3):
+        return ()
+    d = 2 * Fraction(float(most[1])) / (grown - 1)
+    more = min(Fraction(2), 2 * Fraction(float(most[0])) / Fraction(float(least[1]))) - 1
+    one, none = Fraction(1), Fraction(0)
+    corners = (one, one, none), (one, one, more)  # z between the two
+    beyond = (one, one, more), (more, one, one), (none, one, one)  # x' between x and z
+    ways = [_between(*corner) for corner in corners] + [_beside(*corner) for corner in beyond]
+    laws = []
+    for way in ways:
+        types = [
+            (d * mass * grown**own, d * mass * grown**other, d * mass * grown**clone)
+            for (own, other, clone), mass in way.items()
+        ]
+        rest = 1 - sum((own for own, _, _ in types), none)
+        if rest < 0:
+            return ()
+        laws.append(AmplificationLaw.merged([*types, (rest, rest, rest)]))
+    return tuple(laws)
+
+
+_Ways = dict[tuple[int, int, int], Fraction]
+"""Masses of the blanket, by which of x, x' and z are E times as dense; those of none and of all left out."""
+
+
+def _between(d: Fraction, near: Fraction, far: Fraction) -> _Ways:
+    """z lies between x and x', at ``near`` from x and ``far`` from x'."""
+    alone = near + far - d
+    return {(1, 0, 0): near, (1, 0, 1): d - near, (0, 1, 0): far, (0, 1, 1): d - far, (0, 0, 1): alone}
+
+
+def _beside(d: Fraction, far: Fraction, near: Fraction) -> _Ways:
+    """x' lies between x and z, at ``far`` from x and ``near`` from x'."""
+    alone = near - far + d
+    return {(1, 0, 0): d, (1, 1, 0): far - d, (0, 1, 0): alone, (0, 1, 1): far - near, (0, 0, 1): near}
+
+
+def _crowds(noise: _Noise, ends: Floats) -> tuple[AmplificationLaw, ...]:
+    """All others hold 1/2, or 0; of cells so narrow that their masses are hardly known some are one."""
+    found = [_known(list(noise.cells(ends[::step]))) for step in _JOINED]
+    rows, error = next((one for one in found if one[1] < _WELL_KNOWN), min(found, key=lambda one: one[1]))
+    if not error < _PLAUSIBLE:
+        return ()
+    masses = 0.5 * (rows[:, ::2] + rows[:, 1::2])
+    both = np.concatenate([masses, masses[:, [1, 0, 2]]])
+    u, v, z = (tuple((column / column.sum()).tolist()) for column in both.T)
+    law = AmplificationLaw(u, v, z, error=up(error, operations=16))
+    return law, law.among(u)
+
+
+def _known(cells: list[_Cell]) -> tuple[Floats, float]:
+    """Masses, low and high, of cells of which those too rare to be known to a factor are joined to the one
+    before; and what that factor is."""
     rows: list[Floats] = []
     for cell in cells:
         row = np.array([*cell.u, *cell.v, *cell.middle])
@@ -281,11 +345,4 @@ def _crowds(cells: list[_Cell]) -> tuple[AmplificationLaw, ...]:
         else:
             rows.append(row)
     ends = np.array(rows)
-    error = float(((ends[:, 1::2] - ends[:, ::2]) / positive(ends[:, ::2])).max())
-    if not error < _PLAUSIBLE:
-        return ()
-    masses = 0.5 * (ends[:, ::2] + ends[:, 1::2])
-    both = np.concatenate([masses, masses[:, [1, 0, 2]]])
-    u, v, z = (tuple((column / column.sum()).tolist()) for column in both.T)
-    law = AmplificationLaw(u, v, z, error=up(error, operations=16))
-    return law, law.among(u)
+    return ends, float(((ends[:, 1::2] - ends[:, ::2]) / positive(ends[:, ::2])).max())
