@@ -102,6 +102,20 @@ class BestProfile(PrivacyProfile):
     def hints(self) -> Hints:
         return min((profile.hints for profile in self.profiles[: self.rivals]), key=lambda hints: hints.scale)
 
+    @cached_property
+    def quick(self) -> PrivacyProfile:
+        kept = [place for place in range(self.rivals) if not self.profiles[place].hints.apart]
+        if not 0 < len(kept) < self.rivals:
+            return self
+        places = [*kept, *range(self.rivals, len(self.profiles))]
+        names = tuple(self.names[place] for place in places)
+        profiles = tuple(self.profiles[place] for place in places)
+        return BestProfile(names, profiles, len(kept))
+
+    def worth_it(self, epsilon: Floats, upper: Floats) -> Bools:
+        slow = [rival.hints for rival in self.profiles[: self.rivals] if rival.hints.apart]
+        return np.asarray(np.any([hints.promise(epsilon) <= _KEPT * upper for hints in slow], axis=0))
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         best, open_ = np.full(epsilon.size, np.inf), np.ones(epsilon.size, bool)
         failure = None

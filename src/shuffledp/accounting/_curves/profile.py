@@ -71,6 +71,15 @@ class PrivacyProfile(ABC):
         told = self.support(np.zeros(1), 1e-3).value[0]
         return Hints(scale=math.sqrt(2.0 * math.pi) * float(told))
 
+    @property
+    def quick(self) -> PrivacyProfile:
+        """A bound of the same that takes less time, and may be larger."""
+        return self
+
+    def worth_it(self, epsilon: Floats, upper: Floats) -> Bools:
+        """Where this promises to be clearly below upper bounds of ``quick``: a guess."""
+        return np.zeros(epsilon.size, bool)
+
     def with_hints(self, hints: Hints) -> Self:
         """The same curve, evaluated and searched with other hints."""
         other = copy(self)

@@ -28,6 +28,7 @@ _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proporti
 _STRIDE = 8  # speed
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
 _CLOSE_IN_TOLERANCES = 3.0  # speed: so near the upper end, another witness can hardly add anything
+_OF_THE_GAP = 0.02  # tightness
 _COARSE = 1e-3
 """Accuracy of the lower end, unless a smaller tolerance is asked for."""
 
@@ -56,7 +57,10 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
             losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
             return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
 
-        best = max(best, _as_fine_as_can_be(composed, tolerance, 0.0))
+        best = max(best, _as_fine_as_can_be(composed, _COARSE, 0.0))
+        # Closer than a small part of what is open between the ends would be in vain.
+        if (worth := max(tolerance, _OF_THE_GAP * (1.0 - best / upper))) < _COARSE:
+            best = max(best, _as_fine_as_can_be(composed, worth, 0.0))
         if best >= _NEAR * upper:
             break
     return best

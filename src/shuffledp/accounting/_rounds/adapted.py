@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
 _SHARE_APART = 0.8  # speed: where points take long
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
+_MATTERS, _PROBED = (
+    1e-3,
+    3,
+)  # speed: of the resolution; one of so many points shows whether more time is worth it
 _LEAST_EXPONENT = 0.1  # speed: of theta epsilon; below, epsilon is ill-conditioned
 _PASSES = 8  # speed
 _WORTH = 3  # speed: the first look at a curve is about one of so many, of which a warning of long work counts
@@ -91,6 +96,13 @@ class _Sampler:
     def at(self, index: Floats) -> Samples:
         return Samples.at(self.profile, index, self.lattice.spacing, self.resolution, self.both_sides)
 
+    def quickly(self, floor: float) -> tuple[_Sampler, Samples]:
+        """``coarse``, of a quick bound where there is one."""
+        if self.profile.quick is not self.profile:
+            with suppress(NoCertificateError):
+                return replace(self, profile=self.profile.quick).quickly(floor)
+        return self, self.coarse(floor)
+
     def coarse(self, floor: float) -> Samples:
         """A few points, until the curve falls to ``floor``."""
         h, last = self.lattice.spacing, self.profile.epsilon_max / self.lattice.spacing
@@ -118,6 +130,22 @@ class _Sampler:
         enough = np.flatnonzero(found.upper <= limit)
         return found.upto(max(int(enough[0]) + 1, 2)) if enough.size else found
 
+    def closer(self, profile: PrivacyProfile, found: Samples, tilts: Floats) -> tuple[_Sampler, Samples]:
+        """With the curve itself in place of a quick bound of it, where that matters under these tilts."""
+        if profile is self.profile:
+            return self, found
+        epsilon = self.lattice.spacing * found.index
+        weight = np.exp(np.minimum(np.outer(tilts, epsilon), LARGEST_LOSS)) * found.upper
+        weight *= np.gradient(epsilon)
+        least = _MATTERS * self.resolution * weight.sum(axis=1, keepdims=True)
+        some = np.flatnonzero((weight > least).any(axis=0))
+        probed = np.unique(np.append(some[::_PROBED], some[-1:]))
+        if not profile.worth_it(epsilon[probed], found.upper[probed]).any():
+            return self, found
+        own = replace(self, profile=profile)
+        others = np.setdiff1d(np.arange(found.index.size), some)
+        return own, own.at(found.index[probed]).merge(found.at_places(others))
+
     def finer(self, found: Samples, parts: Floats) -> Samples:
         """Every cell cut into so many parts, as far as the lattice allows."""
         width = np.diff(found.index)
@@ -140,28 +168,28 @@ def adapted(
     both_sides: bool = True,
 ) -> list[tuple[Samples, Samples, int]]:
     """(samples, those of the reversed pair, count) of each round."""
-    samplers = [
-        [
-            _Sampler(curve, lattice, resolution, both_sides)
-            for curve in (pair if pair[0] is not pair[1] else pair[:1])
-        ]
-        for pair, _ in rounds
-    ]
     counts, spacing = [count for _, count in rounds], lattice.spacing
     tilted_by = rounds[0][0][0].hints.tilts
-    apart = any(curve.hints.apart for pair, _ in rounds for curve in pair)
-    share_of_all = _SHARE_APART if apart else _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
-    found = []
-    with expected(_WORTH * len(samplers), "composing rounds") as looked:
-        for pair in samplers:
-            found.append([side.coarse(floor) for side in pair])
+    samplers, found = [], []
+    with expected(_WORTH * len(rounds), "composing rounds") as looked:
+        for pair, _ in rounds:
+            curves = pair if pair[0] is not pair[1] else pair[:1]
+            seen = [_Sampler(curve, lattice, resolution, both_sides).quickly(floor) for curve in curves]
+            samplers.append([sampler for sampler, _ in seen])
+            found.append([samples for _, samples in seen])
             looked()
-    for _ in range(_PASSES):
+    for step in range(_PASSES):
         rough = compose(
             [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], tilted_by
         )
         tilts, exponents = question(rough)
-        allowed = share_of_all * resolution
+        if step == 0:
+            for sides, state, (pair, _) in zip(samplers, found, rounds, strict=True):
+                for place, (side, samples) in enumerate(zip(sides, state, strict=True)):
+                    sides[place], state[place] = side.closer(pair[place], samples, tilts)
+        apart = any(side.profile.hints.apart for pair in samplers for side in pair)
+        corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
+        allowed = (_SHARE_APART if apart else corners) * resolution
         share = (tilts * (tilts + 1.0) / np.maximum(exponents, _LEAST_EXPONENT))[:, None] / allowed
         losses = [
             [c * _loss(side, spacing, tilts, share / _transform(law, tilts)) for side in pair]
@@ -172,8 +200,8 @@ def adapted(
             break
         scale = math.sqrt(sum(float(np.cbrt(loss).sum()) for loss in flat))
         finer = [
-            [s.finer(f, scale * np.cbrt(loss)) for s, f, loss in zip(*sides, strict=True)]
-            for sides in zip(samplers, found, losses, strict=True)
+            [s.finer(f, scale * np.cbrt(loss)) for s, f, loss in zip(*both, strict=True)]
+            for both in zip(samplers, found, losses, strict=True)
         ]
         sizes = [[side.index.size for pair in state for side in pair] for state in (found, finer)]
         found = finer

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -130,7 +131,10 @@ class Samples:
         return replace(joined, upper=np.minimum.accumulate(joined.upper))
 
     def upto(self, stop: int) -> Samples:
-        return self._with(column[:stop] for column in self._columns)
+        return self.at_places(np.arange(stop))
+
+    def at_places(self, places: npt.NDArray[Any]) -> Samples:
+        return self._with(column[places] for column in self._columns)
 
     @property
     def _columns(self) -> tuple[Floats, ...]:
