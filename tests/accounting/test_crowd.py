@@ -15,7 +15,7 @@ from flint import acb, arb
 import shuffledp as sdp
 from oracles import brute
 from oracles.hockey import between, ratios
-from shuffledp.accounting._curves import blanket, crowd
+from shuffledp.accounting._curves import blanket, crowd, crowd_at_once
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd import CrowdProfile
@@ -130,7 +130,11 @@ def other_hints(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None
 
     monkeypatch.setattr(CrowdHints, "pool_sizes", lambda *_: repeat(size))
     monkeypatch.setattr(CrowdHints, "tilt", other)
-    monkeypatch.setattr(crowd, "_LARGEST_SHARE", 1.0)
+    tilts: Any = CrowdHints.tilts
+    monkeypatch.setattr(CrowdHints, "tilts", lambda *given: tilt * tilts(*given))
+    monkeypatch.setattr(crowd, "_CROWDED", 0)
+    for room in (crowd, crowd_at_once):
+        monkeypatch.setattr(room, "_LARGEST_SHARE", 1.0)
     monkeypatch.setattr(crowd, "_SMALL", 0)
     monkeypatch.setattr(crowd, "_HOPELESS", math.inf)
     crowd._at.cache_clear()
@@ -153,6 +157,32 @@ def test_the_curve_covers_every_dataset(
         useful += bound < 1.0
     assert useful >= (1 if tilt == 1.0 else 0)
     crowd._at.cache_clear()
+
+
+@pytest.mark.parametrize(("matrix", "n"), [(COIN, 12), (SKEWED, 7)])
+@pytest.mark.parametrize(("size", "tilt"), [(3, 1.0), (1, 0.6), (2, 1.5)])
+def test_many_epsilons_at_once_cover_every_dataset(
+    monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, n: int, size: int, tilt: float
+) -> None:
+    other_hints(monkeypatch, size, tilt)
+    rows = np.array(matrix, float)
+    inputs = range(len(rows))
+    laws = tuple(
+        AmplificationLaw(*(tuple(part.tolist()) for part in (rows[x], rows[y], rows[z], rows[x] - rows[y])))
+        for x, y, z in product(inputs, inputs, inputs)
+        if x != y
+    )
+    local = finite(matrix).facts().epsilon0.upper
+    curve = CrowdProfile(n, laws, local, common=float(rows.min(axis=0).sum()))
+    truth = brute.shuffled_pairs(matrix, n)
+    middles = [alpha for alpha in between([F(1), *ratios(truth)]) if alpha >= 1]
+    some = middles[:: max(1, len(middles) // 12)]
+    bounds = curve.upper(np.log(np.array([float(alpha) for alpha in some])), 1e-3)
+    assert all(
+        bound >= brute.worst(truth, alpha) * (1 - F(1, 10**12))
+        for bound, alpha in zip(bounds, some, strict=True)
+    )
+    assert (bounds < 1.0).any()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,9 @@ from shuffledp.accounting._curves import (
     lattice_law,
 )
 from shuffledp.accounting._curves.cohort_pair import CohortPair, ReversedCohortPair
+from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_laws import Taking
+from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
 from shuffledp.accounting._curves.gaussian_sum import GaussianSumProfile
@@ -286,7 +288,9 @@ def laws() -> dict[str, Callable[[], Ends]]:
     logs, scaled = np.array([0.0, 0.1, 0.2, 0.3]), np.exp(np.linspace(-0.3, 0.3, 7))
     excess = np.array([0.04, 0.01, 0.002, 1e-4])
     heights = np.log(0.01 * (1.0 + (np.log(scaled) - 0.05) ** 2))[None]
-    scales = crowd._Scales(scaled, 3, excess)
+    scales = Scales(scaled, 3, excess)
+
+    pools = AtOnce(5000, stated, CrowdHints(), 0.5, lambda _: Corners(logs, excess))
 
     def positive_part() -> Ends:
         at = np.array([[0.0, 1.0]]), np.array([[0.7, 0.3]]), np.array([-0.31]), np.ones(1), np.array([0.05])
@@ -303,7 +307,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
     def crowd_of(fraction: float, rate: float) -> crowd.CrowdProfile:
         return crowd.CrowdProfile(300, (), uneven.epsilon0, uneven, fraction=fraction, rate=rate)
 
-    def corners(found: crowd._Corners) -> Ends:
+    def corners(found: Corners) -> Ends:
         return above(found.logs, found.excess)
 
     def cohort(fraction: float, rate: float) -> Ends:
@@ -345,11 +349,13 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "integral with coins": lambda: above(np.exp(some[0].log_integrals(tau, taking._replace(rate=0.3)))),
         "integrals": lambda: above(np.exp(some.log_integrals(tau, taking))),
         "Chernoff of laws": lambda: above(np.exp(some.log_chernoff(tau, taking))),
-        "expectation": lambda: above(crowd._expectation(scaled, heights, 3, excess)),
-        "expectation of one": lambda: above(crowd._expectation(np.ones(1), heights[:, :1], 0, np.zeros(1))),
+        "expectation": lambda: above(expectation(scaled, heights, 3, excess)),
+        "expectation of one": lambda: above(expectation(np.ones(1), heights[:, :1], 0, np.zeros(1))),
         "interpolated": lambda: above(scales.interpolated(1.0 + heights[:, scales.nodes] ** 2)),
         "corners": lambda: corners(crowd_of(1.0, 1.0)._corners(20, 0.0)),
-        "rare": lambda: above(crowd._Corners(logs, excess).rare),
+        "crowd at once": lambda: above(pools.bounds(few)[0]),
+        "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
+        "rare": lambda: above(Corners(logs, excess).rare),
         "crowd": partial(cohort, 1.0, 1.0),
         "crowd, cohort": partial(cohort, 0.1, 1.0),
         "crowd, coins": partial(cohort, 1.0, 0.1),

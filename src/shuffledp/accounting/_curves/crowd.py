@@ -31,9 +31,11 @@ import numpy as np
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
+from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
 from shuffledp.facts import AmplificationLaw, Matrix
 
@@ -44,7 +46,6 @@ _NOTHING, _SMALL_BOUND = 1e-30, 1e-20  # speed: of a pool's curve, for bounds th
 _LARGEST_SHARE = 0.3  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
 _SECONDS = np.append(np.linspace(0.2, 1.0, 33), 1.001)  # speed: second moments that are tried, of the largest
-_STRIDE = 3  # speed: weights between nodes
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 2  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
@@ -55,6 +56,8 @@ _WELL = 1.35  # tightness: a bound no larger than so many times the guess is goo
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
+_FEW_TYPES = 64  # speed: of all laws
+_CROWDED = 3000  # tightness: people, from whom on moments are close
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
@@ -96,12 +99,34 @@ class CrowdProfile(PrivacyProfile):
         return FiniteBlanketProfile(self.matrix, users, centred=self.matrix.rows.shape[1] <= _FEW_REPORTS)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return np.array([_at(self, float(e))[0] for e in epsilon])
+        return self._bounds(epsilon)[0]
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         """Tangents of the bound itself: what it is, not what lies below the truth."""
-        value, slope = np.array([_at(self, float(e)) for e in epsilon]).reshape(-1, 2).T
+        value, slope = self._bounds(epsilon)
         return SupportingLines(epsilon, value, slope, slope)
+
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
+        lines = self.support(epsilon, resolution)
+        return lines.value, np.zeros(epsilon.size, bool), lines
+
+    def _bounds(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Upper bounds, and about their slopes in alpha: closely one by one, or many at once."""
+        if not self._many:
+            value, slope = np.array([_at(self, float(e)) for e in epsilon]).reshape(-1, 2).T
+            return value, slope
+        pools = AtOnce(
+            self.n, self.family, self.hints.crowd, self.variance, lambda size: self._corners(size, 0.0)
+        )
+        return pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
+
+    @cached_property
+    def _many(self) -> bool:
+        """Whether moments are close: of few laws, among many people."""
+        if self.matrix is not None or not self.fraction == self.rate == 1.0:
+            return False
+        few = self.family.types * len(self.laws) <= _FEW_TYPES
+        return few and 0.0 < self.epsilon0 <= _LARGEST_LOCAL and self.n >= _CROWDED
 
     @cached_property
     def variance(self) -> float:
@@ -109,11 +134,11 @@ class CrowdProfile(PrivacyProfile):
         return self.n * self.pool(self.n).hints.scale ** 2
 
     @cached_property
-    def _corners(self) -> Callable[[int, float], _Corners]:
+    def _corners(self) -> Callable[[int, float], Corners]:
         """Those of some pools are kept, as long as this value is."""
         return lru_cache(maxsize=64)(self._corners_of)
 
-    def _corners_of(self, size: int, least: float) -> _Corners:
+    def _corners_of(self, size: int, least: float) -> Corners:
         """Of a pool, whose curve is followed far out only where it is above ``least`` there: it falls."""
         curve = self.pool(size + 1)
         # Up to beyond every likelihood ratio that there is, also after rounding.
@@ -127,35 +152,7 @@ class CrowdProfile(PrivacyProfile):
             if part.size and (not excess.size or excess[-1] > least):
                 excess = np.append(excess, up(curve.upper(part, _POOL_RESOLUTION), operations=2))
         beyond = np.full(logs.size - excess.size, excess[-1])
-        return _Corners(logs, np.minimum(np.append(excess, beyond), 1.0))
-
-
-@dataclass(frozen=True)
-class _Corners:
-    """Weights e^-logs and e^logs, and the pool's profile there."""
-
-    logs: Floats
-    excess: Floats
-
-    @cached_property
-    def rare(self) -> Floats:
-        """At most the probability that a weight is beyond each corner, on either side, under either law.
-
-        With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A];
-        under the other law likewise. Nothing is beyond the last corner, e^epsilon0."""
-        grown = np.exp(self.logs)
-        doubt = gamma(4 * CALL) * grown
-        step = (grown - doubt)[:, None] - (grown + doubt)[None, :]
-        least = np.where(step > 0.0, self.excess / np.where(step > 0.0, step, 1.0), np.inf).min(axis=1)
-        found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
-        return np.append(found[:-1], 0.0)
-
-    def until(self, last: int) -> tuple[_Scales, float]:
-        """The weights up to one, and how rare larger and smaller ones are."""
-        last = min(max(1, last), self.logs.size - 1)
-        logs = self.logs[: last + 1]
-        scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
-        return _Scales(scaled, last, self.excess[: last + 1]), float(self.rare[last])
+        return Corners(logs, np.minimum(np.append(excess, beyond), 1.0))
 
 
 @lru_cache(maxsize=4096)
@@ -217,7 +214,7 @@ class _Problem:
         curve, laws = self.curve, self._leaders(cap)
         theta, guess = self._tilt(laws, curve.n)
         all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
-        scales = _Scales(np.ones(1), 0, np.zeros(1))
+        scales = Scales(np.ones(1), 0, np.zeros(1))
         return self._bound(*self._search(self.taking, theta, guess, scales, all_take_part), guess)
 
     def with_pool(self, cap: float) -> tuple[float, float]:
@@ -265,7 +262,7 @@ class _Problem:
         return left * self.curve.family.types > _MANY_MORE * _MOST_LEFT
 
     def _search(
-        self, taking: Taking, theta: float, guess: float, scales: _Scales, lost: float
+        self, taking: Taking, theta: float, guess: float, scales: Scales, lost: float
     ) -> tuple[_Search, float]:
         """Over all laws, cut at a cap; and what that costs besides."""
         cap, cut = self.curve.family.cap(guess, self.most)
@@ -288,30 +285,6 @@ def _usable(theta: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Scales:
-    """Weights, that of ``middle`` being one, and the pool's profile from there on outwards."""
-
-    weight: Floats
-    middle: int
-    excess: Floats
-
-    @cached_property
-    def nodes(self) -> Places:
-        """Some of the weights, with 1 and both ends."""
-        inner = np.arange(self.middle % _STRIDE, self.weight.size, _STRIDE)
-        return np.unique(np.concatenate([[0], inner, [self.weight.size - 1]])).astype(np.intp)
-
-    def interpolated(self, values: Floats) -> Floats:
-        """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
-        nodes = self.weight[self.nodes]
-        left = np.searchsorted(nodes[1:], self.weight).clip(max=max(nodes.size - 2, 0))
-        right = np.minimum(left + 1, nodes.size - 1)
-        share = (self.weight - nodes[left]) / np.where(right > left, nodes[right] - nodes[left], 1.0)
-        found = values[:, left] * (1.0 - share) + values[:, right] * share
-        return np.asarray(found + gamma(_UNITS) * np.abs(values).max(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True)
 class _Search:
     """The largest E[b_z] over all laws of a family, for one theta and one set of weights, beginning with the
     ``leader``."""
@@ -319,7 +292,7 @@ class _Search:
     curve: CrowdProfile
     taking: Taking
     theta: float
-    scales: _Scales
+    scales: Scales
     seconds: Floats
     cap: float
     leader: int
@@ -395,27 +368,4 @@ class _Search:
             return self._place + picked[0].log_integrals(self.scales.weight * self.theta, self.taking)
 
     def _expectation(self, heights: Floats) -> Floats:
-        return _expectation(self.scales.weight, heights, self.scales.middle, self.scales.excess)
-
-
-def _expectation(scaled: Floats, heights: Floats, middle: int, excess: Floats) -> Floats:
-    """Of the polygons through e^heights (rows), made convex from ``middle`` on, raised between their corners.
-
-    Slopes are differences of rounded numbers: each is off by a share of what is subtracted."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        heights = heights + gamma(_UNITS) * (1.0 + np.abs(heights))
-        if scaled.size == 1:
-            return up(np.exp(heights[:, 0]), operations=4 * CALL)
-        run = np.diff(scaled)
-        step = float((run / scaled[:-1]).max())
-        b = np.exp(heights + step * step / 8.0)
-        slope, doubt = np.diff(b) / run, gamma(2 * CALL + 8) * (b[:, 1:] + b[:, :-1]) / run
-        # Outward slopes, rounded up; kinks are how much steeper a piece is than all before it.
-        right, left = (slope + doubt)[:, middle:], (doubt - slope)[:, :middle][:, ::-1]
-        result = b[:, middle] + np.maximum(right[:, 0] + left[:, 0], 0.0) * excess[0]
-        for side, scale in ((right, np.ones(excess.size - 1)), (left, scaled[:middle][::-1])):
-            rising = np.maximum.accumulate(np.maximum(side - side[:, :1], 0.0), axis=1)
-            result = result + np.diff(rising) @ (scale[:-1] * excess[1:-1])
-            # Beyond the last corner a polygon that still falls is held level.
-            result = result + np.maximum(-(side[:, 0] + rising[:, -1]), 0.0) * (scale[-1] * excess[-1])
-    return np.where(np.isfinite(result), up(result, operations=2 * scaled.size + 4 * CALL), math.inf)
+        return expectation(self.scales.weight, heights, self.scales.middle, self.scales.excess)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,9 @@ _SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
 _UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
 _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
 _MOST_UNITS = 2.0**40  # soundness: beyond, no moment is bounded
-_NORMAL = 0.01, 0.04, 0.12, 0.35  # tightness: up to where a law is compared with a normal one, c (see module)
+# tightness: up to where a law is compared with a normal one, c (see module)
+_NORMAL = 0.001, 0.005, 0.02, 0.06, 0.15, 0.35
+_MILLS = np.linspace(0.0, 6.0, 601)  # tightness: between which Mills' ratio is a chord
 TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
 _AT_ONCE = 2**19  # speed: numbers in a table
 
@@ -289,6 +292,15 @@ class Laws:
         ]
         return np.concatenate(parts) if parts else np.zeros((0, tau.size))
 
+    def log_bounds(self, tau: Floats, users: int) -> Floats:
+        """log of N(tau) / (2 pi users) for every law (rows) and its own taus, rounded up.
+
+        With tau X in place of X, N(tau) is N(1) / tau."""
+        each, flat = self.some(np.repeat(np.arange(len(tau)), tau.shape[1])), tau.ravel()[:, None]
+        scaled = Laws(each.x * flat, each.p, each.size * flat, each.ratio)
+        found = scaled.log_integrals(np.ones(1), Taking(float(users), 1.0, 0.0)) - np.log(flat * users)
+        return np.asarray(found + gamma(_UNITS) * (1.0 + np.abs(found))).reshape(tau.shape)
+
     def _log_integrals(self, part: slice, tau: Floats, taking: Taking) -> Floats:
         x, p, size = self.x[part], self.p[part], self.size[part]
         exponent = x[:, None, :] * tau[:, None]
@@ -345,13 +357,25 @@ def _inside(tau: Floats, variance: Floats, k: Floats, left: Floats, apart: Float
     found = math.pi / tau + 0.0 * variance
     for c in _NORMAL:
         away, w1 = tau * np.sqrt(0.5 * variance * (1.0 - c)), np.sqrt(c / k)
-        # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw, with e^(y^2) int e^(-t^2) < 1/(y + (y^2 + 4/pi)^(1/2)),
-        # and, closer for y > 0.5, < 1/(1.5 y + (y^2/4 + 1)^(1/2)).
-        mills = np.maximum(away + np.sqrt(away**2 + 4.0 / math.pi), 1.5 * away + np.sqrt(away**2 / 4.0 + 1.0))
-        normal = 2.0 * math.sqrt(math.pi) / (tau * mills)
+        normal = 2.0 * math.sqrt(math.pi) / tau * _mills(away)  # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw
         between = 2.0 / w1 * np.exp(-down(0.5 * (1.0 - c) * variance * w1**2, operations=16))
         found = np.minimum(found, normal + between + beyond)
     return np.asarray(found)
+
+
+@lru_cache(maxsize=1)
+def _mills_table() -> Floats:
+    found = [0.5 * math.sqrt(math.pi) * math.exp(y * y) * math.erfc(y) for y in _MILLS.tolist()]
+    # y^2 up to 36 is off by a unit, which counts 36 times in its exponential, and y itself is exact.
+    return up(np.array(found), operations=2 * CALL + 64)
+
+
+def _mills(y: Floats) -> Floats:
+    """e^(y^2) int_y e^(-t^2) dt, from above: it is convex, so below its chords; from the last point on it is
+    below 2/(3 y + (y^2 + 4)^(1/2))."""
+    return np.where(
+        y < _MILLS[-1], np.interp(y, _MILLS, _mills_table()), 2.0 / (3.0 * y + np.sqrt(y**2 + 4.0))
+    )
 
 
 def _fourth(b: Floats) -> Floats:

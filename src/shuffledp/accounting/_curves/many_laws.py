@@ -80,18 +80,14 @@ class ManyLaws:
         return _with_seen(sums, gap, growth * other, clone)
 
     def largest(self, epsilon: Floats) -> Floats:
-        """No law's curve is above these numbers, at each epsilon: all at once, each with a tilt of its own.
-
-        With tau X in place of X, N(tau) is N(1) / tau."""
+        """No law's curve is above these numbers, at each epsilon: all at once, each with its own tilt."""
         gap, other, clone = (np.repeat(part, epsilon.size, axis=0) for part in self.family.stated)
         growth = np.tile(np.expm1(np.minimum(epsilon, LARGEST_EXPONENT)), len(self.family.stated[0]))[:, None]
         laws = Laws.of(gap, other, clone, growth, 1.0, math.inf)
         with np.errstate(all="ignore"):  # a hint may be absurd
-            tau = np.clip(self.hints.tilts(laws, self.n), *TILTS)
-            scaled = Laws(laws.x * tau[:, None], laws.p, laws.size * tau[:, None], laws.ratio)
-            log_found = scaled.log_integrals(np.ones(1), Taking(float(self.n), 1.0, 0.0))[:, 0]
-            log_found = log_found - np.log(tau) - math.log(self.n)
-            sums = np.exp(log_found + gamma(_UNITS) * (1.0 + np.abs(log_found)))
+            sums = np.exp(laws.log_bounds(np.clip(self.hints.tilts(laws, self.n), *TILTS)[:, None], self.n))[
+                :, 0
+            ]
         found = _with_seen(sums, gap, growth * other, clone)
         return np.asarray(found.reshape(-1, epsilon.size).max(axis=0))
 

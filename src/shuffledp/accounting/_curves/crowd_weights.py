@@ -1,0 +1,92 @@
+"""Weights that a pool gives to others, and the mean of a bound over them (T16, docs/proofs/crowd.md, 4).
+
+A weight is a likelihood ratio, of mean one, of which a profile delta bounds E[(l - t)_+] and E[(t - l)_+]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shuffledp._certified.rounding import CALL, Floats, gamma, up
+from shuffledp.accounting._curves.crowd_family import Places
+
+_UNITS = 64  # soundness: operations of a bound beside the integral
+_STRIDE = 3  # speed: weights between nodes
+
+
+@dataclass(frozen=True)
+class Corners:
+    """Weights e^-logs and e^logs, and the pool's profile there."""
+
+    logs: Floats
+    excess: Floats
+
+    @cached_property
+    def rare(self) -> Floats:
+        """At most the probability that a weight is beyond each corner, on either side, under either law.
+
+        With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A];
+        under the other law likewise. Nothing is beyond the last corner, e^epsilon0."""
+        grown = np.exp(self.logs)
+        doubt = gamma(4 * CALL) * grown
+        step = (grown - doubt)[:, None] - (grown + doubt)[None, :]
+        least = np.where(step > 0.0, self.excess / np.where(step > 0.0, step, 1.0), np.inf).min(axis=1)
+        found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
+        return np.append(found[:-1], 0.0)
+
+    def until(self, last: int) -> tuple[Scales, float]:
+        """The weights up to one, and how rare larger and smaller ones are."""
+        last = min(max(1, last), self.logs.size - 1)
+        logs = self.logs[: last + 1]
+        scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
+        return Scales(scaled, last, self.excess[: last + 1]), float(self.rare[last])
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Weights, that of ``middle`` being one, and the pool's profile from there on outwards."""
+
+    weight: Floats
+    middle: int
+    excess: Floats
+
+    @cached_property
+    def nodes(self) -> Places:
+        """Some of the weights, with 1 and both ends."""
+        inner = np.arange(self.middle % _STRIDE, self.weight.size, _STRIDE)
+        return np.unique(np.concatenate([[0], inner, [self.weight.size - 1]])).astype(np.intp)
+
+    def interpolated(self, values: Floats) -> Floats:
+        """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
+        nodes = self.weight[self.nodes]
+        left = np.searchsorted(nodes[1:], self.weight).clip(max=max(nodes.size - 2, 0))
+        right = np.minimum(left + 1, nodes.size - 1)
+        share = (self.weight - nodes[left]) / np.where(right > left, nodes[right] - nodes[left], 1.0)
+        found = values[:, left] * (1.0 - share) + values[:, right] * share
+        return np.asarray(found + gamma(_UNITS) * np.abs(values).max(axis=1, keepdims=True))
+
+
+def expectation(scaled: Floats, heights: Floats, middle: int, excess: Floats) -> Floats:
+    """Of the polygons through e^heights (rows), made convex from ``middle`` on, raised between their corners.
+
+    Slopes are differences of rounded numbers: each is off by a share of what is subtracted."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        heights = heights + gamma(_UNITS) * (1.0 + np.abs(heights))
+        if scaled.size == 1:
+            return up(np.exp(heights[:, 0]), operations=4 * CALL)
+        run = np.diff(scaled)
+        step = float((run / scaled[:-1]).max())
+        b = np.exp(heights + step * step / 8.0)
+        slope, doubt = np.diff(b) / run, gamma(2 * CALL + 8) * (b[:, 1:] + b[:, :-1]) / run
+        # Outward slopes, rounded up; kinks are how much steeper a piece is than all before it.
+        right, left = (slope + doubt)[:, middle:], (doubt - slope)[:, :middle][:, ::-1]
+        result = b[:, middle] + np.maximum(right[:, 0] + left[:, 0], 0.0) * excess[0]
+        for side, scale in ((right, np.ones(excess.size - 1)), (left, scaled[:middle][::-1])):
+            rising = np.maximum.accumulate(np.maximum(side - side[:, :1], 0.0), axis=1)
+            result = result + np.diff(rising) @ (scale[:-1] * excess[1:-1])
+            # Beyond the last corner a polygon that still falls is held level.
+            result = result + np.maximum(-(side[:, 0] + rising[:, -1]), 0.0) * (scale[-1] * excess[-1])
+    return np.where(np.isfinite(result), up(result, operations=2 * scaled.size + 4 * CALL), math.inf)
