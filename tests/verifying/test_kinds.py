@@ -16,9 +16,11 @@ from shuffledp.accounting.blanket_counts import BlanketCounts
 from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors
+from shuffledp.verifying._binary import _Bar, _Box
+from shuffledp.verifying._crowd import _Heights
 from shuffledp.verifying._curves import upper
 from shuffledp.verifying._groups import among_groups
-from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors
+from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
 from shuffledp.verifying._positive_part import TiltedSum, Variable
 
 UNARY = sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0)
@@ -38,6 +40,7 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     "groups, ten rounds": 10 * GROUPS,
     "shares": SUM,
     "shares, ten rounds": 10 * SUM,
+    "shares of nine in ten people": replace(SUM, n=9_000, sized=10_000),
     "blanket messages": BlanketCounts(n=10**6, slots=1, clone=43e-6),
     "hashed messages": BlanketCounts(n=10**5, slots=4, clone=3e-4, buckets=101),
     "vectors": VECTORS,
@@ -265,6 +268,56 @@ def test_a_noisy_sum_is_the_curve_of_all_outcomes() -> None:
             truth += gap.max(arb(0)) * (1 - a) / (1 + a)
         found = noisy_sum(levels, arb(scale), arb(0), arb(epsilon))
         assert abs(found - truth) < arb(1e-12)
+
+
+@pytest.mark.quick
+def test_a_thinned_sum_is_the_curve_of_all_outcomes() -> None:
+    """T18: half of the people add their share, negative binomial of r = 1/2; summed up term by term."""
+    levels, scale, off = 3, 1.25, arb(1e-4)
+    a = (-1 / arb(scale)).exp()
+    law = [(1 - a).sqrt()]
+    for j in range(1, 150):
+        law.append(law[-1] * a * (j - arb(0.5)) / j)
+    noise = [sum((p * q for p, q in zip(law, law[k:], strict=False)), arb(0)) for k in range(100)]
+    values = []
+    for epsilon in (0.0, 0.3, 1.0, 1.9, 3.0):
+        gaps = (noise[abs(k)] - arb(epsilon).exp() * noise[abs(k - levels)] for k in range(-90, 90))
+        truth = sum((gap.max(arb(0)) for gap in gaps), arb(0))
+        assert abs(thinned_sum(levels, scale, (1, 2), arb(0), arb(epsilon)) - truth) < arb(1e-12)
+        values.append(thinned_sum(levels, scale, (1, 2), off, arb(epsilon)))
+        assert truth + off < values[-1] <= truth + (1 + arb(epsilon).exp()) * off * arb(1.01)
+    assert not any(x < y for x, y in pairwise(values))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("people", [1500, 40_000])
+def test_datasets_of_binary_response_are_bounded_together(people: int) -> None:
+    """V3, its last part: never below any of them, and close to the largest."""
+    with ctx.workprec(128):
+        for epsilon in (0.0, 1.0, 2.5):
+            bar = _Bar.at(arb(1), arb(epsilon / math.sqrt(people)), people)
+            for low in (0, people // 2, people - 24):
+                found = _Box.around(bar, low, low + 24)
+                each = [bar.maximum(m, people - m) for m in range(low, low + 25)]
+                assert found is not None
+                assert not any(found < one for one in each)
+                assert found <= max(each, key=float) * (1 + arb(1e-2 if people < 2000 else 1e-3))
+
+
+@pytest.mark.quick
+def test_sizes_that_fall_like_normal_ones_are_above_their_integral() -> None:
+    """V5: between what the crude bound and the sum of sizes say."""
+    source = random.Random(17)
+    with ctx.workprec(128):
+        for n in (50, 2000):
+            for _ in range(3):
+                law = random_law(source, 4)
+                variable = Variable([ball(x) / 8 for x, _ in law], [ball(p) for _, p in law])
+                for share in (0.5, 1.0, 3.0):
+                    heights = _Heights(variable, n, share / math.sqrt(n * variable.cumulants(0.0)[2]), 1e-4)
+                    close, normal = heights.close(arb(1)), heights.normal(arb(1))
+                    assert close * arb(0.97) < normal <= heights.crude(arb(1))
+                    assert n < 1000 or normal < 2 * close
 
 
 @pytest.mark.quick

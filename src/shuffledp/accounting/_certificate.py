@@ -23,10 +23,12 @@ from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
+from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._ends.upper import attempts, grid_for
+from shuffledp.accounting._rounds.adapted import adapted, at_delta
 from shuffledp.accounting._rounds.compose import compose
-from shuffledp.accounting._rounds.loss import above, dominating, sample
+from shuffledp.accounting._rounds.loss import above, dominating
 from shuffledp.accounting._rounds.round import Round, is_single
 from shuffledp.errors import NoCertificateError
 from shuffledp.verifying.certificate import Certificate
@@ -45,11 +47,13 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     if epsilon >= sum(count * part.pure for part, count in rounds) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
     tilts = rounds[0][0].profile.hints.tilts
+    curves = [((part.profile, part.profile), count) for part, count in rounds]
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
     for resolution, stride in attempts(rounds, tolerance):
         for scale in scales:
             grid, floor = grid_for(rounds, scale, resolution, stride)
-            samples = [sample(part.profile, grid, floor, resolution) for part, _ in rounds]
+            sampled = adapted(curves, grid, floor, resolution, at_delta(delta))
+            samples = [found for found, _, _ in sampled]
             pairs = [dominating(found, grid.spacing) for found in samples]
             loss = compose([(pair, count) for pair, (_, count) in zip(pairs, rounds, strict=True)], tilts)
             if float(loss.delta(np.array([epsilon]))[1][0]) <= delta:
@@ -156,12 +160,12 @@ def _(profile: GroupsProfile, delta0: float) -> Curve:
     return {"kind": "groups", "types": [list(row) for row in rows], "groups": groups}
 
 
-@described.register
-def _(profile: NoisySumProfile, delta0: float) -> Curve:
+@described.register(NoisySumProfile)
+@described.register(ThinnedSumProfile)
+def _(profile: NoisySumProfile | ThinnedSumProfile, delta0: float) -> Curve:
     if profile.made_of is None:
         raise NoCertificateError("a sum whose messages are not known has no description for the verifier")
-    n, messages, modulus, distance = profile.made_of
-    made = {"n": n, "messages": messages, "modulus": modulus, "noise_distance": distance}
+    made = dict(zip(("n", "messages", "modulus", "noise_distance", "sized"), profile.made_of, strict=False))
     return {"kind": "mixed-sum", "levels": profile.levels, "scale": profile.scale, **made}
 
 

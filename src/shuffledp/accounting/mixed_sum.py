@@ -64,11 +64,12 @@ class MixedSum(OneRound):
         room = max(0.5 * (self.modulus - self.levels) - 2.0, 0.0) / self.scale
         wrapped = 2.0 * math.exp(-room) if self.modulus > self.levels else 1.0
         lost = up(self.noise_distance + wrapped, operations=2 * CALL + 4 * (1.0 + room))
+        made_of = self.n, self.messages, self.modulus, self.noise_distance
         if self.sized is not None and self.n < self.sized:
             thinned = self.levels, self.scale, self.n / self.sized
-            above, below = (ThinnedSumProfile(*thinned, far) for far in (off, -min(lost, 1.0)))
+            above = ThinnedSumProfile(*thinned, off, (*made_of, self.sized))
+            below = ThinnedSumProfile(*thinned, -min(lost, 1.0))
             return Round(above, (below,), above.epsilon_max, 0.0, alone=True)
         seen = NoisySumProfile(self.levels, self.scale, -min(lost, 1.0))
-        made_of = self.n, self.messages, self.modulus, self.noise_distance
         profile = NoisySumProfile(self.levels, self.scale, off, made_of)
         return Round(profile, (seen,), profile.epsilon_max, 0.0, alone=True)  # a formula: exact answers

@@ -10,8 +10,10 @@ chosen so that each is below ``enough``, or holds a single dataset."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from flint import acb, arb
 
@@ -19,6 +21,9 @@ _WIDER, _NARROWER = 1.25, 0.6  # speed
 _MOST_INTERVALS = 20_000  # speed
 _DEPTH = 40.0  # speed: nats below which frequencies and aliases are left out
 _MOST_MOVES = 50
+_FEWEST_TOGETHER = 16  # speed: datasets that are looked at together
+_REACH, _LEAST_REACH, _CENTRES = 0.06, 3.0, 3  # speed: of boxes around the best threshold
+_POWERS = 8  # speed
 
 
 def binary(n: int, epsilon0: arb, epsilon: arb, enough: arb) -> arb:
@@ -30,7 +35,7 @@ def binary(n: int, epsilon0: arb, epsilon: arb, enough: arb) -> arb:
     # From the last dataset on, which usually is the worst; widths follow what was good enough.
     while high >= 0:
         low = max(high + 1 - max(math.floor(width), 1), 0)
-        bound = bar.maximum(low, n - 1 - high)
+        bound = bar.together(low, high)
         looked += 1
         if bound <= enough or low == high or looked > _MOST_INTERVALS:
             result = result.max(bound)
@@ -39,6 +44,16 @@ def binary(n: int, epsilon0: arb, epsilon: arb, enough: arb) -> arb:
         else:
             width = max(_NARROWER * width, 1.0)
     return result
+
+
+class _Wave(NamedTuple):
+    """log(lie + keep e^s), log(keep + lie e^s), s, e^s and the kernel of the tails of V3."""
+
+    one: acb
+    two: acb
+    s: acb
+    grown: acb
+    kernel: acb
 
 
 @dataclass(frozen=True)
@@ -77,17 +92,32 @@ class _Bar:
         return (min(math.ceil(9.0 * spread), 2 * self.most) + further) | 1
 
     @cached_property
-    def _waves(self) -> list[tuple[acb, acb, acb, acb, acb]]:
-        """Of every frequency s: log(lie + keep e^s), log(keep + lie e^s), s, e^s, the kernel."""
+    def _slope(self) -> arb:
+        """About how far the best threshold moves if one more holds x."""
+        z = arb(self._theta).exp()
+        return (self.keep * z / (self.lie + self.keep * z) - self.lie * z / (self.keep + self.lie * z)).mid()
+
+    @cached_property
+    def _made(self) -> list[_Wave]:
+        return []
+
+    @property
+    def _waves(self) -> Iterator[_Wave]:
+        """Of every frequency s, as far as asked for."""
         tilt, step = arb(self._theta), 2 * arb.pi() / self._size
-        result = []
         for r in range(self._size // 2 + 1):
-            s = acb(tilt, r * step)
-            z = s.exp()
-            kernel = (1 if r == 0 else 2) * (self.c1 * z + self.c2) / (1 - 1 / z)
-            one, two = (self.lie + self.keep * z).log(), (self.keep + self.lie * z).log()
-            result.append((one, two, s, z, kernel))
-        return result
+            if r == len(self._made):
+                s = acb(tilt, r * step)
+                z = s.exp()
+                kernel = (1 if r == 0 else 2) * (self.c1 * z + self.c2) / (1 - 1 / z)
+                one, two = (self.lie + self.keep * z).log(), (self.keep + self.lie * z).log()
+                self._made.append(_Wave(one, two, s, z, kernel))
+            yield self._made[r]
+
+    def together(self, low: int, high: int) -> arb:
+        """The largest H(m, most - m) of all m from low to high, from above."""
+        found = _Box.around(self, low, high) if high - low >= _FEWEST_TOGETHER else None
+        return self.maximum(low, self.most - high) if found is None else found.min(self.c1)
 
     def maximum(self, m: int, others: int) -> arb:
         """H(m, others), from above."""
@@ -126,13 +156,17 @@ class _Bar:
             share = kernel * (power - middle * s).exp()
             below, at, above = below + share * grown, at + share, above + share / grown
         tilt = arb(self._theta)
-        most = (self.c1 * tilt.exp() - self.c2) / (1 - (-tilt).exp())
-        around = left_out * most + self._size * self._aliases(m, others, first, middle)
+        around = left_out * self._largest_kernel + self._size * self._aliases(m, others, first, middle)
         found = zip((below, at, above), (middle - 1, middle, middle + 1), strict=True)
         low, centre, high = (
             (total.real + around * (-tilt * t).exp() * arb(0, 1)) / self._size for total, t in found
         )
         return low, centre, high
+
+    @cached_property
+    def _largest_kernel(self) -> arb:
+        tilt = arb(self._theta)
+        return (self.c1 * tilt.exp() - self.c2) / (1 - (-tilt).exp())
 
     def _first(self, m: int, others: int, theta: float) -> arb:
         """log E e^(theta F)."""
@@ -157,3 +191,83 @@ class _Bar:
         keep, lie, grown = float(self.keep), float(self.lie), math.exp(self._theta)
         p, q = keep * grown / (lie + keep * grown), lie * grown / (keep + lie * grown)
         return math.sqrt(max(m * p * (1.0 - p) + others * q * (1.0 - q), 0.25))
+
+
+@dataclass(frozen=True)
+class _Box:
+    """The objective around (m, t), both real, by powers of how far one is from there: V3, its last part.
+
+    d = m' - m, |d| <= width, and t' = t + slope d + u, |u| <= reach; ``power[i][j]`` belongs to d^i u^j and
+    ``rest`` bounds what is left out."""
+
+    width: int
+    reach: float
+    power: list[list[arb]]
+    rest: arb
+
+    @classmethod
+    def around(cls, bar: _Bar, low: int, high: int) -> arb | None:
+        """An upper bound for all datasets from low to high, or None if none is found."""
+        m, spread = (low + high) // 2, bar._spread(high, bar.most - high)
+        t, reach = float(bar._start(m, bar.most - m)), max(_REACH / (bar._theta + 2.0 / spread), _LEAST_REACH)
+        if reach * bar._theta > 1.0:
+            return None
+        for _ in range(_CENTRES):
+            made = cls._at(bar, m, (high - low + 1) // 2, t, reach)
+            found = made._most()
+            if found is not None or not made.power[0][2] < 0:
+                return found
+            t -= float(made.power[0][1] / made.power[0][2]) / 2
+        return None
+
+    @classmethod
+    def _at(cls, bar: _Bar, m: int, width: int, t: float, reach: float) -> _Box:
+        sums = [[acb(0)] * (_POWERS + 1) for _ in range(3)]
+        slope, rest, deepest = bar._slope, arb(0), -_DEPTH
+        for r, (one, two, s, _, kernel) in enumerate(bar._waves):
+            power, turn = m * one + (bar.most - m) * two - arb(t) * s, one - two - slope * s
+            along, across = width * abs(turn), reach * abs(s)
+            deepest += float(power.real) if r == 0 else 0.0
+            if r and float(power.real) < deepest:
+                left_out = (power.real + along + across).exp() * bar._largest_kernel
+                rest += (bar._size - 2 * r + 1) * left_out
+                break
+            share = kernel * power.exp()
+            tail = across ** (_POWERS + 1) / math.factorial(_POWERS + 1) + along**3 / 6
+            rest += abs(share) * tail * (along + across).exp()
+            for i in range(3):
+                term = share
+                for j in range(_POWERS + 1):
+                    sums[i][j] += term
+                    term = term * -s / (j + 1)
+                share = share * turn / (i + 1)
+        rest = rest / bar._size + cls._aliases(bar, m, width, arb(t), reach)
+        return cls(width, reach, [[total.real / bar._size for total in row] for row in sums], rest)
+
+    @staticmethod
+    def _aliases(bar: _Bar, m: int, width: int, t: arb, reach: float) -> arb:
+        """As for one dataset, of all in the box."""
+        tilt, size = arb(bar._theta), bar._size
+        right = (-tilt * (size - 2)).exp() / (1 - (-tilt * size).exp())
+        steeper = arb(bar._theta + 6.0 / bar._spread(m, bar.most - m))
+        z, ratio = steeper.exp(), ((tilt - steeper) * size).exp()
+        one, two = (bar.lie + bar.keep * z).log(), (bar.keep + bar.lie * z).log()
+        away = width * abs(one - two - bar._slope * steeper) + steeper * (reach + 2)
+        left = (m * one + (bar.most - m) * two - steeper * t + away).exp() * ratio / (1 - ratio)
+        return (bar.c1 - bar.c2) * (right + left)
+
+    def _most(self) -> arb | None:
+        """Of all whole t: where, for every m, one in the middle tells more than one at either end."""
+        (value, tilt, bend, *higher), first, second = self.power
+        width, reach = self.width, arb(self.reach)
+        tilt = abs(tilt) + width * abs(first[1])
+        mixed = [(width, first[2:], 2), (width**2, second[1:], 1)]
+        rest = self.rest
+        for scale, row, start in mixed:
+            rest += scale * sum((abs(one) * reach ** (start + i) for i, one in enumerate(row)), arb(0))
+        high = sum((abs(one) * reach ** (1 + i) for i, one in enumerate(higher)), arb(0))
+        fall = -bend - high  # all higher powers of u are at most u^2 times ``high``
+        if not fall * (reach - 1) ** 2 > (high - bend) / 4 + tilt * (reach + 0.5) + 2 * rest:
+            return None
+        along = width * abs(first[0]) + width**2 * abs(second[0])
+        return (value + along + tilt**2 / (4 * fall) + rest).upper()

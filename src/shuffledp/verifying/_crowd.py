@@ -12,7 +12,7 @@ Floats choose r, theta and the corners: any are valid."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -29,16 +29,20 @@ _STEPS = (
     *(14.2 + 2.0 * i for i in range(6)),
 )
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
+_CLOSER = 5  # tightness: by how much closer a bound is that should be enough
 _POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
 _SPREAD, _MANY = 2e-3, 50  # speed: of laws of so many values that are not the first
+_FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
 _HOPELESS = 1.3  # speed: guesses are no better than that
 _POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS = 1e-3  # tightness: of a blur
-_FAR, _LEADERS = 5.0, 12  # speed: deviations at which laws are compared, and how many are
+_NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
+_ROUGH = 0.05  # speed: of laws that are far below the first
+_FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
 _TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of normal sums
-_EASED = tuple(1.1 * 0.95**i for i in range(18))  # tightness: the same, where weights raise steep ones
+_EASED = tuple(1.1 * 0.9**i for i in range(9))  # tightness: the same, where weights raise steep ones
 
 
 @dataclass(frozen=True)
@@ -108,26 +112,40 @@ def _with_pool(
     theta, guess = _tilt(leaders, users)
     if enough > 0 and arb(guess) > _HOPELESS * enough:
         return None
-    corners, rare = pool(guess)
+    corners, rare = pool(guess / (_CLOSER if enough > 0 else 1))
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
     theta = min((share * theta for share in _EASED), key=partial(_about, leaders[0], users, corners, scaled))
     first, *others = _ordered(laws, theta)
-    highest = _Heights(first, users, theta).close
-    most = _mean(corners, scaled, _products(scaled, [highest(one) for one in scaled]))
-    if enough > 0 and not most <= enough:
-        return arb(1)  # other laws do not help
+    loss = _LOSS / (_CLOSER if enough > 0 else 1)
     # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
     lost = rare * (1 + 1 / (2 * users * arb(theta)))
+    highest = _Heights(first, users, theta, loss).close
+    for nodes in (*(_FEW_NODES if enough > 0 else ()), len(scaled)):
+        most = _mean(corners, scaled, _products(scaled, _through(highest, scaled, nodes)))
+        if most + lost <= enough:
+            break
+    if enough > 0 and not most <= enough:
+        return arb(1)  # other laws do not help
     for law in others:
-        heights = _Heights(law, users, theta)
-        spread = replace(heights, law=law.coarser(theta, _SPREAD)) if len(law.values) > _MANY else heights
-        tried = (heights.crude, 3), (heights.crude, 9), (spread.close, 5), (heights.close, 9)
-        for height, nodes in (*tried, (heights.close, len(scaled))):
+        for height, nodes in _tried(_Heights(law, users, theta, loss), len(scaled)):
             found = _mean(corners, scaled, _products(scaled, _through(height, scaled, nodes)))
             if found <= most.max(enough - lost):
                 break
         most = most.max(found)
     return most + lost
+
+
+def _tried(heights: _Heights, corners: int) -> Iterator[tuple[Callable[[arb], arb], int]]:
+    """Heights from crude to close, and at how many weights."""
+    yield heights.crude, 3
+    yield heights.normal, 3
+    law = heights.law
+    if len(law.values) > _MANY:
+        law = law.coarser(heights.theta, _SPREAD)
+    for loss, nodes in ((_ROUGH, 3), (_ROUGH, 5), (heights.loss, 5)):
+        yield replace(heights, law=law, loss=loss).close, nodes
+    yield heights.close, 9
+    yield heights.close, corners
 
 
 def _about(
@@ -171,9 +189,10 @@ def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
 
 
 def _leaders(laws: Sequence[Variable], n: int) -> list[Variable]:
-    """Laws that are likely to have the largest curve."""
-    spread = math.sqrt(n * max(law.cumulants(0.0)[2] for law in laws))
-    return _ordered(laws, _FAR / spread)[:_LEADERS]
+    """Laws that are likely to have the largest curve, or next to these: for guesses."""
+    theta = _FAR / math.sqrt(n * max(law.cumulants(0.0)[2] for law in laws))
+    first = _ordered(laws, theta)[:_LEADERS]
+    return [law.coarser(theta, _SPREAD) if len(law.values) > _MANY else law for law in first]
 
 
 def _ordered(laws: Sequence[Variable], theta: float) -> list[Variable]:
@@ -203,19 +222,35 @@ class _Heights:
     law: Variable
     users: int
     theta: float
+    loss: float = _LOSS
 
     @cached_property
     def _blur(self) -> float:
-        return TiltedSum.at(self.theta, self.law, self.users, _LOSS).blur
+        return TiltedSum.at(self.theta, self.law, self.users, self.loss).blur
 
     def close(self, weight: arb) -> arb:
-        made = TiltedSum.at(float(weight) * self.theta, self.law, self.users, _LOSS)
+        made = TiltedSum.at(float(weight) * self.theta, self.law, self.users, self.loss)
         return replace(made, theta=weight * self.theta, blur=self._blur, absolute=True).upper()
 
     def crude(self, weight: arb) -> arb:
         """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
         tilt = weight * self.theta
         return self.law.moment(tilt) ** self.users / (2 * self.users * tilt)
+
+    def normal(self, weight: arb) -> arb:
+        """Sizes fall like those of a normal law up to a frequency, and are at most the first beyond (V5)."""
+        tilt, law = weight * self.theta, self.law
+        centre = arb(law.cumulants(float(tilt))[1])
+        first, mean, square = law.rest, -law.rest * centre, law.rest * centre**2
+        for v, m in zip(law.values, law.masses, strict=True):
+            wave, away = m * (tilt * v).exp(), v - centre
+            first, mean, square = first + wave, mean + wave * away, square + wave * away**2
+        variance = positive(square / first - (mean / first) ** 2)
+        end = _NORMAL / law.range
+        fall = self.users * variance * (1 - arb(_NORMAL) ** 2 / 12) / 2
+        inside = (fall * tilt**2).exp() * (tilt * fall.sqrt()).erfc()
+        beyond = 2 * (tilt / end).atan() / arb.pi()
+        return first**self.users / (2 * self.users * tilt) * (inside + beyond).min(arb(1))
 
 
 def _through(height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int) -> list[arb]:

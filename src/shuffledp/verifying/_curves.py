@@ -32,7 +32,7 @@ from shuffledp.verifying._balls import exact, max_of, near, positive, probabilit
 from shuffledp.verifying._binary import binary
 from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._groups import among_groups
-from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors
+from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors, thinned_sum
 from shuffledp.verifying._positive_part import About, Variable, positive_part
 from shuffledp.verifying._stated import (
     ROUNDING,
@@ -386,13 +386,17 @@ def _groups(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _mixed_sum(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """T17, T18: the curator's curve, and what the shares and the noise are off by."""
+    """T17, T18: the curator's curve, and what the shares and the noise are off by; ``sized`` people were to
+    add noise."""
     people = tuple(_count(curve, name) for name in ("n", "messages", "modulus"))
     off = mixing(*people) + probability(curve["noise_distance"])
     scale = exact(curve["scale"])
     if not scale > 0:
         raise ValueError(f"scale must be positive, got {curve['scale']!r}")
-    return noisy_sum(_count(curve, "levels"), scale, off, epsilon)
+    levels, sized = _count(curve, "levels"), _count({"sized": people[0], **curve}, "sized")
+    if sized <= people[0]:
+        return noisy_sum(levels, scale, off, epsilon)
+    return thinned_sum(levels, float(curve["scale"]), (people[0], sized), off, epsilon)
 
 
 def _mixed_vectors(curve: Curve, epsilon: arb, enough: arb) -> arb:

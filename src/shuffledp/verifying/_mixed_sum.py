@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from statistics import NormalDist
 
-from flint import arb
+from flint import arb, arb_poly, ctx
 
+from shuffledp.errors import NoCertificateError
 from shuffledp.verifying._balls import positive
 
 _MOST_SIZES = 1200  # speed: whose A_j are computed one by one
 _FEWEST_MESSAGES = 3
+_DEPTH, _MOST_OUTCOMES = 45.0, 1 << 18  # speed: of a table of noise, in scales, and in all
 
 
 def noisy_sum(levels: int, scale: arb, off: arb, epsilon: arb) -> arb:
@@ -32,6 +35,48 @@ def noisy_sum(levels: int, scale: arb, off: arb, epsilon: arb) -> arb:
     log = float((off * (1 + a)).log().mid()) if off > 0 else 0.0
     flat = (levels - 2 * max(int(levels + float(scale) * log), 0)) / float(scale)
     return at(epsilon).min(at(arb(flat))) if off > 0 and 0.0 <= flat <= float(epsilon) else at(epsilon)
+
+
+def thinned_sum(levels: int, scale: float, share: tuple[int, int], off: arb, epsilon: arb) -> arb:
+    """The same with only a ``share`` (people, of so many) of the noise: all outcomes, and what is cut off.
+
+    An outcome that the law of the noise has more of than its table adds at most that."""
+    noise, missing = _thinned(levels, scale, share, ctx.prec)
+    own = [*noise[levels // 2 : 0 : -1], *noise]
+    other = [*noise[levels - levels // 2 :], *[arb(0)] * levels]
+
+    def at(epsilon: arb) -> arb:
+        grown = epsilon.exp()
+        told = sum((positive(p - grown * q) for p, q in zip(own, other, strict=True)), missing)
+        return told + (1 + grown) * off
+
+    # The smallest sum is where the event's probability is what is off: float looks for it.
+    level, flat = float(off), epsilon
+    for p, q in sorted(((float(p), float(q)) for p, q in zip(own, other, strict=True)), key=_falling):
+        level -= q
+        if level < 0.0:
+            flat = arb(math.log(max(p / q, 1.0)))
+            break
+    return at(epsilon).min(at(flat)) if flat < epsilon else at(epsilon)
+
+
+def _falling(masses: tuple[float, float]) -> float:
+    return -masses[0] / masses[1] if masses[1] > 0.0 else -math.inf
+
+
+@lru_cache(maxsize=4)
+def _thinned(levels: int, scale: float, share: tuple[int, int], bits: int) -> tuple[list[arb], arb]:
+    """Pr[Z = k] for k = 0, 1, ... at least, Z = G - G', both negative binomial (T18); and what is cut off:
+    either of G and G' beyond the last, as their masses fall by e^(-1/scale) or more."""
+    size = levels + math.ceil(_DEPTH * scale)
+    if size > _MOST_OUTCOMES:
+        raise NoCertificateError(f"noise of {size} outcomes: at most {_MOST_OUTCOMES} are verified")
+    a, r = (-1 / arb(scale)).exp(), arb(share[0]) / share[1]
+    law = [(1 - a) ** r]
+    for j in range(1, size):
+        law.append(law[-1] * a * (j - 1 + r) / j)
+    product = arb_poly(law) * arb_poly(law[::-1])
+    return [product[size - 1 + k] for k in range(size)], 2 * law[-1] * a / (1 - a)
 
 
 def noisy_vectors(shift: arb, off: arb, epsilon: arb) -> arb:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import mul
 
 from flint import acb, arb
 
@@ -126,18 +128,30 @@ class Variable:
 
     def cumulants(self, theta: float) -> tuple[float, float, float]:
         """log E e^{theta X} and two derivatives, as floats: guesses only."""
+        values, masses = self._guessed
+        top = max(theta * v for v in values)
+        weights = [m * math.exp(max(theta * v - top, -700.0)) for v, m in zip(values, masses, strict=True)]
+        total = sum(weights)
+        mean = sum(map(mul, weights, values)) / total
+        away = [v - mean for v in values]
+        return top + math.log(total), mean, sum(map(mul, map(mul, weights, away), away)) / total
+
+    @cached_property
+    def _guessed(self) -> tuple[list[float], list[float]]:
         rows = [*self._floats, (0.0, max(float(self.rest.mid()), 0.0))]
-        top = max(theta * v for v, m in rows if m > 0.0)
-        weights = [(m * math.exp(max(theta * v - top, -700.0)), v) for v, m in rows]
-        total = math.fsum(w for w, _ in weights)
-        mean = math.fsum(w * v for w, v in weights) / total
-        return (top + math.log(total), mean, math.fsum(w * (v - mean) ** 2 for w, v in weights) / total)
+        return [v for v, m in rows if m > 0.0], [m for _, m in rows if m > 0.0]
 
     @property
     def largest(self) -> float:
         """Of its values; if none is positive, of their sizes."""
         top = max(v for v, _ in self._floats)
         return top if top > 0.0 else -min(v for v, _ in self._floats)
+
+    @cached_property
+    def range(self) -> arb:
+        """From the smallest to the largest of its values."""
+        values = [*self.values, arb(0)]
+        return reduce(arb.max, values) - reduce(arb.min, values)
 
     def tilt(self, n: int, shift: float = 0.0) -> float:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
@@ -153,7 +167,7 @@ class Variable:
 def lowest(height: Callable[[float], float], high: float) -> float:
     """About where a function that falls and then rises is lowest."""
     low = -60.0
-    for _ in range(120):
+    for _ in range(36):
         a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
         low, high = (low, b) if height(a) < height(b) else (a, high)
     return 0.5 * (low + high)

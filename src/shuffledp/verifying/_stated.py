@@ -11,7 +11,7 @@ from typing import Any
 from shuffledp.errors import NoCertificateError
 
 ROUNDING = 2.0**-47  # soundness: 64 units, eight of each of some masses
-_MARGIN = 1e-9  # of what hides: laws of noise on the line lower other by what its masses are known to
+_MARGIN = 1e-9  # of what hides, and of mirror images: laws of noise on the line are known up to this
 _SLACK = 1e-6  # of totals: what misses one by more is a mistake
 
 Row = Sequence[float]
@@ -33,15 +33,21 @@ def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, floa
 
 
 def covers_its_mirror(rows: Sequence[Row]) -> bool:
-    """Whether exchanging own and other gives no more anywhere: no larger own, no smaller other."""
+    """Whether exchanging own and other gives no more anywhere, up to the margin that masses are known to: no
+    larger own, no smaller other."""
 
     def ordered(some: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
         return sorted(some, key=lambda row: (row[0] / (row[0] + row[1]) if row[0] + row[1] else 0.5, row[2]))
 
+    def below(one: float, other: float) -> bool:
+        return one <= (1.0 + _MARGIN) * other
+
     pairs = zip(
         ordered((u, v, c) for u, v, _, c in rows), ordered((v, u, c) for u, v, _, c in rows), strict=True
     )
-    return all(u >= v_ and v <= u_ and c == c_ for (u, v, c), (v_, u_, c_) in pairs)
+    return all(
+        below(u_, u) and below(v, v_) and below(c, c_) and below(c_, c) for (u, v, c), (u_, v_, c_) in pairs
+    )
 
 
 def checked_rows(rows: Sequence[Row], least: float = 0.0) -> None:

@@ -49,6 +49,9 @@ class ThinnedSumProfile(NearProfile):
     share: float
     beyond: float = 0.0
     """The distance from the curve of the module; negative for a lower bound."""
+    made_of: tuple[int, int, int, float, int] | None = None
+    """People, their messages, the modulus, the distance of their noise, and who were to add it: for
+    certificates."""
 
     @cached_property
     def off(self) -> float:
