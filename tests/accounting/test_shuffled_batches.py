@@ -1,4 +1,4 @@
-"""Fixed batches after a shuffle: between the ends lies what two batches really give away, by quadrature."""
+"""Fixed batches after a shuffle (T24): between the ends is what two batches give away, by quadrature."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.quick
 
 
 def two_batches(epsilon: float, s: float) -> float:
-    """delta of the two mixtures of the docstring for T = 2, on a grid; the larger of both directions."""
+    """delta of the two mixtures of the proof for T = 2, on a grid; the larger of both directions."""
     x = np.linspace(-9.0 * s, 2.0 + 9.0 * s, 1501)
     cell = (x[1] - x[0]) ** 2
 

@@ -3,16 +3,9 @@
 Training adds Gaussian noise to sums of clipped gradients over *fixed* batches, cut from the data after one
 shuffle. Accountants usually report the epsilon of *Poisson* sampling instead, which can be far smaller (Chua,
 Ghazi, Kamath, Kumar, Manurangsi, Sinha, Zhang 2024). Here the true epsilon of the fixed batches is enclosed,
-for zero-out neighbours (one record's gradient becomes zero, its place stays), noise multiplier s, T batches
-and E epochs over the same batches:
-
-* *Upper end.* Given the shuffle, the two runs are Gaussian and differ in one batch by at most one in E
-  epochs: the Gaussian mechanism of mean sqrt(E)/s. A mixture over shuffles is no worse (joint convexity).
-* *Lower end.* All other gradients are -1, the record's is 1 or 0 (clipping norm 1). The means of the E sums
-  of each batch, less those of full batches of -1, are N(2 e_t, s^2/E) or N(e_t, s^2/E), t uniform. The
-  event "some batch exceeds c" has the probability 1 - F(c - m) F(c)^(T - 1), F the normal distribution
-  function, m = 2 or 1; any c gives delta >= P(c) - e^epsilon Q(c), and the same with the roles exchanged and
-  "none exceeds".
+for zero-out neighbours (one record's gradient becomes zero, its place stays): from above by the Gaussian
+mechanism of who knows the shuffle, from below by a threshold on the largest sum (T24,
+docs/proofs/shuffled-batches.md).
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ rounds_options = stacked(
         "--analysis",
         click.Choice(ANALYSES),
         f"One of {', '.join(ANALYSES)}. best-leaked: it may leak which of the others answered at random; "
-        "strong: also whether you did. exact, which best may take, covers no such leak.",
+        "strong: also whether you did. exact and crowd, which best may take, cover no such leak.",
         group=ROUNDS,
         default="best",
         metavar="NAME",

@@ -1,8 +1,8 @@
 """Random cohorts as published: the curve of Koskela, Heikkilä, Honkela 2023, Lemma 7 (T5).
 
 For a cohort that is a share g of the population and the curve h of its own round, alpha >= 1:
-g h(1 + (alpha - 1)/g). Substitution neighbours; the adversary of h. Sound, and up to 129 times larger in
-epsilon than what ``sampled_from`` certifies (T5', docs/proofs/cohorts.md).
+g h(1 + (alpha - 1)/g). Substitution neighbours; the adversary of h. Sound, and far larger in epsilon
+than what ``sampled_from`` certifies (T5', docs/proofs/cohorts.md), here 129 times:
 
 >>> import shuffledp as sdp
 >>> one = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=8.0), n=10**4).sampled_from(10**6)

@@ -52,6 +52,11 @@ def made_with(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def body(text: str) -> str:
+    """A page without its stamp."""
+    return text.rpartition(_MARK)[0]
+
+
 def summary(text: str) -> tuple[str, str]:
     """What a page says of itself: verdict, agreement."""
     found = (re.search(rf"\*\*{word}:\*\* (.*)", text) for word in ("Verdict", "Agreement"))

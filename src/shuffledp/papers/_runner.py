@@ -3,7 +3,8 @@
 A page names the parameters it was made with, its template among them. An item whose three files exist and
 whose page has the same parameters is finished and is not run again, so an interrupted run goes on where it
 stopped. An interruption leaves no half a file. Page and picture also keep a digest of the numbers they were
-made from: who changes one of the three by hand, or the drawing, is found out (``stale``).
+made from, and the page one of its own text: who changes one of the three by hand, or the drawing, is found
+out (``stale``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from shuffledp._files import atomic_file, write_text
 from shuffledp._progress import Progress
 from shuffledp.papers import _template
 from shuffledp.papers._drawing import draw, made_from
-from shuffledp.papers._page import index, made_with, numbers, overview, page
+from shuffledp.papers._page import body, index, made_with, numbers, overview, page
 from shuffledp.papers._result import Item, Setting
 
 PAPERS = ("koskela_2023", "koskela_2021", "balle_2019", "biswas_2022", "girgis_2021")
@@ -106,11 +107,13 @@ def stamp(item: Item, setting: Setting) -> dict[str, Any]:
 def stale(item: Item, folder: Path) -> str:
     """What of an item's three files does not fit the others or the current template, if anything."""
     png, csv, md = _files(item, folder)
-    made = made_with(md.read_text(encoding="utf-8")) or {}
+    made = made_with(text := md.read_text(encoding="utf-8")) or {}
     if made.get("template") != _sha(item.template.encode()):
         return f"{md.name} was made from another template"
     if made.get("numbers") != _sha(csv.read_bytes()):
         return f"{md.name} was made from other numbers than {csv.name}"
+    if made.get("text") != _sha(body(text).encode()):
+        return f"{md.name} was changed after it was made"
     if made_from(csv.read_text(encoding="utf-8")).encode() not in png.read_bytes():
         return f"{png.name} was drawn from other numbers than {csv.name}, or otherwise"
     return ""
@@ -126,8 +129,7 @@ def is_finished(item: Item, setting: Setting, folder: Path) -> bool:
     if not all(file.is_file() for file in files):
         return False
     made = made_with(files[2].read_text(encoding="utf-8")) or {}
-    made.pop("numbers", None)
-    return made == stamp(item, setting)
+    return {key: made[key] for key in made.keys() - {"numbers", "text"}} == stamp(item, setting)
 
 
 def _run(item: Item, setting: Setting, folder: Path) -> None:
@@ -135,7 +137,9 @@ def _run(item: Item, setting: Setting, folder: Path) -> None:
     (folder / f"{item.name}.md").unlink(missing_ok=True)
     result = item.run(setting)
     table = numbers(result)
-    text = page(item, result, {**stamp(item, setting), "numbers": _sha(table.encode())})
+    made = {**stamp(item, setting), "numbers": _sha(table.encode())}
+    made["text"] = _sha(body(page(item, result, made)).encode())
+    text = page(item, result, made)
     with atomic_file(folder / f"{item.name}.png", replace=True) as partial:
         draw(result, partial, made_from(table))
     write_text(folder / f"{item.name}.csv", table)

@@ -16,7 +16,7 @@ reports that hide nothing (X = 0) being one more type.
 
 neither form alone for all alpha. The second is the first, reversed, so the symmetric curve that a
 PrivacyProfile is covers both. It pairs "x hides in the crowd" with "the absent user held x'", which no
-dataset does at once: for a law it is up to 129 times larger in epsilon.
+dataset does at once: for a law it can be a hundred times larger in epsilon.
 """
 
 from __future__ import annotations

@@ -95,7 +95,11 @@ def figure_3(setting: Setting) -> Result:
         for i, n in enumerate(first.curves[0].x)
         if i % setting.choose(4, 1) == 0
     ]
+    third = {curve.name: np.asarray(curve.y) for curve in panels[2].curves}
+    better = {name: third[f"Bennett, {name}"] / third[f"Hoeffding, {name}"] for name in _MAKERS}
     numbers = {
+        "turn": panels[2].curves[0].x[int(np.argmax(better["Laplace"] > 1.0))],
+        "least": better["RR-2"][0],
         "first": first.last,
         "second": panels[1].last,
         "third": panels[2].last,

@@ -44,9 +44,10 @@ const parts = {
     byId("error-help").textContent = found.error.sentence;
     byId("meaning").textContent = found.meaning;
     byId("without").textContent = found.without;
+    const silent = /exact|crowd/.test(found.analysis) ? ", if no device's coin flips leak" : "";
     byId("gauge").replaceChildren(
       make("span", {}, "Certified: between ", make("b", {}, low), " and ", make("b", {}, shown)),
-      make("span", {}, "Analysis: ", make("b", {}, found.analysis)),
+      make("span", {}, "Analysis: ", make("b", {}, found.analysis), silent),
       make("span", {}, "Honest reports in a round: ", make("b", {}, n)),
     );
     byId("assumption").textContent = found.assumption;
