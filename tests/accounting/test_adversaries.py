@@ -131,6 +131,27 @@ def test_numbers_of_the_page_about_certificates() -> None:
         assert one.upper_delta(epsilon=math.log(1.5), tolerance=1e-6) == pytest.approx(truths[1], rel=1e-5)
 
 
+def test_what_coins_of_others_cost_is_what_the_how_to_says() -> None:
+    text = (PAGE.parents[1] / "how-to" / "adversary.md").read_text(encoding="utf-8")
+    low, high = map(int, re.findall(r"often (\d+) to (\d+)%", text)[0])
+
+    def cost(randomizer: sdp.Randomizer, n: int) -> float:
+        ends = (
+            sdp.Shuffled(randomizer, n=n, analysis=name).upper_epsilon(delta=1e-6)
+            for name in ("best-leaked", "best")
+        )
+        return 100.0 * (next(ends) / next(ends) - 1.0)
+
+    for randomizer in (
+        sdp.BinaryRandomizedResponse(epsilon0=2.0),
+        sdp.LocalRandomizer(epsilon0=2.0),
+        sdp.SymmetricUnaryEncoding(k=16, epsilon0=2.0),
+        sdp.DiscreteLaplace(epsilon0=2.0, levels=4),
+    ):
+        assert low <= cost(randomizer, 10**6) <= high
+    assert cost(sdp.KaryRandomizedResponse(k=3, epsilon0=2.0), 10**4) == 0.0
+
+
 def test_the_documented_table_is_the_code_s() -> None:
     rows = [
         line.split("|")[1:-1]

@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import importlib
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -137,6 +138,40 @@ def test_the_page_states_the_committed_results() -> None:
         spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
         line, end = f"{mean(values):.2f}%{spread}", "" if run == "none" else f"| {len(values)} |"
         assert any(line in text and text.rstrip().endswith(end) for text in page.splitlines()), line
+
+
+def test_pages_state_the_committed_errors_and_shapes() -> None:
+    docs = STUDIES.parent / "docs"
+    collecting = (docs / "collecting.md").read_text(encoding="utf-8")
+    for row in rows(STUDIES / "histograms" / "sum_errors.csv"):
+        ours = f"{row['levels']}, {float(row['gamma']):.3g} | {float(row['ours']):.1f} |"
+        ends = f"| {float(row['central']):.2f} | {float(row['local']):.0f} |"
+        start = f"| {row['epsilon']} | {int(row['n']):,} |"
+        (line,) = (line for line in collecting.splitlines() if line.startswith(start))
+        assert ours in line
+        assert line.endswith(ends)
+    columns = ("n", "epsilon0", "epsilon", "raw", "inverted", "central", "local")
+    known = [
+        (row["setting"], *(float(row[each]) for each in columns))
+        for name in ("synthetic", "new_york")
+        for row in rows(STUDIES / "histograms" / f"{name}.csv")
+    ]
+    shown = [
+        line.split(" | ") for line in collecting.splitlines() if re.match(r"\| (response|epsilon) \d", line)
+    ]
+    assert len(shown) == 28
+    for setting, n, local, *errors in (
+        [cell.strip("| ").replace(",", "") for cell in line] for line in shown
+    ):
+        same = [row for row in known if row[:2] == (setting, float(n))]
+        assert any(
+            np.allclose([float(local), *map(float, errors)], row[2:], rtol=0.0, atol=[5.1e-3] + [5.6e-5] * 5)
+            for row in same
+        ), (setting, n)
+    shapes = (docs / "how-to" / "federations.md").read_text(encoding="utf-8")
+    for row in rows(STUDIES / "mnist" / "shapes.csv"):
+        share = "1" if float(row["information"]) == 1.0 else row["information"]
+        assert f"{share}, at least {float(row['lower']):.2f}" in shapes
 
 
 def test_a_trusted_server_is_at_most_a_fifth_of_a_point_ahead() -> None:
