@@ -26,7 +26,7 @@ from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.facts import AmplificationLaw, response_probabilities
 
 _COMMON_UNITS = 64  # soundness: of a blanket's mass that was stated
-_MANY = 100.0  # tightness: users, in units of e^epsilon0, from which on moments are close
+_MANY = 50.0  # tightness: users, in units of e^epsilon0, from which on moments are close
 _WIDER = 1.25  # speed: of the largest variance, what a range of masses may have
 
 

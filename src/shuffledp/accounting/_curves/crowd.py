@@ -57,7 +57,7 @@ _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _FEW_TYPES = 64  # speed: of all laws
-_CROWDED = 3000  # tightness: people, from whom on moments are close
+_CROWDED, _ENOUGH = 3000, 10**5  # tightness: people, from whom on moments are mostly close, and always
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
@@ -112,13 +112,18 @@ class CrowdProfile(PrivacyProfile):
 
     def _bounds(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Upper bounds, and about their slopes in alpha: closely one by one, or many at once."""
-        if not self._many:
-            value, slope = np.array([_at(self, float(e)) for e in epsilon]).reshape(-1, 2).T
-            return value, slope
-        pools = AtOnce(
-            self.n, self.family, self.hints.crowd, self.variance, lambda size: self._corners(size, 0.0)
-        )
-        return pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
+        found, closely = np.ones((2, epsilon.size)), np.ones(epsilon.size, bool)
+        if self._many:
+            pools = AtOnce(
+                self.n, self.family, self.hints.crowd, self.variance, lambda size: self._corners(size, 0.0)
+            )
+            value, slope, good = pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
+            found, closely = np.stack([value, slope]), ~good & (self.n < _ENOUGH)
+        for place in np.flatnonzero(closely).tolist():
+            one = _at(self, float(epsilon[place]))
+            if one[0] < found[0, place] or not self._many:
+                found[:, place] = one
+        return found[0], found[1]
 
     @cached_property
     def _many(self) -> bool:

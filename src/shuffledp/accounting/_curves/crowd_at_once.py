@@ -20,6 +20,7 @@ from shuffledp._certified.rounding import Floats, up
 from shuffledp.accounting._curves.crowd_family import Family, Places
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws
 from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
+from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.crowds import CrowdHints
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
@@ -49,8 +50,10 @@ class AtOnce:
     variance: float
     corners: Callable[[int], Corners]
 
-    def bounds(self, growth: Floats) -> tuple[Floats, Floats]:
-        """At e^epsilon - 1: (upper bounds, about their slopes in alpha). Of few pools the first good one."""
+    def bounds(self, growth: Floats) -> tuple[Floats, Floats, Bools]:
+        """At e^epsilon - 1: (upper bounds, about their slopes in alpha, whether they are as good as hoped).
+
+        Of few pools the first good one."""
         found = np.ones((2, growth.size))
         with np.errstate(all="ignore"):  # a hint may be absurd
             guess = self._guess(growth)
@@ -65,7 +68,7 @@ class AtOnce:
                         growth[at], guess.some(at), self.n - 1 - int(size[at[0]]), scales, rare
                     )
                     found[:, at] = np.where(more[0] < found[0, at], more, found[:, at])
-        return found[0], found[1]
+        return found[0], found[1], found[0] <= _WELL * guess.bound
 
     def _laws(self, growth: Floats, some: Places | None = None) -> Laws:
         """Rows of every epsilon and law, or of one law at each."""
