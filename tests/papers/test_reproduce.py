@@ -20,7 +20,7 @@ from shuffledp.collecting.number import least_single_message_error
 from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_mixed_upper
 from shuffledp.papers import _runner as runner, _template
 from shuffledp.papers._drawing import HUES
-from shuffledp.papers._page import body, made_with, numbers, page, summary
+from shuffledp.papers._page import body, index, made_with, numbers, page, summary
 from shuffledp.papers._result import Curve, Item, Panel, Result as Figure, Setting
 from shuffledp.papers._runner import BY_NAME, ITEMS, PAPERS, named
 from shuffledp.papers.balle_2019._summation import Plan, simulated
@@ -443,6 +443,7 @@ def test_papers_and_index_in_the_documentation_say_what_their_items_say() -> Non
     assert len(found) == len(PAPERS)
     for name, text in found.items():
         assert (DOCUMENTED / f"{name}.md").read_text(encoding="utf-8") == text
+    assert (DOCUMENTED / "index.md").read_text(encoding="utf-8") == index(found)
     known = {path.stem for path in DOCUMENTED.glob("*.md")}
     assert known == {item.name for item in ITEMS} | set(found) | {"index"}
     assert sum(path.stat().st_size for path in DOCUMENTED.glob("*.png")) < 4_000_000
