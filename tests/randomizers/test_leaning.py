@@ -1,9 +1,11 @@
 """RampUnit and GaussianUnit (T27): the worst pair of any shape by enumeration, the best, what is drawn."""
 
 import math
+import re
 from collections import defaultdict
 from fractions import Fraction
 from itertools import pairwise, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -316,3 +318,28 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="norm"):
         RampUnit(3, 1.0).randomize([2.0, 0.0, 0.0])
     assert RampUnit(3, 1.0).randomize([0.0, 0.0, 0.0]).shape == (3,)
+
+
+def shares(V: float) -> tuple[float, float, float]:
+    """Of a trusted server's information, for reports that cost V: the best step, mixed Gaussian and ramp."""
+    z = np.linspace(0.0, 3.0, 601)
+    q, f = stats.norm.sf(z), stats.norm.pdf(z)
+    high = (V * q + np.sqrt((V * q) ** 2 + 8.0 * q * V)) / (4.0 * q)  # E - 1, as V = 2 c (E - 1)^2 q
+    step = 4.0 * (high * f / (1.0 + high * q)) ** 2 / V
+    mean, square = f - z * q, (1.0 + z * z) * q - z * f  # of (t - z)_+
+    slope = (-V * mean + np.sqrt((V * mean) ** 2 + 8.0 * square * V)) / (4.0 * square)
+    ramp = 4.0 * (slope * q) ** 2 / V  # E[t (t - z)_+] = q
+    signal = np.linspace(0.02, 3.0, 600)
+    half = 1.0 + V / (4.0 * 2.0 * np.sinh(signal**2))  # V = (1 - l)^2 4 sinh(signal^2) / l
+    told = 1.0 - (half - np.sqrt(half * half - 1.0))
+    return float(step.max()), float((4.0 * (told * signal) ** 2 / V).max()), float(ramp.max())
+
+
+def test_the_table_of_shapes_is_what_their_moments_give() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "proofs" / "ramp.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
+    assert len(rows) == 4
+    for V, *shown in rows:
+        assert [f"{share:.2f}" for share in shares(float(V))] == shown
+    assert "a step the share tends to 0.81" in text
+    assert [round(share, 2) for share in shares(1e-6)] == [0.81, 1.0, 1.0]
