@@ -367,10 +367,14 @@ class _Search:
         return np.log(self.scales.weight / self.taking.users)
 
     def _exact(self, place: int) -> Floats:
-        """log of l N(l theta) / (2 pi n') at all weights."""
+        """log of l N(l theta) / (2 pi n') at all weights: by moments; among few, by cells if that is less."""
         picked = self.curve.family.pick(np.array([place]), self.taking.growth, self.curve.fraction, self.cap)
+        tau = self.scales.weight * self.theta
         with np.errstate(over="ignore"):  # where rounding hides everything
-            return self._place + picked[0].log_integrals(self.scales.weight * self.theta, self.taking)
+            found = picked.log_integrals(tau, self.taking)[0]
+            if self.taking.users * self.taking.rate < _ENOUGH:
+                found = np.minimum(found, picked[0].log_integrals(tau, self.taking))
+        return np.asarray(self._place + found)
 
     def _expectation(self, heights: Floats) -> Floats:
         return expectation(self.scales.weight, heights, self.scales.middle, self.scales.excess)
