@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import combinations, combinations_with_replacement, pairwise, permutations
 from random import Random
 
 import numpy as np
@@ -135,7 +135,9 @@ def test_delta_never_increases_with_epsilon(top: float) -> None:
 
 def test_the_accountant_s_epsilon_has_the_delta_asked_for() -> None:
     for epsilon0, delta0, n, delta in ((1.0, 1e-10, 1000, 1e-5), (3.0, 1e-14, 10**5, 1e-8)):
-        epsilon = sdp.Shuffled(sdp.LocalRandomizer(epsilon0, delta0=delta0), n=n).upper_epsilon(delta=delta)
+        randomizer = sdp.LocalRandomizer(epsilon0, delta0=delta0)
+        epsilon = sdp.Shuffled(randomizer, n=n, analysis="clones").upper_epsilon(delta=delta)
+        assert sdp.Shuffled(randomizer, n=n).upper_epsilon(delta=delta) <= epsilon * (1 + 1e-4)
         assert 0.0 < epsilon < epsilon0
         assert approximate_local_delta(epsilon0, delta0, n, epsilon) <= delta * (1 + 1e-4)
         assert approximate_local_delta(epsilon0, delta0, n, epsilon * 0.997) > delta
@@ -171,3 +173,100 @@ def test_total_leak_is_no_privacy() -> None:
     pair: Atoms = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))
     assert hockey_stick(pair, 5) == 1
     assert approximate_local_delta(1.0, 1.0, 3, 2.0) == 1.0
+
+
+def rarely_leaking(count: int, seed: int) -> list[Matrix]:
+    """Three inputs, nearly alike but for a rare report that some never send."""
+    rng = Random(seed)
+    rows = [
+        [[*rng.choices([800, 1000, 1200], k=3), rng.choice([0, 1, 3])] for _ in range(3)]
+        for _ in range(count)
+    ]
+    return [stochastic(weights) for weights in rows]
+
+
+def moved(
+    p: list[Fraction], q: list[Fraction], z: list[Fraction], E: Fraction, eta: Fraction
+) -> list[list[Fraction]]:
+    """Section 8 of the crowd theorem's proof: ratios to z, held in the hexagon, and mixed with a constant."""
+    first = [[min(max(value, 1 / E), E) for value in row] for row in (p, q)]
+    second = [[min(u, E * v) for u, v in zip(*rows, strict=True)] for rows in (first, first[::-1])]
+    means = [sum((u * w for u, w in zip(row, z, strict=True)), Fraction(0)) for row in second]
+    constant = [1 + (1 - mean) * (1 - eta) / eta for mean in means]
+    return [[(1 - eta) * u + eta * c for u in row] for row, c in zip(second, constant, strict=True)]
+
+
+def test_three_inputs_with_a_delta0_are_near_a_point_of_the_hexagon() -> None:
+    """T16, Theorem 5, in rationals; E is a square."""
+    E, seen, none = Fraction(4), 0, Fraction(0)
+    for matrix in [*rarely_leaking(40, seed=5), *leaky_matrices(80, seed=5)]:
+        delta0 = leak(matrix, E)
+        eta = 2 * delta0 / (1 - Fraction(1, 2))
+        if len(matrix) < 3 or not 0 < eta <= 1:
+            continue
+        seen += 1
+        hidden = [column for column in zip(*matrix, strict=True) if column[2]]
+        alone = 1 - sum((column[0] for column in hidden), none)
+        z = [column[2] for column in hidden]
+        p, q = ([column[i] / column[2] for column in hidden] for i in (0, 1))
+        near = moved(p, q, z, E, eta)
+        for u, v in zip(*near, strict=True):
+            assert all(1 / E <= value <= E for value in (u, v, u / v))
+        for row in near:
+            assert sum((u * w for u, w in zip(row, z, strict=True)), none) == 1
+        kappa = 2 * delta0 + eta * (2 + delta0)
+        lost = sum((max(u - v, none) * w for u, v, w in zip(p, near[0], z, strict=True)), alone)
+        gained = sum((max(v - u, none) * w for u, v, w in zip(q, near[1], z, strict=True)), none)
+        assert lost <= kappa
+        assert gained <= kappa
+    assert seen > 10
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+def test_no_population_of_four_is_worse_than_crowds_with_a_delta0_say(poisson: bool) -> None:
+    """Cohorts have no pool, so that few people are enough: two of four, or half of them by coins."""
+    E, told = Fraction(2), 0
+    for matrix in rarely_leaking(8, seed=9):
+        delta0 = min(1.0, float(leak(matrix, E)) * (1 + 1e-15))
+        rows = np.array([[float(value) for value in row] for row in matrix])
+        base = sdp.Shuffled(sdp.LocalRandomizer(math.log(2.0), delta0=delta0), n=2, analysis="crowd")
+        cohort = base.sampled_from(4, poisson=poisson)
+        for alpha in (1.05, 1.4):
+            bound = cohort.delta(epsilon=math.log(alpha)).upper
+            told += bound < 1.0
+            for others in combinations_with_replacement(range(len(rows)), 3):
+                views = [cohort_view(rows[[x, *others]], poisson) for x in range(len(rows))]
+                for one, other in permutations(views, 2):
+                    exact = sum(np.maximum(one[k] - alpha * other[k], 0.0).sum() for k in one)
+                    assert exact <= bound * (1 + 1e-12)
+    assert told > 6
+
+
+def cohort_view(people: np.ndarray, poisson: bool) -> dict[int, np.ndarray]:
+    """Laws of the shuffled reports by their number: sums over all who may take part, in all orders."""
+    found: dict[int, np.ndarray] = {}
+    for count in range(5) if poisson else (2,):
+        total = np.zeros((people.shape[1],) * count)
+        for some in combinations(range(4), count):
+            for order in permutations(some):
+                part = np.ones(())
+                for person in order:
+                    part = np.multiply.outer(part, people[person])
+                total = total + part / math.factorial(count)
+        found[count] = total / (16.0 if poisson else 6.0)
+    return found
+
+
+def test_crowds_bring_the_ends_of_a_randomizer_with_a_delta0_together() -> None:
+    found = sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=1e-15), n=10**6).epsilon(delta=1e-6)
+    assert found.lower <= found.upper <= 1.01 * found.lower
+    whole = sdp.Shuffled(sdp.LocalRandomizer(1.0), n=10**6).epsilon(delta=1e-6)
+    assert whole.lower <= found.upper
+
+
+@pytest.mark.parametrize("population", [None, 10**5])
+def test_crowds_with_a_delta0_are_verified(population: int | None) -> None:
+    pytest.importorskip("flint")
+    crowd = sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=1e-14), n=10**4)
+    found = (crowd if population is None else crowd.sampled_from(population)).epsilon(delta=1e-6)
+    assert found.certificate().verify()

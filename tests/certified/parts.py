@@ -290,7 +290,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
     heights = np.log(0.01 * (1.0 + (np.log(scaled) - 0.05) ** 2))[None]
     scales = Scales(scaled, 3, excess)
 
-    pools = AtOnce(5000, stated, CrowdHints(), 0.5, lambda _: Corners(logs, excess))
+    pools = AtOnce(5000, stated, CrowdHints(), 0.5, lambda _: Corners(logs, excess, whole=True))
 
     def positive_part() -> Ends:
         at = np.array([[0.0, 1.0]]), np.array([[0.7, 0.3]]), np.array([-0.31]), np.ones(1), np.array([0.05])
@@ -355,7 +355,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "corners": lambda: corners(crowd_of(1.0, 1.0)._corners(20, 0.0)),
         "crowd at once": lambda: above(pools.bounds(few)[0]),
         "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
-        "rare": lambda: above(Corners(logs, excess).rare),
+        "rare": lambda: above(Corners(logs, excess, whole=True).rare),
         "crowd": partial(cohort, 1.0, 1.0),
         "crowd, cohort": partial(cohort, 0.1, 1.0),
         "crowd, coins": partial(cohort, 1.0, 0.1),

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from shuffledp._certified.rounding import capped, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
-from shuffledp.accounting._curves.approximate import plain_approximate, strong_approximate
+from shuffledp.accounting._curves.approximate import crowd_approximate, plain_approximate, strong_approximate
 from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
@@ -34,7 +34,7 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import in_cohort, polled
 from shuffledp.errors import NoCertificateError
-from shuffledp.facts import Facts
+from shuffledp.facts import Facts, crowds_of_any
 
 _MOST_TRIPLES = 2**29  # speed: of a matrix's inputs, times its reports, for the crowd theorem
 _ROUNDING = 2.0**-40  # speed: a matrix this close to a symmetric one is taken for it
@@ -114,9 +114,10 @@ def _clones_2021(facts: Facts, n: int) -> PrivacyProfile:
 
 
 def _has_crowds(facts: Facts) -> bool:
-    """Whether laws of crowds are stated, or are those of all triples of a matrix of positive entries."""
+    """Whether laws of crowds are stated, or are those of all triples of a matrix of positive entries; with a
+    delta0 those of any epsilon0 are meant."""
     if facts.delta0 > 0.0 or not _is_private(facts):
-        return False
+        return bool(0.0 < facts.epsilon0.upper < math.inf)
     if facts.crowds or facts.matrix is None:
         return bool(facts.crowds)
     rows = facts.matrix.rows
@@ -124,9 +125,13 @@ def _has_crowds(facts: Facts) -> bool:
 
 
 def _crowd(facts: Facts, n: int) -> PrivacyProfile:
-    both = [law for given in facts.crowds for law in (given, given.reversed())]
-    different = {tuple(sorted(zip(law.own, law.other, law.clone, strict=True))): law for law in both}
     local, matrix = facts.epsilon0.upper, None if facts.crowds else facts.matrix
+    crowds = facts.crowds if facts.delta0 == 0.0 else crowds_of_any(local)
+    both = [law for given in crowds for law in (given, given.reversed())]
+    different = {tuple(sorted(zip(law.own, law.other, law.clone, strict=True))): law for law in both}
+    if facts.delta0 > 0.0:
+        crowd = CrowdProfile(n, tuple(different.values()), local, delta0=facts.delta0)
+        return crowd_approximate(crowd, local, facts.delta0, n)
     if matrix is None:
         return CrowdProfile(n, tuple(different.values()), local, common=facts.common)
     return CrowdProfile(n, (), max(local, matrix.epsilon0), matrix)

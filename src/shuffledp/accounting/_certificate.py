@@ -109,6 +109,8 @@ def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
 @described.register
 def _(profile: CrowdProfile, delta0: float) -> Curve:
     made: Curve = {"kind": "crowd", "n": profile.n, "epsilon0": profile.epsilon0}
+    if profile.delta0 > 0.0:
+        return made  # its laws are those of any epsilon0
     if profile.matrix is None:
         laws = [zip(law.own, law.other, law.gap, law.clone, strict=True) for law in profile.laws]
         made |= {"laws": [[list(row) for row in law if any(row)] for law in laws], "common": profile.common}

@@ -30,6 +30,7 @@ _STEPS = (
 )
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
 _CLOSER = 5  # tightness: by how much closer a bound is that should be enough
+_LEAKING, _HARDLY = 0.06, 0.8  # tightness: the same, of a curve that hardly falls any more
 _POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
@@ -47,11 +48,13 @@ _EASED = tuple(1.1 * 0.9**i for i in range(9))  # tightness: the same, where wei
 
 @dataclass(frozen=True)
 class Pool:
-    """``curve`` of so many users at a logarithm; about the ``variance`` of X; no loss exceeds ``local``."""
+    """``curve`` of so many users at a logarithm; about the ``variance`` of X; no loss exceeds ``local``, but
+    where something ``leaks``."""
 
     curve: Callable[[int, float], arb]
     variance: float
     local: arb
+    leaks: bool = False
 
     def size(self, n: int, guess: float) -> int:
         """Where what is lost with the members balances what their weights cost."""
@@ -68,13 +71,14 @@ class Pool:
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
         found, rare = list[_Corner](), arb(2)
         for log in (scale * step for step in _STEPS if scale * step < most):
-            top, excess = arb(log).exp(), self.curve(size + 1, log)
+            top, excess, before = arb(log).exp(), self.curve(size + 1, log), rare
             for one in found:
                 rare = rare.min(one.excess * (1 + top) / (top - one.weight))
             found.append(_Corner(top, excess.min(found[-1].excess) if found else excess))
-            if rare <= arb(_RARE[1] * guess):
+            ends = self.leaks and rare <= _LEAKING * guess and rare > _HARDLY * before
+            if ends or rare <= arb(_RARE[1] * guess):
                 return found, rare
-        return [*found, _Corner(self.local.exp(), arb(0))], arb(0)
+        return (found, rare) if self.leaks else ([*found, _Corner(self.local.exp(), arb(0))], arb(0))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from itertools import permutations
 from typing import Any
 
@@ -199,6 +199,8 @@ def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
     if not at >= 0:
         raise ValueError(f"at must not be negative, got {curve['at']!r}")
     share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
+    if base["kind"] == "crowd":
+        return _approximate_crowd(curve, at, enough)
     law, others = _clone_law(base), _count(base, "n") - 1
     grown = exact(base["epsilon0"]).exp()
     other = leak / grown * (2 * (grown + 2) / (grown + 1) if base["kind"] == "clones" else 1)
@@ -212,6 +214,52 @@ def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
         return law.upper(at, left) + added
     inner = (at.expm1() / share).log1p()
     return law.in_cohort(share).upper(at, left).min(share * law.upper(inner, left / share)) + added
+
+
+def _approximate_crowd(curve: Curve, at: arb, enough: arb) -> arb:
+    """T16 with a delta0: the five laws of any epsilon0, a pool of clones, and what is moved of one report."""
+    base, leak, local = curve["base"], probability(curve["delta0"]), _local(curve["base"])
+    share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
+    if not local > 0:
+        raise ValueError("epsilon0 must be positive with a delta0 in crowds")
+    mixed = 2 * leak / -(-local / 2).expm1()
+    added = share * rate * (2 * leak + mixed * ((local / 2).exp() + leak)) * (2 + at.expm1())
+    if at >= local:
+        return added + 1
+    laws = list(_of_any(local, at.expm1()))
+    found = {"n": base["n"], "fraction": curve.get("fraction", 1.0), "rate": curve.get("rate", 1.0)}
+    pool = _leaking_pool(float(base["epsilon0"]), float(curve["delta0"]))
+    return _of_crowds(found, laws, at.expm1(), positive(enough - added), pool) + added
+
+
+def _of_any(local: arb, growth: arb) -> Iterator[Variable]:
+    """T16, section 7: the three long diagonals and the two triangles of the hexagon of (R_0/R_z, R_1/R_z)."""
+    grown = local.exp()
+    rim = [(1 / grown, 1 / grown), (arb(1), 1 / grown), (grown, arb(1)), (grown, grown), (arb(1), grown)]
+    rim.append((1 / grown, arb(1)))
+    for places in ((0, 3), (1, 4), (2, 5), (0, 2, 4), (1, 3, 5)):
+        if len(places) == 2:  # the share of the one whose entries are at most one
+            low = next(place for place in places if place in (0, 1, 5))
+            masses = [grown / (grown + 1) if place == low else 1 / (grown + 1) for place in places]
+        else:
+            odd = 3 if 3 in places else 0  # alone on the diagonal of equal entries
+            odds = [(1 / grown if odd else grown) if place == odd else arb(1) for place in places]
+            masses = [one / sum(odds, arb(0)) for one in odds]
+        yield Variable([rim[i][0] - (1 + growth) * rim[i][1] for i in places], masses)
+
+
+@lru_cache(maxsize=64)
+def _leaking_pool(epsilon0: float, delta0: float) -> Pool:
+    """A report of any input, or of any other, among clones (T9)."""
+
+    @cache
+    def at(users: int, log: float) -> arb:
+        clones = {"kind": "clones", "n": users, "epsilon0": epsilon0}
+        made = {"base": clones, "delta0": delta0, "at": min(log, epsilon0)}
+        return _approximate(made, arb(log), arb(0)).min(arb(1))
+
+    variance = 2.0 * math.expm1(epsilon0) ** 2 / (math.exp(epsilon0) + 1.0)
+    return Pool(at, variance, exact(epsilon0), leaks=True)
 
 
 def _losses(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -263,12 +311,17 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """T16: laws of X against every third input; for the pool a curve of a report of any input against one,
     among so many users; or random cohorts."""
     checked_crowd(curve)
-    n, local = _count(curve, "n"), exact(curve["epsilon0"])
-    share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
-    if epsilon >= local:
+    if epsilon >= exact(curve["epsilon0"]):
         return arb(0)
+    share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     growth = epsilon.expm1()
     made = list(_of_triples(curve["rows"], growth) if "rows" in curve else _of_laws(curve["laws"], growth))
+    return _of_crowds(curve, made, growth, enough, _pool(canonical(curve)) if share == rate == 1.0 else None)
+
+
+def _of_crowds(curve: Curve, made: list[Variable], growth: arb, enough: arb, pool: Pool | None) -> arb:
+    """Of all laws of crowds of one value; in random cohorts without a pool."""
+    n, share, rate = _count(curve, "n"), float(curve.get("fraction", 1.0)), float(curve.get("rate", 1.0))
     if share < 1.0:
         part = probability(share)
         made = [Variable([part * x - (1 - part) * growth for x in law.values], law.masses) for law in made]
@@ -279,7 +332,8 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
         return without_pool(laws, n) + beyond
     if rate < 1.0:
         return by_coins(laws, n, probability(rate), -growth) + beyond
-    return crowd(laws, n, _pool(canonical(curve)), enough - beyond) + beyond
+    assert pool is not None
+    return crowd(laws, n, pool, enough - beyond) + beyond
 
 
 def _of_laws(laws: list[list[tuple[float, ...]]], growth: arb) -> Iterator[Variable]:

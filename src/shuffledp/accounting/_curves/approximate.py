@@ -5,7 +5,8 @@
 at_one = 2 moved and slope = moved, the total variation by which the round differs from one of an
 epsilon0-LDP randomizer; in cohorts less (T9, docs/proofs/approximate-local.md). The true
 delta never increases in alpha, so the right side counts at its lowest so far: it is convex, falls to its
-minimum and is constant from there on.
+minimum and is constant from there on. The crowd theorem, whose others stay as they are, likewise, with
+less (T16, docs/proofs/crowd.md, section 8).
 """
 
 from __future__ import annotations
@@ -58,16 +59,15 @@ class ApproximateProfile(PrivacyProfile):
     @cached_property
     def hints(self) -> RaisedHints:
         clones = self.clones
-        return RaisedHints(
-            clones.hints.scale, base=clones.hints, raised=self._at_one, reach=clones.epsilon_max
-        )
+        base, reach = clones.hints, clones.epsilon_max
+        return RaisedHints(base.scale, apart=base.apart, base=base, raised=self._at_one, reach=reach)
 
     @cached_property
     def infinite_loss(self) -> float:
         """The minimum of the curve, from below: found between two of the clones' lines, raised."""
         low, high = 0.5 * self.lowest, min(2.0 * self.lowest, self.clones.epsilon_max)
         best = down(self._at_one, operations=8)
-        for _ in range(_LOOKS):
+        for _ in range(0 if self.hints.apart else _LOOKS):
             lines = self.clones.support(np.linspace(low, high, _POINTS), _RESOLUTION)
             past = lines.slope_high <= self._slope
             last = int(np.argmax(past)) if past.any() else _POINTS - 1
@@ -128,6 +128,14 @@ class ApproximateProfile(PrivacyProfile):
         """About where the sum is smallest: any epsilon is valid."""
         found = self.hints.lowest(lambda epsilon: self._sum(epsilon, _RESOLUTION))
         return min(max(found, 0.0), self.clones.epsilon_max)
+
+
+def crowd_approximate(crowd: PrivacyProfile, epsilon0: float, delta0: float, n: int) -> ApproximateProfile:
+    """Over the crowd theorem: 2 delta0 + mixed (E^(1/2) + delta0) is moved of one report, nothing of others:
+    what is out of place, and a part that is mixed in so that its total is one."""
+    mixed = 2.0 * delta0 / -math.expm1(-0.5 * epsilon0)
+    own = up(2.0 * delta0 + mixed * (math.exp(0.5 * epsilon0) + delta0), operations=2 * CALL + 16)
+    return ApproximateProfile(crowd, n, 0.0, own, whole=crowd)
 
 
 def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:

@@ -15,6 +15,9 @@ is a sum of delta's. ``rare``: what members of a weight beyond the last corner m
 Random cohorts need no pool, and no weights: H_alpha <= max over z of N_z(theta)/(2 pi n) with X as in T5' for
 a cohort of n, and as in T20 for n people who flip coins (plus the probability that all take part).
 
+Of a randomizer with a delta0 the laws are those of any epsilon0, and the pool hides two inputs from each
+other (T9); what it costs to move reports into laws without one is added elsewhere (approximate.py).
+
 Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.py.
 """
 
@@ -30,7 +33,9 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
+from shuffledp.accounting._curves.approximate import strong_approximate
 from shuffledp.accounting._curves.blanket import from_the_centre
+from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
@@ -76,6 +81,8 @@ class CrowdProfile(PrivacyProfile):
     """The share of the population that the n users are, drawn at random."""
     rate: float = 1.0
     """The probability that each of the n users takes part, by a coin of their own."""
+    delta0: float = 0.0
+    """Of the reports of a pool."""
 
     @property
     def epsilon_max(self) -> float:
@@ -94,6 +101,8 @@ class CrowdProfile(PrivacyProfile):
 
     def pool(self, users: int) -> PrivacyProfile:
         """The profile of so many, one of whom sends a report of any input or of one law for all."""
+        if self.delta0 > 0.0:
+            return strong_approximate(strong_clones(self.epsilon0, users), self.delta0, users)
         if self.matrix is None:
             return from_the_centre(self.epsilon0, self.common, users, self.hints.crowd)
         return FiniteBlanketProfile(self.matrix, users, centred=self.matrix.rows.shape[1] <= _FEW_REPORTS)
@@ -157,7 +166,7 @@ class CrowdProfile(PrivacyProfile):
             if part.size and (not excess.size or excess[-1] > least):
                 excess = np.append(excess, up(curve.upper(part, _POOL_RESOLUTION), operations=2))
         beyond = np.full(logs.size - excess.size, excess[-1])
-        return Corners(logs, np.minimum(np.append(excess, beyond), 1.0))
+        return Corners(logs, np.minimum(np.append(excess, beyond), 1.0), self.delta0 == 0.0)
 
 
 @lru_cache(maxsize=4096)

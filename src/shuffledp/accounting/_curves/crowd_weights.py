@@ -15,27 +15,29 @@ from shuffledp.accounting._curves.crowd_family import Places
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
 _STRIDE = 3  # speed: weights between nodes
+_ROOM = 1.15  # tightness: of rare pools with a delta0, for a verifier who looks at other corners
 
 
 @dataclass(frozen=True)
 class Corners:
-    """Weights e^-logs and e^logs, and the pool's profile there."""
+    """Weights e^-logs and e^logs, the pool's profile there, and whether these are all there are."""
 
     logs: Floats
     excess: Floats
+    whole: bool
 
     @cached_property
     def rare(self) -> Floats:
         """At most the probability that a weight is beyond each corner, on either side, under either law.
 
         With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A];
-        under the other law likewise. Nothing is beyond the last corner, e^epsilon0."""
+        under the other law likewise. Nothing is beyond the last corner, e^epsilon0, without a delta0."""
         grown = np.exp(self.logs)
         doubt = gamma(4 * CALL) * grown
         step = (grown - doubt)[:, None] - (grown + doubt)[None, :]
         least = np.where(step > 0.0, self.excess / np.where(step > 0.0, step, 1.0), np.inf).min(axis=1)
         found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
-        return np.append(found[:-1], 0.0)
+        return np.append(found[:-1], 0.0) if self.whole else _ROOM * found
 
     def until(self, last: int) -> tuple[Scales, float]:
         """The weights up to one, and how rare larger and smaller ones are."""

@@ -178,8 +178,13 @@ class RaisedHints(Hints):
     def start(self, delta: float, most: float) -> float:
         return self.base.start(max(delta - self.raised, 0.1 * delta), min(most, self.reach))
 
+    def promise(self, epsilon: Floats) -> Floats:
+        return np.asarray(self.base.promise(epsilon) + self.raised)
+
     def lowest(self, curve: Curve) -> float:
-        """Where the raised curve is smallest, from a few looks at many points."""
+        """Where the raised curve is smallest, from a few looks at many points, unless each costs much."""
+        if self.apart:
+            return self.reach
         points = np.append(0.0, np.geomspace(1e-4, 1.0, _POINTS_FOR_LOWEST) * self.reach)
         for _ in range(_LOOKS):
             best = int(curve(points).argmin())
