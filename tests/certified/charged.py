@@ -115,10 +115,11 @@ def questions() -> dict[str, Callable[[], Any]]:
         "batches": (ShuffledBatches(noise_multiplier=1.0, batches=20), 1.0),
     }
     rounds = (10 * shuffled(five, n=1000))._rounds()
-    from certified import parts
+    from certified import beside, parts
 
     return {
         **parts.questions(),
+        **beside.questions(),
         **{name: partial(one.delta, epsilon=at) for name, (one, at) in asked.items()},
         "2 rounds, pure": partial((2 * shuffled(five, n=300)).epsilon, delta=0.0),
         "10 rounds, moments": lambda: (0.0, LogMoments.of(rounds, 1e-6).upper_epsilon(1e-6)),
@@ -154,14 +155,14 @@ def units(true: Answers, large: Answers) -> dict[str, list[float]]:
     }
 
 
-def changed(found: dict[str, list[float]]) -> list[str]:
+def changed(found: dict[str, list[float]], relative: float = 1e-5) -> list[str]:
     """The questions whose units are not those recorded; other processors move them by a few millionths."""
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
     return [
         name
         for name, ends in found.items()
         for one, other in zip(ends, recorded[name], strict=True)
-        if not math.isclose(one, other, rel_tol=1e-5, abs_tol=1.0)
+        if not math.isclose(one, other, rel_tol=relative, abs_tol=1.0)
     ]
 
 

@@ -1,13 +1,14 @@
 """Is every directed rounding noticed? Turn each one off, or the wrong way, and ask again.
 
-Each call of ``up``, ``down`` and ``gamma``, and each ``TINY``, of the kernel is changed, one at a time, and
-those questions of ``charged.py`` that reach its function are asked, each in turn: is it charged other units
-than are recorded? Where none is, the counts of ``test_counts.py`` run. What neither notices must have its
-reason in slack.json, keyed by module, function and expression. The table is written to docs/mutation.md.
+Each call of ``up``, ``down`` and ``gamma``, and each ``TINY``, of the kernel, and of the facts, randomizers
+and mechanisms beside it, is changed, one at a time, and those questions of ``charged.py`` that reach its
+function are asked, each in turn: is it charged other units than are recorded? Where none is, the counts of
+``test_counts.py`` run. What neither notices must have its reason in slack.json, keyed by module, function and
+expression. The table is written to docs/mutation.md.
 It ends with 1 if a rounding is neither noticed nor explained, or if one that is explained is noticed or gone.
 NumPy, click and pytest are all that it needs.
 
-    python tests/mutation/mutate.py [--only NAME] [--jobs 16] [--no-table]
+    python tests/mutation/mutate.py [--only NAME ...] [--questions NAME ...] [--jobs 16] [--no-table]
 """
 
 import argparse
@@ -40,11 +41,12 @@ TABLE = ROOT / "docs" / "mutation.md"
 COUNTS = "tests/certified/test_counts.py"
 PATIENCE = 300  # CPU seconds for one mutation: a search that does not end has been noticed
 
-ROOMS = ("_certified", "accounting/_curves", "accounting/_ends", "accounting/_rounds")
+KERNEL = ("_certified/*", "accounting/_curves/*", "accounting/_ends/*", "accounting/_rounds/*")
+BESIDE = ("accounting/*", "facts", "noise", "randomizers/*", "_randomness/*")
 MODULES = [
-    f"{room}/{path.name}"
-    for room in ROOMS
-    for path in sorted((SOURCE / room).glob("*.py"))
+    path.relative_to(SOURCE).as_posix()
+    for room in (*KERNEL, *BESIDE)
+    for path in sorted(SOURCE.glob(f"{room}.py"))
     if path.name != "rounding.py"  # its own tests are exact
 ]
 
@@ -154,8 +156,10 @@ def traced(name: str) -> tuple[tuple[float, ...], set[tuple[str, int]], float]:
     return answer, lines, seconds
 
 
-def true_answers(_: None) -> charged.Answers:
-    return charged.answers()
+def true_answers(parts: list[str]) -> charged.Answers:
+    questions = charged.questions()
+    chosen = [name for name in questions if any(part in name for part in parts)]
+    return {name: tuple(map(float, questions[name]())) for name in chosen}
 
 
 def charged_by(asked: tuple[Mutation, list[str], charged.Answers]) -> str:
@@ -218,8 +222,8 @@ def apart(jobs: int, work: Callable[[A], B], tasks: list[A]) -> Iterator[B]:
         yield from pool.imap(work, tasks, chunksize=1)
 
 
-def asked(jobs: int) -> Asked:
-    (true,) = apart(1, true_answers, [None])
+def asked(jobs: int, parts: list[str]) -> Asked:
+    (true,) = apart(1, true_answers, [parts])
     found = dict(zip(true, apart(jobs, traced, list(true)), strict=True))
     wrong = charged.changed(charged.units(true, {name: answer for name, (answer, _, _) in found.items()}))
     assert not wrong, f"without a mutation, too, {wrong} are charged other units than are recorded"
@@ -229,22 +233,24 @@ def asked(jobs: int) -> Asked:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="", help="modules whose name contains this")
+    parser.add_argument("--only", nargs="*", default=[""], help="modules whose name contains one of these")
+    parser.add_argument("--questions", nargs="*", default=[""], help="those whose name contains one of these")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--no-table", action="store_true")
     chosen = parser.parse_args()
-    found = [m for name in MODULES if chosen.only in name for m in mutations(name)]
-    known = asked(chosen.jobs)
+    found = [m for name in MODULES if any(part in name for part in chosen.only) for m in mutations(name)]
+    whole = chosen.only == chosen.questions == [""]
+    known = asked(chosen.jobs, chosen.questions)
     tasks = [(mutation, known.of(mutation), known.true) for mutation in found]
     by_answers = list(shown(tasks, apart(chosen.jobs, charged_by, tasks)))
     left = [m for m, test in zip(found, by_answers, strict=True) if not test]
     by_counts = dict(zip(map(id, left), apart(chosen.jobs, counted_by, left), strict=True))
     rows = [(m, test or by_counts[id(m)]) for m, test in zip(found, by_answers, strict=True)]
     slack = json.loads(SLACK.read_text(encoding="utf-8"))
-    if not (chosen.no_table or chosen.only):
+    if whole and not chosen.no_table:
         TABLE.write_text(table(rows, slack), encoding="utf-8")
     unclear = [f"{m.site} ({m.kind})" for m, test in rows if not (test or m.site in slack)]
-    idle = [] if chosen.only else sorted(slack.keys() - {m.site for m, test in rows if not test})
+    idle = [] if not whole else sorted(slack.keys() - {m.site for m, test in rows if not test})
     noticed = sum(bool(test) for _, test in rows)
     print(f"{len(rows)} mutations, {noticed} noticed, {len(unclear)} neither noticed nor explained")
     print("\n".join(unclear))
@@ -265,8 +271,9 @@ def table(rows: list[tuple[Mutation, str]], slack: dict[str, str]) -> str:
     head = [
         "# Directed roundings, turned off and the wrong way",
         "",
-        f"Written by `make mutation`: {len(rows)} mutations of the whole kernel, {noticed} noticed by a",
-        f"test, {len(rows) - noticed - unclear} slack for the reason given, {unclear} not explained yet.",
+        f"Written by `make mutation`: {len(rows)} mutations of the kernel, and of the facts, randomizers and",
+        f"mechanisms beside it; {noticed} noticed by a test, {len(rows) - noticed - unclear} slack for the",
+        f"reason given, {unclear} not explained yet.",
         "A site is a call of a helper of `rounding`.",
         "",
         "| module | function | rounding | mutation | noticed by, or slack because |",

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import CALL, up
 from shuffledp.accounting._curves.cohort_pair import CohortPair
 from shuffledp.accounting._curves.near import NearProfile
-from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
+from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting.mechanism import OneRound
 from shuffledp.accounting.mixed_sum import MixedSum
@@ -49,8 +48,5 @@ class Cohort(OneRound):
         base, share = self.one.round, self.n / self.population
         if share == 1.0:
             return base
-        pure = base.pure
-        if math.isfinite(pure):
-            pure = up(subsampled_epsilon(pure, share), operations=2 * CALL + 2, tiny=0.0)
         pairs = tuple(CohortPair(seen, share) for seen in base.witnesses if isinstance(seen, NearProfile))
-        return Round(SubsampledProfile(base.profile, share), pairs, pure, 0.0, alone=True)
+        return Round(SubsampledProfile(base.profile, share), pairs, math.inf, 0.0, alone=True)

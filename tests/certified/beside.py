@@ -1,0 +1,169 @@
+"""Questions asked of what stands beside the kernel and rounds outward, too: facts, randomizers, mechanisms.
+
+An answer is a row of ends, as in ``parts``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from certified.parts import UNEVEN, Ends, above, ends
+
+import shuffledp as sdp
+from shuffledp import noise
+from shuffledp._randomness.noise_shares import NoiseShares
+from shuffledp._randomness.uniform import WORD, log_rounded_up
+from shuffledp.accounting import _renyi, groups
+from shuffledp.accounting._curves import clones
+from shuffledp.accounting.shuffled_batches import ShuffledBatches
+from shuffledp.facts import AmplificationLaw, Blanket, Matrix, enclosed
+from shuffledp.randomizers import _privunit_crowds, _privunit_directions
+
+
+def lower(*bounds: object) -> Ends:
+    return ends(*((bound, 0.0) for bound in bounds))
+
+
+def mechanisms() -> dict[str, Callable[[], Ends]]:
+    sure = clones.strong_clones(1.0, 30)
+    one = sdp.Shuffled(sdp.KaryRandomizedResponse(3, epsilon0=1.0), n=5)
+    vague = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=1.0, delta0=1e-9), n=5)
+    people: dict[str, Any] = {"n": 100, "dimension": 10, "farthest": 200, "variance": 72.0}
+    vectors: Any = sdp.MixedVectors(**people, messages=9, modulus=2**20)
+    seen: Any = sdp.MixedVectors(**people, messages=30, modulus=1000)
+    batches, one_batch = (ShuffledBatches(noise_multiplier=1.0, batches=count) for count in (5, 1))
+    known = sdp.MixedSum(n=200, levels=100, scale=100.0, messages=10, modulus=2**24, noise_distance=0.3)
+    mixed: Any = sdp.MixedVectors(**people, messages=9, modulus=2**20)
+    vars(mixed)["mixing"] = 0.3
+    two: Any = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 3, 2.0: 3}, k=5)
+
+    def cells() -> Ends:
+        found = _renyi._Cells.of(sure, np.array([0.0, 0.2, 0.5]), 0.01)
+        before = found._half_line(1.0, np.array([0.1]), np.array([-0.1]), np.array([0.3]))
+        after = found._half_line(1.0, np.array([0.1]), np.array([0.1]), np.array([0.3]))
+        chord = _renyi._log_chord(1.0, *(np.array([each]) for each in (0.1, 0.2, 0.5, 0.4)))
+        return ends((before, 0.0), (after, 0.0), (0.0, np.exp(chord)))
+
+    def integral() -> Ends:
+        return ends(tuple(math.exp(end) for end in _renyi._integral(sure, 1.0, 0.5)))
+
+    def aligned() -> Ends:
+        law = AmplificationLaw((0.5, 0.3, 0.2), (0.3, 0.5, 0.2), (0.3, 0.2, 0.1))
+        other = AmplificationLaw((0.6, 0.3, 0.1), (0.3, 0.6, 0.1), (0.2, 0.2, 0.1))
+        found = groups._aligned([Blanket("some", law, None), Blanket("some", other, None)])
+        return lower(*(part.clone for laws, _ in found for part in laws))
+
+    def of_vectors() -> Ends:
+        near, *shown = vectors.round.profile, seen.round.witnesses[0], vectors.round.witnesses[0]
+        return ends((shown[1].shift, near.shift)) + above(near.off, *(-one.off for one in shown))
+
+    def of_sums() -> Ends:
+        whole: Any = known.round
+        return above(whole.profile.off, -whole.witnesses[0].off, mixed.round.profile.off)
+
+    return {
+        "Renyi cells": cells,
+        "Renyi integral": integral,
+        "Renyi": lambda: ends(_renyi._ends(sure, sure, 2.0, 0.5)),
+        "Renyi of rounds": lambda: ends(tuple((2 * one).renyi(2.0, tolerance=0.3))),
+        "trade-off": lambda: ends(tuple(one.trade_off([0.1, 0.5, 0.99], tolerance=0.1))),
+        "left of one": lambda: ends(tuple(one.profile([0.5, 0.9]))),
+        "local epsilons": lambda: above((3 * vague)._alone(1e-8)),
+        "claim": lambda: above(one.delta(epsilon=0.3).source.keywords["delta"]),
+        "aligned groups": aligned,
+        "vectors": of_vectors,
+        "sums": of_sums,
+        "shares of groups": lambda: lower(
+            *two._pair(two._blanket[1][0][0], two._blanket[1][1], (3, 2)).crowd
+        ),
+        "batches at zero": lambda: ends(tuple(batches.delta(epsilon=0.0)), tuple(batches.delta(epsilon=3.0))),
+        "one batch": lambda: ends(tuple(one_batch.delta(epsilon=0.5))),
+        "local epsilon of a matrix": lambda: above(Matrix(UNEVEN).epsilon0),
+        "enclosed": lambda: lower(enclosed(1.0).lower),
+        "shares": lambda: above(NoiseShares(10.0, 100).distance, NoiseShares(10.0, 100).tail(20)),
+        "ratio": lambda: above(log_rounded_up(Fraction(3, 2))),
+    }
+
+
+def on_the_line() -> dict[str, Callable[[], Ends]]:
+    laplace = noise._Noise(lambda t: -t - math.log(2.0), lambda t: 0.5 * np.exp(-t), 1e-15, 1.0)
+    at = np.array([0.5, 0.25, 0.0, -0.5, -1.0])
+    cell = noise._Cell((0.3, 0.31), (0.2, 0.21), (0.25, 0.26), 1.2, 1.8)
+
+    def cells() -> Ends:
+        found = [*laplace.cells(at), *laplace.cells(at[:2])]
+        return ends(*((each.r, each.s) for each in found), *(each.v for each in found))
+
+    def law() -> Ends:
+        found = noise._spread(list(laplace.cells(at)))
+        return above(math.fsum(found.own)) + lower(math.fsum(found.other), math.fsum(found.clone))
+
+    def third() -> Ends:
+        first, second = noise._third_inputs(laplace)[:2]
+        rows = list(zip(first.own, first.other, strict=True))
+        more = max(u - v for u, v in zip(second.other, second.clone, strict=True))
+        return above(max(u / v for u, v in rows), max(u - v for u, v in rows), more)
+
+    def excess() -> Ends:
+        (most, least), (left, right) = cell.excess, cell.split()
+        return ends((least, most), (right, left), (cell.attained, 0.0))
+
+    return {
+        "cells of noise": cells,
+        "law of noise": law,
+        "cell": excess,
+        "third inputs": third,
+        "masses of noise": lambda: ends(*laplace._masses(at[:2], at[:2] + 0.1), laplace._beyond(2.0)),
+        "crowds of noise": lambda: above(noise._crowds(laplace, at)[0].error),
+    }
+
+
+def randomizers() -> dict[str, Callable[[], Ends]]:
+    ramp, unit = sdp.RampUnit(dimension=4, epsilon0=2.0), sdp.PrivUnit(300, epsilon0=2.0)
+    shape, drawn = ramp.shape, sdp.PrivUnit(600, epsilon0=2.0)
+    leaned = sdp.RampUnit(dimension=4, epsilon0=2.0)
+    vars(drawn)["weight"] = vars(leaned)["weight"] = 10 << 60
+
+    def normal() -> Ends:
+        _, _, _, off = shape.lifted(shape.grid.height)
+        return above(shape.grid.doubt, off, shape.means[2]) + ends(shape.masses, ramp._mean_rise)
+
+    def leaning() -> Ends:
+        law = leaned.law()
+        half = law.own[: len(law.own) // 2]
+        found = half, ramp.twist, ramp.margin, leaned.realised_epsilon0, leaned.total_variation
+        return above(*found) + lower(law.other, law.clone, ramp.weight / WORD)
+
+    def cuts() -> Ends:
+        found = _privunit_crowds._cuts(300, unit.cap.threshold, Fraction(unit.cap.small), 1e-9)
+        return above(*(float(row[0]) for row in found))
+
+    return {
+        "normal heights": normal,
+        "leaning": leaning,
+        "leaning, seen": lambda: above(*(law.error for law in leaned._seen)),
+        "cuts of caps": cuts,
+        "directions": lambda: above(
+            _privunit_directions.height_error(300),
+            _privunit_directions.twist(600),
+            _privunit_directions.plane_height(600),
+        ),
+        "caps": lambda: ends(drawn._densities) + lower(unit.weight / WORD),
+        "caps in a plane": lambda: above(unit._in_a_plane(2.0).error),
+        "apart": lambda: above(
+            sdp.SymmetricUnaryEncoding(4, epsilon0=1.5).total_variation,
+            sdp.DiscreteLaplace(epsilon0=1.0, levels=4).total_variation,
+            sdp.KaryRandomizedResponse(5, gamma=0.3).epsilon0,
+        ),
+        "members": lambda: lower(*(law.own[0] for law in sdp.LocalRandomizer(epsilon0=1.0)._members())),
+    }
+
+
+def questions() -> dict[str, Callable[[], Ends]]:
+    return {
+        f"beside: {name}": ask for name, ask in {**mechanisms(), **on_the_line(), **randomizers()}.items()
+    }
