@@ -1,6 +1,7 @@
 """The package itself: what it exports, and that importing it is cheap."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,3 +106,22 @@ def test_arrows_point_down_only() -> None:
         above = {other for other in imports(path, lazy=True) if level[other] >= level[room]} - {room}
         assert not above - CONVENIENT, f"{path.relative_to(ROOT)} imports {above}"
         assert not above & imports(path, lazy=False), f"{path.relative_to(ROOT)} imports {above}"
+
+
+def test_every_room_stands_in_the_picture_of_the_house_or_beside_it() -> None:
+    drawn = (DOCS / "_static" / "rooms.svg").read_text(encoding="utf-8")
+    told = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"[>, ](\w+)(?=[,<])", drawn)) | set(re.findall(r"`(\w+)[/`]", told))
+    small = {
+        "_lazy",
+        "_json",
+        "_files",
+        "_progress",
+        "_digits",
+        "_html",
+        "_validate",
+        "_log",
+    }  # "small tools"
+    assert {room for rooms in ROOMS for room in rooms} - words == small
+    rooms = {path.name for path in (ROOT / "accounting").iterdir() if path.is_dir() and path.name[1] != "_"}
+    assert rooms <= words
