@@ -29,21 +29,20 @@ _STEPS = (
     *(14.2 + 2.0 * i for i in range(6)),
 )
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
-_CLOSER = 5  # tightness: by how much closer a bound is that should be enough
+_CLOSER = 10  # tightness: by how much closer a bound is that should be enough
 _LEAKING, _HARDLY = 0.06, 0.8  # tightness: the same, of a curve that hardly falls any more
 _POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
 _SPREAD, _MANY = 2e-3, 50  # speed: of laws of so many values that are not the first
 _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
-_HOPELESS = 1.3  # speed: guesses are no better than that
+_HOPELESS = 1.6  # speed: guesses are no better than that
 _POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS = 1e-3  # tightness: of a blur
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
 _TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of normal sums
-_EASED = tuple(1.1 * 0.9**i for i in range(9))  # tightness: the same, where weights raise steep ones
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def _with_pool(
         return None
     corners, rare = pool(guess / (_CLOSER if enough > 0 else 1))
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
-    theta = min((share * theta for share in _EASED), key=partial(_about, leaders[0], users, corners, scaled))
+    theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
     first, *others = _ordered(laws, theta)
     loss = _LOSS / (_CLOSER if enough > 0 else 1)
     # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
@@ -155,11 +154,20 @@ def _tried(heights: _Heights, corners: int) -> Iterator[tuple[Callable[[arb], ar
 def _about(
     law: Variable, users: int, corners: Sequence[_Corner], scaled: Sequence[arb], theta: float
 ) -> float:
-    """About the mean of b, after Chernoff, in floats and in few balls: any tilt is valid."""
-    logs = [users * law.cumulants(float(one) * theta)[0] - math.log(theta) for one in scaled]
-    most = max(logs)
-    mean = _mean(corners, scaled, [arb(log - most).exp() for log in logs])
-    return float(mean.log()) + most - math.log(theta)
+    """About the logarithm of the mean of b: any tilt is valid."""
+    heights = _through(_Heights(law, users, theta, _ROUGH).close, scaled, 5)
+    return float(_mean(corners, scaled, _products(scaled, heights)).log())
+
+
+def _eased(height: Callable[[float], float], theta: float) -> float:
+    """By how much a tilt is multiplied: weights raise steep ones. Parabolas tell where it is lowest."""
+    share = 0.9
+    for step in (0.1, 0.04):
+        below, at, above = (height(theta * (share + i * step)) for i in (-1, 0, 1))
+        bend = below + above - 2.0 * at
+        move = 0.5 * (below - above) / bend if bend > 0.0 else math.copysign(2.0, below - above)
+        share += step * min(max(move, -2.0), 2.0)
+    return share
 
 
 def without_pool(laws: Sequence[Variable], n: int) -> arb:
@@ -273,10 +281,10 @@ def _through(height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int) ->
 def _mean(corners: Sequence[_Corner], scaled: Sequence[arb], values: Sequence[arb]) -> arb:
     """Of the polygon through the values, made convex from l = 1 on, raised between its corners."""
     middle = len(corners) - 1
-    step = arb(0)
-    for low, high in pairwise(scaled):
-        step = step.max(high / low - 1)
-    height = [value * (step**2 / 8).exp() for value in values]
+    steps = [arb(0), *(high / low - 1 for low, high in pairwise(scaled)), arb(0)]
+    height = [
+        value * (a.max(b) ** 2 / 8).exp() for value, (a, b) in zip(values, pairwise(steps), strict=True)
+    ]
     total, outward = height[middle], list[arb]()
     for sign in (1, -1):
         steepest = arb(0)

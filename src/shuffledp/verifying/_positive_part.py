@@ -21,7 +21,7 @@ _TRIALS = 8  # speed
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
 _JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
-_SHARE_OF_MORE = 1e-3  # tightness: of what is enough, what several jumps may add
+_SHARES_OF_MORE = 1e-3, 1e-4, 1e-5  # tightness: of what is enough, what several jumps may add
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
 _AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
@@ -210,7 +210,10 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
         loss, before = max(0.05 * loss if before < math.inf else 0.1 * loss, _FINEST), excess
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[1]:
         best = best.min(_enumerated(law, n))
-    return best if best <= enough else best.min(_with_jumps(law, n, enough))
+    for share in _SHARES_OF_MORE:
+        if not best <= enough:
+            best = best.min(_with_jumps(law, n, enough, share))
+    return best
 
 
 @dataclass(frozen=True)
@@ -246,16 +249,16 @@ class About:
         return crude.min(TiltedSum.at(self.theta, part, n, _JUMP_LOSSES[0]).upper() + beyond)
 
 
-def _with_jumps(law: Variable, n: int, enough: arb) -> arb:
+def _with_jumps(law: Variable, n: int, enough: arb, share: float) -> arb:
     """Rare values above a threshold, jumps, told apart by their number (T13): none; one, of each size; more,
-    which tell at most what they tell alone."""
+    which tell at most what they tell alone, about a ``share`` of what is enough."""
     rows = sorted(zip(law.values, law.masses, strict=True), key=lambda row: float(row[0]))
     for place in range(1, len(rows)):
         small, jumps = rows[:place], rows[place:]
         p = sum((m for _, m in jumps), arb(0))
         told = [sum((v.max(arb(0)) * m for v, m in part), arb(0)) for part in (jumps, small)]
         more = (n - 1) * p * told[0] + (n - 1) * (n - 2) * p**2 / 2 * told[1]
-        if more <= _SHARE_OF_MORE * enough:
+        if more <= share * enough:
             break
     else:
         return arb(1)
