@@ -25,7 +25,7 @@ from shuffledp.accounting._rounds.compose import ComposedLoss
 
 EPSILON0 = 4.0
 DELTA = 1e-8
-TOLERANCE = 1e-3  # the default: the upper end is within 0.1% of the exact value of its analysis
+TOLERANCE = 1e-3  # the default (of one round 1e-4): how far an upper end may exceed its analysis
 TAIL = DELTA * TOLERANCE  # what the plain sums may cut off
 
 Grid = dict[tuple[float, float], float]
@@ -40,7 +40,7 @@ Every time is a median of CPU seconds of the whole process, warm unless said oth
 thread for linear algebra (idle ones that spin would count). Every
 repetition changes the parameters a little, so that no cache answers. A ratio compares two times of
 the same run. The randomizer is any with epsilon0 = 4 unless another is named; answers are certified
-to 0.1%. {setting}
+to 0.1%, the epsilon of one round to 0.01%. {setting}
 
 ## Goals
 

@@ -146,6 +146,14 @@ def test_proofs_are_not_in_docstrings() -> None:
             )
 
 
+def test_e_is_never_an_expectation() -> None:
+    """E is e^epsilon0; expectations have a letter of their own (the index of symbols)."""
+    for page in PROOFS.glob("*.md"):
+        for formula in re.findall(r"\$\$.*?\$\$|\$[^$]+\$", text(page), re.S):
+            wrong = re.search(r"(?<![A-Za-z\\{])E(?:_\S+)?(?:\\,)?\s*(?:\\[Bb]igg?l?)?\[", formula)
+            assert not wrong, f"{page.name}: {formula}"
+
+
 def test_files_that_the_proofs_name_exist() -> None:
     for page in PROOFS.glob("*.md"):
         for name in PATH.findall(text(page)):
