@@ -136,6 +136,9 @@ LONG_QUESTIONS: dict[str, Callable[[], object]] = {
     "answers": lambda: sdp.Shuffled(_ANSWER, n=4000).epsilon(delta=[1e-5, 1e-6]),
     "composing rounds": lambda: (2 * sdp.Shuffled(_ANSWER, n=4000)).epsilon(delta=1e-6),
     "bounding epsilon": lambda: sdp.Shuffled(sdp.DiscreteLaplace(1.0, levels=3), n=4000).epsilon(delta=1e-6),
+    "bounding crowds": lambda: sdp.Shuffled(sdp.DiscreteLaplace(1.0, levels=3), n=4000).delta(epsilon=0.1),
+    "bounding delta": lambda: sdp.Shuffled(sdp.BinaryRandomizedResponse(3.9), n=6071).delta(epsilon=[0.5, 1]),
+    "integrating the curve": lambda: sdp.Shuffled(_ANSWER, n=4000).renyi(2.0),
     "calibrating": lambda: sdp.calibrate(
         sdp.KaryRandomizedResponse, k=4, n=4000, epsilon=0.5, delta=1e-6, tolerance=0.1
     ),

@@ -5,7 +5,7 @@ T14 of docs/proofs."""
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product as choices
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import shuffledp as sdp
 from oracles.brute import k_ary, shuffled_law, shuffled_pairs, worst, worst_adaptive
 from oracles.hockey import Atoms, atoms, hockey_stick, product
 from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._curves.law_sum import _all_alike
 
 E = Fraction(5)
 ALPHAS = [Fraction(11, 10), Fraction(3, 2), Fraction(2), Fraction(7, 2)]
@@ -144,3 +145,32 @@ def test_of_all_crowds_of_few_people_none_is_much_worse_than_the_lower_end(local
     assert largest_delta(rows, n, found.lower) >= delta * (1.0 - 1e-9)
     assert largest_delta(rows, n, 1.005 * found.lower) < delta
     assert largest_delta(rows, n, found.upper) <= delta
+
+
+@pytest.mark.parametrize("clone", [(0.05, 0.05, 0.9), (0.02, 0.03, 0.05), (0.3, 0.1, 0.6)])
+def test_one_odd_report_among_others_that_are_alike_is_a_part_of_all_outcomes(
+    clone: tuple[float, ...],
+) -> None:
+    """By definition: (1/n) E[(X_1 + ... + X_n)_+] over all outcomes, and over those with one odd report."""
+    own, other = np.array([0.6, 0.1, 0.3]), np.array([0.1, 0.6, 0.3])
+    for n, alpha in ((2, 1.5), (4, 1.1), (5, 5.5)):
+        weight = own - alpha * other
+        mass = [Fraction(c) for c in clone]
+        mass.append(1 - sum(mass))
+        worth = [*(Fraction(w) / c for w, c in zip(weight.tolist(), mass[:3], strict=True)), Fraction(0)]
+        common = max(range(4), key=lambda t: mass[t])
+        everything = part = Fraction(0)
+        for outcome in choices(range(4), repeat=n):
+            chance = math.prod((mass[t] for t in outcome), start=Fraction(1))
+            told = Fraction(chance) * max(sum((worth[t] for t in outcome), Fraction(0)), Fraction(0)) / n
+            everything += told
+            part += told if outcome.count(common) == n - 1 else 0
+        found = _all_alike(weight[None], other, np.array(clone), n)
+        assert found is not None
+        assert float(part) * (1 - SLACK) <= found[0, 0] <= min(part, everything)
+
+
+def test_hardly_anybody_hides_among_few_who_answer_almost_truly() -> None:
+    for n in (10**3, 10**5):
+        found = sdp.Shuffled(sdp.KaryRandomizedResponse(k=10, epsilon0=16.0), n=n).epsilon(delta=1e-6)
+        assert 0.999 * 16.0 <= found.lower <= found.upper <= 16.0

@@ -130,6 +130,7 @@ def curves() -> dict[str, tuple[Any, ...]]:
         "seen types": (seen, 0.1, 1.0),
         "seen types of many": (law(500, [0.5, 0.3, 0.2], [0.5, 0.49, 0.01], [0.3, 0.3, 0.0]), 0.05),
         "seen for certain": (law(50, [0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.3, 0.3, 0.0]), 0.05),
+        "one odd report": (law(1000, [0.98, 1e-6, 0.02], [1e-6, 0.98, 0.02], [1e-6, 1e-6, 0.999998]), 13.5),
         "nobody else": (law(1, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.2, 0.3, 0.2]), 0.1),
         "strong clones": (strong, 0.05, 0.99),
         "few clones": (clones.strong_clones(1.0, 5), 0.3, 0.999),

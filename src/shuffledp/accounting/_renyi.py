@@ -20,10 +20,12 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, capped, down, gamma, positive, up
+from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.bound import Bound
 
 _FIRST_CELLS, _MOST_CELLS, _STEPS = 48, 6_000, 40  # speed
+_USUAL_STEPS = 5  # speed: that a warning of long work counts on
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
 _CELL = 90_000  # soundness: units; the integrals of a cell are good to 1e-13, so is the sum of all
@@ -82,19 +84,22 @@ def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[f
         return -math.inf, -math.inf
     resolution = 0.1 * tolerance
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
-    cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, rate), resolution)
-    for _ in range(_STEPS):
-        high = cells.log_upper(rate)
-        low = np.minimum(cells.log_lower(rate), high)
-        total_low, total_high = _log_sum(low), _log_sum(high)
-        if total_high - total_low <= 0.25 * tolerance or cells.left.size > _MOST_CELLS:
-            break
-        # Split where the gap is more than its share of what is allowed.
-        gap = np.exp(high - total_high) - np.exp(low - total_high)
-        split = gap > 0.05 * tolerance / gap.size
-        if not split.any():
-            break
-        cells = cells.split(split, profile, resolution)
+    with expected(_USUAL_STEPS, "integrating the curve") as looked:
+        cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, rate), resolution)
+        looked()
+        for _ in range(_STEPS):
+            high = cells.log_upper(rate)
+            low = np.minimum(cells.log_lower(rate), high)
+            total_low, total_high = _log_sum(low), _log_sum(high)
+            if total_high - total_low <= 0.25 * tolerance or cells.left.size > _MOST_CELLS:
+                break
+            # Split where the gap is more than its share of what is allowed.
+            gap = np.exp(high - total_high) - np.exp(low - total_high)
+            split = gap > 0.05 * tolerance / gap.size
+            if not split.any():
+                break
+            cells = cells.split(split, profile, resolution)
+            looked()
     if math.isinf(end) and rate > 0.0:
         return total_low, math.inf
     if math.isinf(end):

@@ -21,7 +21,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, down, positive
 from shuffledp.accounting._analyses import profile_of
-from shuffledp.accounting._curves.all_pairs import law_of_pair
+from shuffledp.accounting._curves.all_pairs import laws_of_pairs
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.groups import GroupsProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
@@ -198,8 +198,7 @@ def _of_matrices(matrices: list[Matrix]) -> list[tuple[list[AmplificationLaw], f
 
 def _laws(rows: Floats, clone: Floats) -> list[AmplificationLaw]:
     classes: dict[bytes, AmplificationLaw] = {}
-    for x in range(len(rows)):
-        for y in range(x):
-            key, law = law_of_pair(rows[x], rows[y], clone, 2)
-            classes.setdefault(key, AmplificationLaw(law.own, law.other, law.clone, law.gap))
+    pairs = [(rows[x], rows[y]) for x in range(len(rows)) for y in range(x)]
+    for key, law in laws_of_pairs(pairs, clone, 2):
+        classes.setdefault(key, AmplificationLaw(law.own, law.other, law.clone, law.gap))
     return list(classes.values())

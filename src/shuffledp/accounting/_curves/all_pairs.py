@@ -14,6 +14,7 @@ that are left are evaluated.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -35,6 +36,7 @@ from shuffledp.facts import Matrix
 _FEW_LAWS = 2  # speed: evaluated one by one, without a leader
 _MANY_LAWS = 100  # speed: upper bounds are costly
 _FEW_LINES = 4  # speed: laws whose lines are looked at
+_AT_ONCE = 1 << 17  # speed: pairs times reports
 _WORTH = 2  # speed: bounds are one of about so many parts of the work, as a warning of long work counts
 
 
@@ -141,9 +143,9 @@ def _classes(matrix: Matrix, centred: bool) -> list[AmplificationProfile]:
         pairs = [pair for row in rows for pair in ((row, centre), (centre, row))]
     else:
         pairs = list(permutations(rows, 2))
-    for own, other in pairs:
-        key, law = law_of_pair(own, other, clone, 1)
-        classes.setdefault(key, (float(((own - other)[hidden] ** 2 / clone[hidden]).sum()), law))
+    told = [float(((own - other)[hidden] ** 2 / clone[hidden]).sum()) for own, other in pairs]
+    for chi, found in zip(told, laws_of_pairs(pairs, clone, 1), strict=True):
+        classes.setdefault(found[0], (chi, found[1]))
     return [law for _, law in sorted(classes.values(), key=lambda one: -one[0])]
 
 
@@ -154,19 +156,29 @@ def _laws(matrix: Matrix, n: int, centred: bool) -> list[AmplificationProfile]:
     return [AmplificationProfile(n, law.own, law.other, law.gap, law.clone) for law in classes]
 
 
-def law_of_pair(own: Floats, other: Floats, clone: Floats, n: int) -> tuple[bytes, AmplificationProfile]:
-    """The law of one ordered pair and a key equal for laws that differ only in rounding or order.
+def laws_of_pairs(
+    pairs: Sequence[tuple[Floats, Floats]], clone: Floats, n: int
+) -> Iterator[tuple[bytes, AmplificationProfile]]:
+    """The law of every ordered pair and a key equal for laws that differ only in rounding or order.
 
     Keys keep 49 bits: entries that agree differ by at most 8 units, inside ERROR_UNITS."""
-    mantissa, exponent = np.frexp(np.stack([own, other, clone, own - other]))
-    keys = np.ldexp(np.rint(np.ldexp(mantissa, 49)), exponent - 49)
-    order = np.lexsort(keys)
-    keys = keys[:, order]
-    fresh = np.append(True, np.any(keys[:, 1:] != keys[:, :-1], axis=0))
-    starts = np.flatnonzero(fresh)
-    table = np.stack([own, other, own - other, clone])[:, order]
-    merged = np.add.reduceat(table, starts, axis=1)
-    sizes = np.diff(np.append(starts, own.size)).astype(np.float64)
-    sent = (merged[0] > 0.0) | (merged[1] > 0.0)  # by one of the two
-    law = AmplificationProfile(n, *(tuple(row) for row in merged[:, sent].tolist()))
-    return np.vstack([keys[:, starts], sizes]).tobytes(), law
+    step, ones = max(1, _AT_ONCE // clone.size), np.ones(clone.size)
+    for first in range(0, len(pairs), step):
+        own, other = (np.array(side) for side in zip(*pairs[first : first + step], strict=True))
+        table = np.stack([own, other, own - other, np.broadcast_to(clone, own.shape)])
+        mantissa, exponent = np.frexp(table)
+        keys = np.ldexp(np.rint(np.ldexp(mantissa, 49)), exponent - 49)
+        order = np.lexsort(keys[[0, 1, 3, 2]])
+        keys, table = (np.take_along_axis(part, order[None], axis=2) for part in (keys, table))
+        fresh = np.asarray(np.any(keys[:, :, 1:] != keys[:, :, :-1], axis=0))
+        sent = np.asarray((table[:2] > 0.0).any(axis=0))  # by one of the two
+        plain = np.asarray(fresh.all(axis=1) & sent.all(axis=1))
+        for row in range(len(own)):
+            merged, key, sizes = table[:, row], keys[:, row], ones
+            if not plain[row]:
+                starts = np.flatnonzero(np.append(True, fresh[row]))
+                sizes = np.diff(np.append(starts, clone.size)).astype(np.float64)
+                merged, key = np.add.reduceat(merged, starts, axis=1), key[:, starts]
+                merged = merged[:, (merged[:2] > 0.0).any(axis=0)]
+            law = AmplificationProfile(n, *(tuple(part) for part in merged.tolist()))
+            yield np.vstack([key, sizes]).tobytes(), law

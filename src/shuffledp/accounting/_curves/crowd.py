@@ -32,6 +32,7 @@ from itertools import islice
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
+from shuffledp._progress import expected
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import strong_approximate
 from shuffledp.accounting._curves.blanket import from_the_centre
@@ -50,10 +51,10 @@ _FAR = 12.5  # speed: deviations of a pool's loss
 _NOTHING, _SMALL_BOUND = 1e-30, 1e-20  # speed: of a pool's curve, for bounds that are not that small
 _LARGEST_SHARE = 0.3  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
-_SECONDS = np.append(np.linspace(0.2, 1.0, 33), 1.001)  # speed: second moments that are tried, of the largest
+_SECONDS = np.append(np.linspace(0.2, 1.0, 129), 1.001)  # speed: second moments to try, of the largest
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 2  # speed: laws whose integrals are taken
-_MOST_LEFT = 2**21  # speed: laws times types whose moments are taken
+_MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
@@ -128,10 +129,12 @@ class CrowdProfile(PrivacyProfile):
             )
             value, slope, good = pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
             found, closely = np.stack([value, slope]), ~good & (self.n < _ENOUGH)
-        for place in np.flatnonzero(closely).tolist():
-            one = _at(self, float(epsilon[place]))
-            if one[0] < found[0, place] or not self._many:
-                found[:, place] = one
+        with expected(int(closely.sum()), "bounding crowds") as bounded:
+            for place in np.flatnonzero(closely).tolist():
+                one = _at(self, float(epsilon[place]))
+                if one[0] < found[0, place] or not self._many:
+                    found[:, place] = one
+                bounded()
         return found[0], found[1]
 
     @cached_property
@@ -203,7 +206,7 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     most = up(math.expm1(curve.epsilon0), operations=CALL)
     about = hints.normal_tail(float(seconds.max()), curve.n, growth)
     cap = curve.family.cap(about, most)[0]
-    widest = np.argsort(-seconds)[:_WIDEST]
+    widest = np.argpartition(-seconds, min(_WIDEST, seconds.size) - 1)[:_WIDEST]
     some = curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap)
     first = widest[hints.leaders(some, curve.n)]
     return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp)), cap

@@ -34,6 +34,8 @@ NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 _MOST_ENUMERATED_USERS = 400
 _FEW_USERS, _ROUGH = 100, 0.01  # speed: of more, and at such a resolution, a lattice is quicker
 _MOST_OUTCOMES = 60_000
+_FEW_ODD = 20.0  # speed: of others who report something uncommon; of more, what is left is next to nothing
+_MOST_UNITS = 2.0**40  # tightness: of a lower bound, which is nothing then
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,10 @@ class AmplificationProfile(PrivacyProfile):
         elif live.any():
             weight = weight[live][:, hidden]
             lattice = self._lattice(weight, clone[hidden], resolution)
-            result[:, live] += lattice.lower(weight, other[hidden])
+            found = lattice.lower(weight, other[hidden])
+            if (plain := _all_alike(weight, other[hidden], clone[hidden], self.n)) is not None:
+                found = np.where(plain[0] > found[0], plain, found)
+            result[:, live] += found
         return self._rounded(epsilon, result)
 
     def _rounded(self, epsilon: Floats, result: Floats) -> Floats:
@@ -273,6 +278,33 @@ class _Enumeration:
             doubt = gamma(weight.shape[1] + 4) * (np.abs(weight) @ self.share.T)
             sums = weight @ self.share.T + outward * doubt
         return np.asarray(np.where(np.isnan(sums), -np.inf, sums))
+
+
+def _all_alike(weight: Floats, other: Floats, clone: Floats, n: int) -> Floats | None:
+    """(value, Q(A) low, Q(A) high) of the outcomes in which one of the n reports is of any type t and all
+    others are of the most common one, m: p (w_t + (n - 1) w_m clone_t / clone_m) where that is positive,
+    p = clone_m^(n - 1), for every t. None where others differ."""
+    rest = unhidden(clone.tolist())
+    if rest > clone.max():
+        common, chance, drag, seen = -1, rest, 0.0 * weight, 0.0 * other
+    else:
+        common = int(clone.argmax())
+        chance = float(clone[common])
+        share = (n - 1.0) * clone / chance
+        drag, seen = share * weight[:, common, None], share * other[common]
+    if (n - 1.0) * (1.0 - chance) > _FEW_ODD:
+        return None
+    told = weight + drag - gamma(16) * (np.abs(weight) + np.abs(drag))
+    told[:, common] = 0.0 if common >= 0 else told[:, common]
+    # The chance is off by some units of itself, or of one, in each of n factors.
+    power = (n - 1.0) * math.log(chance)
+    units = 64.0 * len(clone) * n + CALL * (2.0 - power)
+    if units > _MOST_UNITS:
+        return None
+    p, positive = math.exp(power), told > 0.0
+    event = p * (positive * (other + seen)).sum(axis=1)
+    value = p * np.maximum(told, 0.0).sum(axis=1)
+    return np.stack([down(value, units), down(event, units), up(event, units)])
 
 
 def _chunks(epsilon: Floats) -> list[Floats]:

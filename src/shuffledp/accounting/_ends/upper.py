@@ -47,6 +47,7 @@ _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
+_ROUGHLY = 0.1  # speed: a resolution that shows about how much is seen
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
 
 
@@ -112,7 +113,8 @@ def _hardly_less(rounds: Rounds, delta: float, pure: float, tolerance: float) ->
         if rounds[0][0].profile.hints.scale < _NO_CROWD:
             return False
         curves = [curve for witness in rounds[0][0].witnesses for curve in witness.directions]
-        return any(float(curve.support(at, tolerance).value[0]) > delta for curve in curves)
+        looks = [(curve, resolution) for resolution in (_ROUGHLY, tolerance) for curve in curves]
+        return any(float(curve.support(at, resolution).value[0]) > delta for curve, resolution in looks)
     return False
 
 
@@ -306,20 +308,22 @@ def _single_delta(profile: PrivacyProfile, epsilon: Floats, tolerance: float) ->
     todo = np.arange(epsilon.size)
     resolution = _FIRST_RESOLUTION_IN_TOLERANCES * tolerance
     finest = resolution * 0.4 ** (_MOST_REFINEMENTS - 1)
-    for _ in range(_MOST_REFINEMENTS):
-        at = epsilon[todo]
-        points = np.concatenate([at, at * (1.0 - tolerance)])
-        upper, lines = profile.both(points, resolution)
-        high = upper[: at.size]
-        here, below = lines.value[: at.size], lines.value[at.size :]
-        done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < SMALLEST_DELTA)
-        result[todo[done]] = high[done]
-        todo, loose = todo[~done], high[~done]
-        if not todo.size:
-            return result
-        # Some curves are loose in proportion to the resolution: steps in between would be in vain.
-        wide = float((loose / positive(here[~done])).max()) - 1.0
-        resolution = max(resolution * (min(0.4, 0.8 * tolerance / wide) if wide < 1.0 else 0.4), finest)
+    with expected(_USUAL_REFINEMENTS, "bounding delta") as looked:
+        for _ in range(_MOST_REFINEMENTS):
+            at = epsilon[todo]
+            points = np.concatenate([at, at * (1.0 - tolerance)])
+            upper, lines = profile.both(points, resolution)
+            high = upper[: at.size]
+            here, below = lines.value[: at.size], lines.value[at.size :]
+            done = (high <= here * (1.0 + tolerance)) | (high <= below) | (high < SMALLEST_DELTA)
+            result[todo[done]] = high[done]
+            todo, loose = todo[~done], high[~done]
+            if not todo.size:
+                return result
+            looked()
+            # Some curves are loose in proportion to the resolution: steps in between would be in vain.
+            wide = float((loose / positive(here[~done])).max()) - 1.0
+            resolution = max(resolution * (min(0.4, 0.8 * tolerance / wide) if wide < 1.0 else 0.4), finest)
     return _with_loose(result, todo, loose, tolerance)
 
 

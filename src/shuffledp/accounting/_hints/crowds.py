@@ -25,6 +25,7 @@ _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
 _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _NEWTON = 6  # speed
+_GUESSES = 3  # of where to begin
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 
@@ -129,6 +130,17 @@ class CrowdCurveHints(Hints):
     about: Callable[[float], float] = field(compare=False)
     """What the bound is hardly below."""
     crowd: CrowdHints = field(default_factory=CrowdHints)
+
+    def start(self, delta: float, most: float) -> float:
+        """Where about that much is promised: a few steps of Newton's method, as of a normal law's tail."""
+        at = super().start(delta, most)
+        for _ in range(_GUESSES):
+            found = self.about(at)
+            if not 0.0 < found < 1.0 or not self.scale > 0.0:
+                break
+            step = self.scale * math.log(found / delta) / (1.0 + at / self.scale)
+            at = min(max(at + step, 0.5 * at), 2.0 * at, most)
+        return at
 
     def promise(self, epsilon: Floats) -> Floats:
         return np.array([self.about(float(at)) for at in epsilon])
