@@ -38,7 +38,7 @@ _SPREAD, _MANY = 2e-3, 50  # speed: of laws of so many values that are not the f
 _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
 _HOPELESS = 1.6  # speed: guesses are no better than that
 _POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
-_LOSS = 1e-3  # tightness: of a blur
+_LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
@@ -185,7 +185,7 @@ def without_pool(laws: Sequence[Variable], n: int) -> arb:
 
 
 def _alone(law: Variable, n: int, theta: float) -> arb:
-    return _Heights(law, n, theta).close(arb(1))
+    return _Heights(law, n, theta, _FINE_LOSS).close(arb(1))
 
 
 def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
@@ -195,7 +195,7 @@ def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
     most, coin = arb(0), (rate, (away * theta).exp())
     for law, whole in sorted(zip(laws, mixed, strict=True), key=lambda pair: -pair[1].cumulants(theta)[0]):
         if not _Heights(whole, n, theta).crude(arb(1)) <= most:
-            made = TiltedSum.at(theta, whole, n, _LOSS)
+            made = TiltedSum.at(theta, whole, n, _FINE_LOSS)
             most = most.max(replace(made, law=law, coin=coin, absolute=True).upper())
     return most + rate**n
 
