@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,3 +62,16 @@ def test_three_rows_of_three_reports_are_not_two_inputs() -> None:
     matrix = sdp.FiniteRandomizer([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
     with pytest.raises(ValueError, match="analysis must be one of"):
         sdp.Shuffled(matrix, n=10, analysis="exact")
+
+
+def test_what_the_blanket_loses_is_what_the_page_says() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "proofs" / "two-inputs.md").read_text(encoding="utf-8")
+    losses = []
+    for n, epsilon0 in ((10**4, 1.0), (10**6, 4.0)):  # the least and the most of n and epsilon0 there
+        answer = sdp.BinaryRandomizedResponse(epsilon0=epsilon0)
+        exact, blanket = (
+            sdp.Shuffled(answer, n=n, analysis=name).upper_epsilon(delta=1e-6)
+            for name in ("exact", "blanket")
+        )
+        losses.append(round(100 * (blanket / exact - 1)))
+    assert f"{losses[0]} to {losses[1]}% larger" in text
