@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import CALL, Floats, gamma
+from shuffledp._certified.rounding import CALL, Floats, gamma, weighted
 from shuffledp.errors import NoCertificateError
 
 Ints = npt.NDArray[np.int64]
@@ -260,15 +260,11 @@ def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, half
     bound = np.zeros(rows.size)
     for t in tilted:
         z = t.z - t.mean[:, None]
-        z, w = (z[rows], t.w[rows]) if len(z) > 1 else (z, t.w)
-        angle = centre[:, None] * z
-        cosine, sine = w * np.cos(angle), w * np.sin(angle)
-        re, im = cosine.sum(axis=1), sine.sum(axis=1)
-        if len(z) > 1:
-            d_re, d_im = -np.einsum("ij,ij->i", z, sine), np.einsum("ij,ij->i", z, cosine)
-        else:
-            d_re, d_im = -(sine @ z[0]), cosine @ z[0]
-        slope = 2.0 * np.abs(re * d_re + im * d_im)
+        weights = np.stack([t.w, t.w * z], axis=2)
+        angle = centre[:, None] * (z[rows] if len(z) > 1 else z)
+        re, d_im = weighted(np.cos(angle), weights, rows, closely=False).T
+        im, d_re = weighted(np.sin(angle), weights, rows, closely=False).T
+        slope = 2.0 * np.abs(im * d_im - re * d_re)
         square = re * re + im * im + slope * reach + (t.deviation[rows] * reach) ** 2
         # Values (within 1): one unit an atom in each sum, CALL and four more, three for the angle, twice as
         # squares of two; slopes (within the deviation) likewise. Then what the weights are off.

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,7 +44,17 @@ from shuffledp._certified.frequencies import (
     smooth_size,
     transformed,
 )
-from shuffledp._certified.rounding import CALL, Floats, additions, gamma, positive, segment_totals, total, up
+from shuffledp._certified.rounding import (
+    CALL,
+    Floats,
+    additions,
+    gamma,
+    positive,
+    segment_totals,
+    total,
+    up,
+    weighted,
+)
 from shuffledp.errors import NoCertificateError
 
 ERROR_UNITS = gamma(64)  # soundness
@@ -248,6 +259,14 @@ class _Problem:
     moves: Floats
     units: float
 
+    @cached_property
+    def same_values(self) -> bool:
+        """Whether the own measure's values, where it has any weight, are the first law's."""
+        types, z = self.own_z.shape[1], self.tilted[0].z
+        if z.shape[1] < types or len(z) != len(self.own_z):
+            return False
+        return bool(((z[:, :types] == self.own_z) | ~self.own_w.any(axis=2)).all())
+
 
 def _sum(problem: _Problem, chosen: Chosen) -> tuple[Floats, Floats]:
     """(value, error) of the trapezoidal sum over the chosen frequencies; zero for problems without any."""
@@ -294,12 +313,17 @@ def _terms(
     theta, m = problem.theta[i], problem.points[i]
     omega = 2.0 * np.pi * r / m
     size = np.hypot(theta, omega)
-    log_power, log_size, loss = _powers(problem.tilted, tables, i, r, m, size)
+    log_power, log_size, loss, halves = _powers(problem.tilted, tables, i, r, m, size)
     # The numerator: its weights, exponentials and phases; its sum.
     own_error = problem.units * (1.0 + size * np.abs(problem.own_z).max(axis=1)[i])
     if known is None:
-        phase = np.exp(1j * _angles(problem.own_z, i, r, m))
-        numerator = total(np.swapaxes(problem.own_w[i] * phase[:, :, None], 1, 2))
+        types = problem.own_z.shape[1]
+        if halves is None or not problem.same_values:
+            halves = _halves(problem.own_z, i, r, m)
+        # Phases are squares of half ones: 2 CALL units, three of the operations and 10 of the angle (3 pi).
+        sine, cosine = halves[0][:, :types], halves[1][:, :types]
+        real = weighted(cosine * cosine - sine * sine, problem.own_w, i)
+        numerator = real + 2.0j * weighted(sine * cosine, problem.own_w, i)
         own_error += gamma(additions(problem.own_z.shape[1]))
     else:
         numerator = known.phi
@@ -319,11 +343,22 @@ def _terms(
     return term.real, doubt
 
 
+def _halves(z: Floats, i: Ints, r: Ints, m: Ints) -> tuple[Floats, Floats]:
+    """Sine and cosine of half of every angle."""
+    half = 0.5 * _angles(z, i, r, m)
+    return np.sin(half), np.cos(half)
+
+
 def _angles(z: Floats, i: Ints, r: Ints, m: Ints) -> Floats:
     """2 pi z r / M of problems i, reduced to [-pi, pi] in exact integer arithmetic."""
     size = m.astype(np.float64)[:, None]
     if m.max() < 1 << 26:  # products are exact doubles, and so are the remainders
-        turns = np.mod(z[i], size) if len(z) > 1 else np.mod(z, size[:1])
+        if len(z) > 1:
+            first = np.flatnonzero(np.append(True, i[1:] != i[:-1]))  # a remainder for each problem
+            turns = np.mod(z[i[first]], size[first])
+            turns = np.repeat(turns, np.diff(np.append(first, i.size)), axis=0)
+        else:
+            turns = np.mod(z, size[:1])
         turns = turns * r.astype(np.float64)[:, None]
         turns -= size * np.rint(turns / size)
     else:
@@ -334,8 +369,9 @@ def _angles(z: Floats, i: Ints, r: Ints, m: Ints) -> Floats:
 
 def _powers(
     tilted: list[Tilted], tables: list[Table], i: Ints, r: Ints, m: Ints, size: Floats
-) -> tuple[Complexes, Floats, Floats]:
-    """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss.
+) -> tuple[Complexes, Floats, Floats, tuple[Floats, Floats] | None]:
+    """log prod (phi_g(s)/phi_g(theta))^count, the log of its outward modulus, relative loss; and of the first
+    law, if no table is given, sines and cosines of half its angles.
 
     |(q + d)^n - q^n| <= n |d| (|q| + |d|)^(n-1) gives one half of the loss. The other covers n times the
     rounding of log q: where |q| > 1/2, 11 |q - 1| / |q| units by ``shrink``, CALL and two of |log q| for
@@ -343,17 +379,17 @@ def _powers(
     log_power = np.zeros(i.size, dtype=np.complex128)
     log_size = np.zeros(i.size)
     loss = np.zeros(i.size)
+    first = None
     for g, t in enumerate(tilted):
         if tables:
             phi = tables[g].phi
             re, im = phi.real - 1.0, phi.imag
             slack = tables[g].error[i] + 16.0 * t.error[i]
         else:
-            half = 0.5 * _angles(t.z, i, r, m)
-            sine = np.sin(half)
-            weighted = (t.w[i] if len(t.w) > 1 else t.w) * sine
-            re = -2.0 * total(weighted * sine)
-            im = 2.0 * total(weighted * np.cos(half))
+            sine, cosine = halves = _halves(t.z, i, r, m)
+            first = first or halves
+            re = -2.0 * weighted(sine * sine, t.w[:, :, None], i)[:, 0]
+            im = 2.0 * weighted(sine * cosine, t.w[:, :, None], i)[:, 0]
             slack = size * t.slack[i]
         log_phi = log_one_plus(2.0 * re + re * re + im * im, re, im)
         log_power += t.count[i] * log_phi
@@ -363,7 +399,7 @@ def _powers(
         )
         log_size += t.count[i] * np.minimum(outward, 0.0)  # no transform exceeds one
         loss += 2.0 * t.count[i] * slack / (modulus + slack)
-    return log_power, log_size, np.minimum(loss, 2.0)
+    return log_power, log_size, np.minimum(loss, 2.0), first
 
 
 def log_one_plus(shrink: Floats, re: Floats, im: Floats) -> Complexes:

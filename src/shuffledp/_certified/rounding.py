@@ -110,6 +110,21 @@ def total(terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(terms.sum(axis=-1))
 
 
+def weighted(terms: Floats, weights: Floats, row: npt.NDArray[np.int64], closely: bool = True) -> Floats:
+    """Sums over the last axis of terms (N, m) times weights (rows, m, outputs) of each one's ``row`` (sorted;
+    a single row stands for all): a product, and ``additions`` of m, or m of them unless ``closely``."""
+    if closely and terms.shape[1] > _BLOCK:
+        some = weights[row] if len(weights) > 1 else weights
+        return np.stack([total(some[:, :, place] * terms) for place in range(weights.shape[2])], axis=1)
+    if len(weights) == 1:
+        return np.asarray(terms @ weights[0])
+    starts = np.flatnonzero(np.append(True, row[1:] != row[:-1])).tolist()
+    found = np.empty((row.size, weights.shape[2]))
+    for start, stop in zip(starts, [*starts[1:], row.size], strict=True):
+        np.matmul(terms[start:stop], weights[row[start]], out=found[start:stop])
+    return found
+
+
 def segment_totals(terms: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Sums over the first axis from each of ``starts`` to the next, likewise in blocks."""
     while True:
