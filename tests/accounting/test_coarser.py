@@ -80,3 +80,8 @@ def test_rounds_that_were_refused_are_answered() -> None:
     twice = 2 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=256, epsilon0=4.81), n=4900)
     at = twice.delta(epsilon=0.0756, tolerance=0.01)
     assert 0.0411 < at.lower <= at.upper < 0.0417
+
+
+def test_clones_of_few_people_are_summed_closely() -> None:
+    """The stored number of a peer, at its own precision, is not below ours at the default tolerance."""
+    assert sdp.Shuffled(sdp.LocalRandomizer(1.0), n=100).upper_epsilon(delta=1e-6) <= 0.5160515

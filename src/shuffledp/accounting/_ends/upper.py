@@ -17,6 +17,9 @@ import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, Floats, down, positive, up
 from shuffledp._progress import expected
+from shuffledp.accounting._curves.clones import CloneProfile
+from shuffledp.accounting._curves.combined import BestProfile
+from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
@@ -42,7 +45,8 @@ _FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
 DEFAULT_TOLERANCE = 1e-3
 _ONE_ROUND, _ITS_LOWER_END = 1e-4, 2e-4
 """Of the epsilon of one round, where none is asked for: what is tried first, without a promise."""
-_COARSER = (1e-3, 1e-2, 1e-1)  # speed: tolerances that are tried where a smaller one cannot be certified
+_FEW_CLONES, _CLOSE = 100, 1e-6  # tightness: those of so few people are summed closely in no time
+_COARSER = (_ONE_ROUND, 1e-3, 1e-2, 1e-1)  # speed: where a smaller tolerance cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
@@ -80,7 +84,7 @@ def _agreed(lower: float, upper: float) -> float:
 def upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> float:
     """The certified upper end alone."""
     pure, promised = _pure(rounds), tolerance or DEFAULT_TOLERANCE
-    first = _ONE_ROUND if tolerance is None and is_single(rounds) else promised
+    first = _usual(rounds) if tolerance is None else promised
     if delta >= 1.0 or pure == 0.0:
         return 0.0
     if delta < SMALLEST_DELTA or pure < SMALLEST_DELTA:
@@ -102,6 +106,17 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> floa
         raise _not_certified(promised)
     _say("the upper end is the pure epsilon, that of every delta: none for this delta could be certified")
     return pure
+
+
+def _usual(rounds: Rounds) -> float:
+    """The tolerance where none is asked for."""
+    if not is_single(rounds):
+        return DEFAULT_TOLERANCE
+    profile = rounds[0][0].profile
+    curves = profile.profiles if isinstance(profile, BestProfile) else (profile,)
+    few = isinstance(curves[-1], CloneProfile) and curves[-1].n <= _FEW_CLONES
+    closely = few and all(isinstance(curve, CloneProfile | CrowdProfile) for curve in curves)
+    return _CLOSE if closely else _ONE_ROUND
 
 
 def _hardly_less(rounds: Rounds, delta: float, pure: float, tolerance: float) -> bool:
