@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,9 +71,14 @@ def test_a_module_without_an_underscore_is_the_home_of_a_public_or_documented_na
             assert ".".join(("shuffledp", *parts)) in known, path
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path, *, lazy: bool) -> set[str]:
     """The rooms of the package that a file imports, at the top or inside functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     nodes = ast.walk(tree) if lazy else iter(tree.body)
     named = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     return {name.split(".")[1] for name in named if name.startswith("shuffledp.")}

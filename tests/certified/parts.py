@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from response import krr_blanket
 from shuffledp._certified import (
     binomial,
     caps,
@@ -107,7 +108,7 @@ def law(n: int, own: list[float], other: list[float], clone: list[float]) -> Amp
 
 def curves() -> dict[str, tuple[Any, ...]]:
     """Curves, and the epsilons that they are asked at."""
-    few, many = blanket.krr_blanket(3, 1.0, 12), blanket.krr_blanket(5, 2.0, 300)
+    few, many = krr_blanket(3, 1.0, 12), krr_blanket(5, 2.0, 300)
     seen = law(5, [0.5, 0.3, 0.2, 0.0], [0.5, 0.2, 0.0, 0.3], [0.2, 0.1, 0.05, 0.0])
     strong, published = clones.strong_clones(1.0, 300), clones.clones_2021(1.0, 300)
     sure = clones.strong_adversary(3, 0.6, 0.4, 40)
@@ -125,7 +126,7 @@ def curves() -> dict[str, tuple[Any, ...]]:
     }
     return {
         "few users": (few, 0.1, 0.5),
-        "some users": (blanket.krr_blanket(3, 1.0, 120), 0.1),
+        "some users": (krr_blanket(3, 1.0, 120), 0.1),
         "many users": (many, 0.05, 0.3),
         "seen types": (seen, 0.1, 1.0),
         "seen types of many": (law(500, [0.5, 0.3, 0.2], [0.5, 0.49, 0.01], [0.3, 0.3, 0.0]), 0.05),

@@ -11,7 +11,7 @@ import pytest
 from flint import arb
 
 from oracles.golden import Golden, entries
-from shuffledp.accounting._curves.blanket import krr_blanket
+from response import krr_blanket
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.errors import OutsideRangeError

@@ -12,9 +12,10 @@ from flint import arb, ctx
 
 from oracles.brute import random_matrices, shuffled_pairs, worst
 from oracles.golden import Golden, entries
+from response import krr_blanket
 from shuffledp import FiniteRandomizer
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
-from shuffledp.accounting._curves.blanket import krr_blanket, tv_universal
+from shuffledp.accounting._curves.blanket import tv_universal
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._witnesses import finite_pair

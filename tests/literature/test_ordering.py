@@ -9,7 +9,7 @@ import pytest
 
 from oracles.brute import k_ary, shuffled_pairs, worst
 from oracles.golden import Golden, entries
-from shuffledp.accounting._curves.blanket import krr_blanket
+from response import krr_blanket
 from shuffledp.accounting._curves.clones import CloneProfile, clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile

@@ -11,11 +11,11 @@ from oracles import pairs
 from oracles.brute import k_ary, random_matrices, shuffled_pairs
 from oracles.golden import Golden, entries
 from oracles.hockey import Atoms, hockey_stick, pair_of_curve, subsampled_curve, swapped, upper_envelope
+from response import krr_blanket
 from shuffledp import FiniteRandomizer
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting import _renyi
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
-from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines

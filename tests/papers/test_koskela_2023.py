@@ -10,8 +10,7 @@ from oracles import pairs
 from oracles.brute import k_ary, shuffled_pairs, worst
 from oracles.golden import Golden, entries
 from oracles.hockey import hockey_stick
-from response import krr_witnesses
-from shuffledp.accounting._curves.blanket import krr_blanket
+from response import krr_blanket, krr_witnesses
 from shuffledp.accounting._curves.clones import strong_adversary, strong_clones
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.literature._solve import smallest_below

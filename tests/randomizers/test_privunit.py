@@ -14,8 +14,8 @@ from flint import arb
 from scipy import special
 
 from oracles.brute import Matrix, shuffled_pairs, worst
+from response import krr_blanket
 from shuffledp import Shuffled
-from shuffledp.accounting._curves.blanket import krr_blanket
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.facts import AmplificationLaw

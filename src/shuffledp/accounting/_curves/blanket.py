@@ -23,20 +23,11 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.many_laws import ManyLaws
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile
 from shuffledp.accounting._hints.crowds import CrowdHints
-from shuffledp.facts import AmplificationLaw, response_probabilities
+from shuffledp.facts import AmplificationLaw
 
 _COMMON_UNITS = 64  # soundness: of a blanket's mass that was stated
 _MANY = 50.0  # tightness: users, in units of e^epsilon0, from which on moments are close
 _WIDER = 1.25  # speed: of the largest variance, what a range of masses may have
-
-
-def krr_blanket(k: int, epsilon0: float, n: int) -> AmplificationProfile:
-    """k-ary randomized response against the weak adversary."""
-    p, ep, gap = response_probabilities(k, epsilon0)
-    rest = (k - 2) * p
-    return AmplificationProfile(
-        n, own=(ep, p, rest), other=(p, ep, rest), gap=(gap, -gap, 0.0), clone=(p, p, rest)
-    ).without_empty_types()
 
 
 def law_blanket(law: AmplificationLaw, n: int) -> PrivacyProfile:
