@@ -7,6 +7,7 @@ import math
 import os
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,14 @@ def missing_on_the_page(name: str, setting: Setting) -> str:
     return text.partition("## What is missing\n")[2]
 
 
-def rows_of(name: str, setting: Setting = QUICK) -> list[dict[str, str]]:
-    return list(csv.DictReader(numbers(BY_NAME[name].run(setting)).splitlines()))
+@cache
+def quickly(name: str) -> Figure:
+    """An item on coarse grids, run once for all tests."""
+    return BY_NAME[name].run(QUICK)
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(numbers(quickly(name)).splitlines()))
 
 
 def at(rows: list[dict[str, str]], series: str, x: float) -> dict[str, str]:
@@ -264,7 +271,7 @@ def test_stored_curves_are_recognised_and_unsound_ones_are_below_the_truth() -> 
 
 
 def test_table_4_comes_back_from_the_printed_formula_and_is_far_below_the_truth() -> None:
-    result = BY_NAME["biswas-2022-table-4"].run(QUICK)
+    result = quickly("biswas-2022-table-4")
     (table,) = result.tables
     printed, again, lower = (
         np.array([float(row[i]) for row in table.rows])
@@ -276,14 +283,14 @@ def test_table_4_comes_back_from_the_printed_formula_and_is_far_below_the_truth(
 
 
 def test_table_2_for_a_hundred_users_comes_back_from_the_printed_formula() -> None:
-    result = BY_NAME["biswas-2022-table-2"].run(QUICK)
+    result = quickly("biswas-2022-table-2")
     rows = result.tables[0].rows
     assert all(float(row[2]) == pytest.approx(float(row[1]), rel=0.02) for row in rows)
     assert all(float(row[2]) < 1e-10 * float(row[5]) for row in rows)
 
 
 def test_the_factor_of_17_is_that_of_advanced_composition() -> None:
-    result = BY_NAME["girgis-2021-factor"].run(QUICK)
+    result = quickly("girgis-2021-factor")
     factors = {row[0]: float(row[2]) for row in result.tables[0].rows}
     assert factors["ε₀, subsampled, Dwork-Rothblum-Vadhan"] == pytest.approx(17.7, abs=0.05)
     assert factors["the same, closed form (their Theorem 3.4)"] == pytest.approx(13.25, abs=0.02)
@@ -544,7 +551,7 @@ def test_a_method_has_one_colour_in_all_pictures_and_no_lower_bound_is_called_wr
         "girgis-2021-factor",
         "biswas-2022-table-5",
     ):
-        for panel in BY_NAME[name].run(QUICK).panels:
+        for panel in quickly(name).panels:
             assert isinstance(panel, Panel)
             for curve in panel.curves:
                 if curve.hue:
@@ -559,8 +566,8 @@ def test_numbers_on_the_pages_of_the_papers_are_those_of_their_items() -> None:
     biswas, girgis = (
         _template.read(f"shuffledp.papers.{name}", "_paper.md") for name in ("biswas_2022", "girgis_2021")
     )
-    below = BY_NAME["biswas-2022-table-2"].run(QUICK).numbers["below"]
-    least = BY_NAME["biswas-2022-table-4"].run(QUICK).numbers["orders"][0]
+    below = quickly("biswas-2022-table-2").numbers["below"]
+    least = quickly("biswas-2022-table-4").numbers["orders"][0]
     assert f"by {least:.0f} to {below['n1000'][1]:.0f} orders of magnitude" in biswas
     at: Any = {"epsilon0": 2.0, "cohort": 2000, "population": 60_000, "rounds": 6000, "delta": 1e-5}
     mixed = girgis_2021_epsilon(**at, orders=range(2, 9), divergence=girgis_2021_mixed_upper)
@@ -609,8 +616,8 @@ def test_prose_of_the_papers_and_of_the_errata_says_what_the_numbers_say() -> No
     later = [x for x in sizes if x >= 562]
     assert better == {"RR-2": [], "Laplace": later, "RR-100": sizes}
     assert "n = 562 on" in balle
-    below = BY_NAME["biswas-2022-table-2"].run(QUICK).numbers["below"]
-    orders = BY_NAME["biswas-2022-table-4"].run(QUICK).numbers["orders"]
+    below = quickly("biswas-2022-table-2").numbers["below"]
+    orders = quickly("biswas-2022-table-4").numbers["orders"]
     few, many = (f"{below[n][0]:.0f} to {below[n][1]:.0f}" for n in ("n100", "n1000"))
     assert f"{few} orders of magnitude (Table II, n = 100), {many} (n = 1000)" in errata
     assert f"{orders[0]:.0f} to {orders[1]:.0f} (Table IV)" in errata
