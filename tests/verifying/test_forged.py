@@ -190,3 +190,60 @@ def test_no_field_of_a_round_can_be_changed() -> None:
             assert not claimed(content, 0.9).verify(of=mechanism), path
             looked += 1
     assert looked > 150
+
+
+GRIDS: list[Callable[[Content, Content], object]] = [
+    lambda content, grid: grid.update(value=[0.9 * v for v in grid["value"]]),
+    lambda content, grid: grid.update(value=[0.0 for _ in grid["value"]]),
+    lambda content, grid: grid.update(value=[-v for v in grid["value"]]),
+    lambda content, grid: grid.update(value=[*grid["value"][1:], 0.0]),
+    lambda content, grid: grid.update(value=grid["value"][::-1]),
+    lambda content, grid: grid.update(index=[2 * j for j in grid["index"]]),
+    lambda content, grid: grid.update(index=[0, 10**9], value=[grid["value"][0], 0.0]),
+    lambda content, grid: grid.update(index=[0, 0, *grid["index"][2:]]),
+    lambda content, grid: grid.update(index=grid["index"][1:], value=grid["value"][1:]),
+    lambda content, grid: grid.update(index=[], value=[]),
+    lambda content, grid: grid.update(index=[10**30 * j for j in grid["index"]]),
+    lambda content, grid: content.update(spacing=0.5 * content["spacing"]),
+    lambda content, grid: content.update(spacing=2.0 * content["spacing"]),
+    lambda content, grid: content.update(spacing=1e-300),
+    lambda content, grid: content.update(spacing=1e300),
+    lambda content, grid: content.update(spacing=-content["spacing"]),
+    lambda content, grid: content["rounds"][0].update(epsilon0=grid["index"][3] * content["spacing"]),
+    lambda content, grid: content["rounds"][0].update(epsilon0=None),
+    lambda content, grid: content["rounds"][0].update(count=10**30),
+    lambda content, grid: content["rounds"][0].pop("grid"),
+]
+
+
+@pytest.mark.parametrize("cohort", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_no_grid_proves_less_than_the_truth(cohort: bool) -> None:
+    one = sdp.Shuffled(sdp.KaryRandomizedResponse(16, epsilon0=1.0), n=N, analysis="blanket")
+    mechanism = 10 * (one.sampled_from(10 * N) if cohort else one)
+    bound = mechanism.epsilon(delta=DELTA, tolerance=1e-2)
+    certificate = bound.certificate()
+    assert certificate.verify(bits=128)
+    for forge in GRIDS:
+        content = certificate.to_dict()
+        forge(content, content["rounds"][0]["grid"])
+        with suppress(ValueError):
+            assert not claimed(content, 0.98 * bound.lower).verify(bits=128)
+
+
+def test_what_cannot_be_a_certificate_is_a_value_error() -> None:
+    law = MADE["law"].epsilon(delta=DELTA).certificate().to_dict()["rounds"][0]
+    law["curve"]["types"][0][3] = 1e-300
+    forged: list[Any] = [[0], [{}], [{"count": "x"}], [law]]
+    for rounds in forged:
+        with suppress(ValueError):
+            assert not sdp.Certificate.made(0.1, DELTA, rounds).verify()
+
+
+def test_local_epsilons_add_up_where_delta_covers_every_delta0() -> None:
+    mechanism = 100 * sdp.Shuffled(sdp.Facts(epsilon0=1.0, delta0=1e-9), n=N)
+    content = mechanism.certificate(epsilon=100.0, delta=1.001e-7).to_dict()
+    assert content["spacing"] is None
+    assert sdp.Certificate.made(100.0, 1.001e-7, content["rounds"]).verify()
+    for epsilon, delta in ((99.9, 1.001e-7), (100.0, 0.999e-7)):
+        with suppress(ValueError):
+            assert not sdp.Certificate.made(epsilon, delta, content["rounds"]).verify()

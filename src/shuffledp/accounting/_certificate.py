@@ -31,6 +31,7 @@ from shuffledp.accounting._rounds.compose import compose
 from shuffledp.accounting._rounds.loss import above, dominating
 from shuffledp.accounting._rounds.round import Round, is_single
 from shuffledp.errors import NoCertificateError
+from shuffledp.verifying._stated import local_guarantee
 from shuffledp.verifying.certificate import Certificate
 
 Curve = dict[str, Any]
@@ -44,7 +45,10 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
         raise NoCertificateError(f"there is nothing to certify: epsilon is {epsilon!r}")
     made = stated(parts)
     rounds = [(part, count) for part, count, _ in parts]
-    if epsilon >= sum(count * part.pure for part, count in rounds) or is_single(rounds):
+    local = [local_guarantee(entry) or (math.inf, 0.0) for entry in made]
+    alone = epsilon >= math.fsum(entry["count"] * one for entry, (one, _) in zip(made, local, strict=True))
+    covered = delta >= math.fsum(entry["count"] * leak for entry, (_, leak) in zip(made, local, strict=True))
+    if (alone and covered) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
     tilts = rounds[0][0].profile.hints.tilts
     curves = [((part.profile, part.profile), count) for part, count in rounds]

@@ -13,10 +13,11 @@ from shuffledp._progress import Progress
 from shuffledp.errors import NoCertificateError
 from shuffledp.verifying._curves import Curve, upper
 from shuffledp.verifying._rounds import Losses, precision, thinned
-from shuffledp.verifying._stated import largest_loss
+from shuffledp.verifying._stated import largest_loss, local_guarantee
 
 _NEARLY = 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to here are raised
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
+_MOST_ROUNDS = 10**7  # speed
 _BELOW = 1e-3  # speed: one that is off by more than this is wrong
 
 
@@ -34,11 +35,13 @@ def derived(content: dict[str, Any], bits: int) -> tuple[float, str]:
 
 def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
     rounds = content["rounds"]
-    if not rounds or _is_pure(rounds, epsilon):
-        return arb(0)
+    if (alone := _alone(rounds, epsilon)) is not None and alone <= arb(delta):
+        return alone
     if len(rounds) == 1 and rounds[0]["count"] == 1:
         with Progress.clock("verifying"):
             return upper(rounds[0]["curve"], arb(epsilon), arb(delta))
+    if sum(part["count"] for part in rounds) > _MOST_ROUNDS:
+        raise NoCertificateError(f"at most {_MOST_ROUNDS:,} rounds are verified")
     spacing = arb(float(content["spacing"]))
     if not (spacing > 0 and delta > 0.0):
         raise NoCertificateError("several rounds need a grid of a positive spacing, and delta > 0")
@@ -47,7 +50,7 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
     best = arb(1)
     for nearly in _NEARLY:
         steps = sum(grid.open(nearly) for grid in grids) + sum(c.bit_length() for c in counts)
-        with Progress(steps, what="steps of the verification") as progress:
+        with Progress(steps, what="steps") as progress:
             grids = [grid.confirmed(nearly, progress) for grid in grids]
             best = best.min(_composed(grids, counts, epsilon, delta, progress))
         hopeless = best > arb(delta) * (1 + _PER_POINT * arb(nearly))
@@ -56,12 +59,13 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
     return best
 
 
-def _is_pure(rounds: list[dict[str, Any]], epsilon: float) -> bool:
-    """Whether no loss of the rounds exceeds epsilon."""
-    losses = [(part["count"], largest_loss(part)) for part in rounds]
-    if any(loss is None for _, loss in losses):
-        return False
-    return bool(arb(epsilon) >= sum((count * arb(loss) for count, loss in losses), arb(0)))
+def _alone(rounds: list[dict[str, Any]], epsilon: float) -> arb | None:
+    """All delta0 together, if epsilon is no less than the local epsilons, whatever a crowd adds."""
+    known = [(part["count"], local_guarantee(part)) for part in rounds]
+    local = [(count, *found) for count, found in known if found is not None]
+    if len(local) < len(rounds) or not arb(epsilon) >= sum((c * arb(e) for c, e, _ in local), arb(0)):
+        return None
+    return sum((c * arb(leak) for c, _, leak in local), arb(0))
 
 
 def _composed(grids: list[_Grid], counts: list[int], epsilon: float, delta: float, progress: Progress) -> arb:

@@ -112,7 +112,8 @@ def thinned(index: Sequence[int]) -> int:
 def _scaled(mass: arb, bits: int) -> int:
     """Times 2^bits, rounded up."""
     whole = (mass * arb(2) ** bits).upper().ceil().unique_fmpz()
-    assert whole is not None
+    if whole is None:
+        raise ValueError("the losses of a grid are out of range")
     return max(int(whole), 0)
 
 

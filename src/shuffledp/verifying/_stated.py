@@ -94,6 +94,23 @@ def largest_loss(part: dict[str, Any]) -> float | None:
     return float(stated)
 
 
+def local_guarantee(part: dict[str, Any]) -> tuple[float, float] | None:
+    """(epsilon0, delta0) of a round's reports, if it says so."""
+    curve, loss = part["curve"], largest_loss(part)
+    if loss is not None:
+        return loss, 0.0
+    curves = curve["curves"] if curve["kind"] == "least" else [curve]
+    leaking = [one for one in curves if one["kind"] == "approximate"]
+    if not leaking:
+        return None
+    epsilon0, delta0 = float(leaking[0]["base"]["epsilon0"]), float(leaking[0]["delta0"])
+    if not (0.0 <= epsilon0 < math.inf and 0.0 <= delta0 <= 1.0):
+        raise ValueError(
+            f"a round must have epsilon0 >= 0 and delta0 in [0, 1], got {epsilon0!r}, {delta0!r}"
+        )
+    return epsilon0, delta0
+
+
 def _not_below(stated: float, found: float) -> None:
     if not stated >= found - ROUNDING * (1.0 + found):
         raise NoCertificateError(f"epsilon0 is {stated!r}, but reports have losses of {found!r}")

@@ -42,7 +42,10 @@ class Certificate:
 
     def __post_init__(self) -> None:
         found = json.loads(self.text)
-        _check(found)
+        try:
+            _check(found)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the certificate is not complete: {type(error).__name__} {error}") from error
         object.__setattr__(self, "text", canonical(found))
 
     @classmethod

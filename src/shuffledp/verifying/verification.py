@@ -67,4 +67,6 @@ def verify(
         found, reason = derived(certificate.to_dict(), bits)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"the certificate is not complete: {type(error).__name__} {error}") from error
+    except ArithmeticError as error:
+        raise ValueError(f"the certificate has numbers that are out of range: {error}") from error
     return Verification(certificate.epsilon, certificate.delta, not reason, found, bits, reason)
