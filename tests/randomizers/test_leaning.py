@@ -343,3 +343,25 @@ def test_the_table_of_shapes_is_what_their_moments_give() -> None:
         assert [f"{share:.2f}" for share in shares(float(V))] == shown
     assert "a step the share tends to 0.81" in text
     assert [round(share, 2) for share in shares(1e-6)] == [0.81, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("epsilon0", "degrees", "plane", "across"), [(1.0, 140, 0.98, 0.94), (4.0, 125, 0.93, 0.75)]
+)
+def test_a_crowd_in_one_plane_comes_closer_to_the_upper_end(
+    epsilon0: float, degrees: int, plane: float, across: float
+) -> None:
+    """Second moments of X at alpha = 1, as the page about widths says, by sums over a grid of the plane."""
+    ramp = RampUnit(dimension=100, epsilon0=epsilon0)
+    x, y = np.meshgrid(*(np.linspace(-6.0, 6.0, 193),) * 2)
+    mass = np.exp(-0.5 * (x * x + y * y)) / np.exp(-0.5 * (x * x + y * y)).sum()
+
+    def of(angle: float) -> np.ndarray:
+        turned = x * math.cos(math.radians(angle)) + y * math.sin(math.radians(angle))
+        return density(ramp, turned.ravel()).reshape(x.shape)
+
+    law = ramp.law()
+    most = sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True) if c)
+    for pair, crowd, share in (((degrees / 2, -degrees / 2), 180.0, plane), ((0.0, 180.0), 90.0, across)):
+        moment = (mass * (of(pair[0]) - of(pair[1])) ** 2 / of(crowd)).sum()
+        assert moment / most == pytest.approx(share, abs=0.01)
