@@ -91,8 +91,8 @@ class Tilts:
         steepest = math.log(self._loss.steepest)
         low = min(max(math.log(1e-6 / self._loss.reach), rough - 3.0), steepest - 1e-3)
         high = max(min(steepest, rough + 3.0), low + 1e-3)
+        middle = 0.5 * (low + high)
         for _ in range(_MOST_STEPS):
-            middle = 0.5 * (low + high)
             theta = math.exp(middle)
             k, mean, variance = self._loss.cumulants(theta)
             epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
@@ -102,12 +102,13 @@ class Tilts:
                 - math.log(theta * (1.0 + theta))
                 - 0.5 * math.log(2.0 * math.pi * (variance + 1.0 / theta**2))
             )
-            if estimate > math.log(delta):
-                low = middle
-            else:
-                high = middle
-            if high - low < 3e-3:
+            above = estimate - math.log(delta)
+            low, high = (middle, high) if above > 0.0 else (low, middle)
+            # Newton's step: in log theta the estimate falls by about theta^2 variance, and one.
+            step = above / (1.0 + theta * theta * variance)
+            if min(abs(step), high - low) < 3e-3:
                 break
+            middle = middle + step if low < middle + step < high else 0.5 * (low + high)
         return theta, max(epsilon, 0.0)
 
 
