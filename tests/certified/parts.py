@@ -35,6 +35,8 @@ from shuffledp.accounting._curves import (
     crowd_laws,
     jumps,
     lattice_law,
+    law_sum,
+    many_laws,
 )
 from shuffledp.accounting._curves.cohort_pair import CohortPair, ReversedCohortPair
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
@@ -294,6 +296,15 @@ def laws() -> dict[str, Callable[[], Ends]]:
 
     pools = AtOnce(5000, stated, CrowdHints(), 0.5, lambda _: Corners(logs, excess, whole=True))
 
+    def seen_types() -> Ends:
+        gap = np.array([[0.2, 0.1], [0.2, 0.1]])
+        return above(many_laws._with_seen(np.array([0.01, 0.9]), gap, 0.5 * gap, np.array([0.3, 0.0])))
+
+    def odd(share: float, n: int) -> Ends:
+        laws = np.array([[0.2, -0.1]]), np.array([0.1, 0.9]), np.array([share, 1.0 - share])
+        found = law_sum._all_alike(*laws, n)
+        return (0.0, 0.0) if found is None else ends((found[0], 0.0), (found[1], found[2]))
+
     def positive_part() -> Ends:
         at = np.array([[0.0, 1.0]]), np.array([[0.7, 0.3]]), np.array([-0.31]), np.ones(1), np.array([0.05])
         return above(lattice_law.positive_part(*at, 100))
@@ -356,6 +367,11 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "interpolated": lambda: above(scales.interpolated(1.0 + heights[:, scales.nodes] ** 2)),
         "corners": lambda: corners(crowd_of(1.0, 1.0)._corners(20, 0.0)),
         "crowd at once": lambda: above(pools.bounds(few)[0]),
+        "one odd report": lambda: odd(0.1, 5),
+        "moved of one report": lambda: above(
+            approximate.crowd_approximate(clones.strong_clones(1.0, 9), 1.0, 1e-6, 9).own
+        ),
+        "with seen": seen_types,
         "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
         "rare": lambda: above(Corners(logs, excess, whole=True).rare),
         "crowd": partial(cohort, 1.0, 1.0),
