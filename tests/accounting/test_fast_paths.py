@@ -180,3 +180,14 @@ def test_both_sides_from_one_sum_agree_with_each_by_itself(k: int, epsilon0: flo
             assert (finest >= value - slope * np.maximum(alpha - at, 0.0) - (alpha < at)).all()
         for value, slope, at in zip(lines.value, lines.slope_low, alpha, strict=True):
             assert (finest[alpha < at] >= (value + slope * (at - alpha))[alpha < at]).all()
+
+
+def test_rounds_ask_a_slow_analysis_where_it_is_closer() -> None:
+    """The quick bound is never below the whole, and not the answer where the slow analysis matters."""
+    laplace = sdp.DiscreteLaplace(epsilon0=2.0, levels=4)
+    one, blanket = (sdp.Shuffled(laplace, n=1000, analysis=name) for name in ("best", "blanket"))
+    profile, points = one.round.profile, np.array([0.0, 0.1, 0.3])
+    assert profile.quick is not profile
+    assert (profile.quick.upper(points, 1e-3) >= profile.upper(points, 1e-3)).all()
+    whole = (5 * one).epsilon(delta=1e-5, tolerance=0.02)
+    assert whole.lower <= whole.upper < 0.97 * (5 * blanket).upper_epsilon(delta=1e-5, tolerance=0.02)

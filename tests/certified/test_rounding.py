@@ -23,6 +23,7 @@ from shuffledp._certified.rounding import (
     segment_totals,
     total,
     up,
+    weighted,
 )
 
 pytestmark = pytest.mark.quick
@@ -140,6 +141,21 @@ def test_sums_in_blocks_cost_what_they_say(size: int) -> None:
             part = float(parts[i, row])
             assert Fraction(down(part, additions(size))) <= inside <= up(part, additions(size))
     assert additions(size) <= 16 * math.ceil(math.log(size + 15, 16))
+
+
+@pytest.mark.parametrize("size", [1, 8, 16, 17, 40])
+def test_weighted_sums_of_rows_are_within_their_count(size: int) -> None:
+    generator = np.random.default_rng(size)
+    terms, weights = generator.random((7, size)), generator.random((3, size, 2))
+    row = np.array([0, 0, 0, 1, 2, 2, 2])
+    for closely, count in ((True, additions(size)), (False, size)):
+        for some, own in ((weights, row), (weights[:1], 0 * row)):
+            found = weighted(terms, some, row, closely)
+            for i, o in np.ndindex(found.shape):
+                parts = zip(terms[i], some[own[i], :, o], strict=True)
+                exact = sum(Fraction(float(t)) * Fraction(float(w)) for t, w in parts)
+                assert Fraction(down(float(found[i, o]), count + 1)) <= exact
+                assert exact <= Fraction(up(float(found[i, o]), count + 1))
 
 
 def test_exponents_are_capped_where_e_is_still_finite() -> None:
