@@ -84,7 +84,7 @@ def test_the_learning_paper_s_numbers_are_among_them() -> None:
 
 def test_a_mix_of_rounds_is_compared_by_the_certified_analyses_alone() -> None:
     found = sdp.compare(MECHANISMS["mix"], delta=1e-6)
-    assert {row.bound for row in found} == {"clones", "clones-2021"}
+    assert {row.bound for row in found} == {"crowd", "clones", "clones-2021"}
 
 
 def test_it_renders_in_a_terminal_a_notebook_and_pandas() -> None:
@@ -132,7 +132,7 @@ def test_a_stranger_s_facts_are_compared_like_our_own() -> None:
 def test_theorems_about_pure_local_privacy_are_not_asked_about_approximate_or_hardly_any() -> None:
     leaking = sdp.Shuffled(Facts(epsilon0=sdp.Bound(0.0, 1.0), delta0=1e-10), n=1000)
     found = sdp.compare(leaking, delta=1e-3)
-    assert {row.bound for row in found} == {"clones", "clones-2021"}
+    assert {row.bound for row in found} == {"crowd", "clones", "clones-2021"}
     rare = math.exp(-400.0)
     open_ = sdp.Shuffled(Facts.of_matrix([[1.0 - rare, rare], [rare, 1.0 - rare]]), n=10)
     assert "Girgis et al. 2021" not in {row.bound for row in sdp.compare(open_, delta=0.5)}
