@@ -84,7 +84,7 @@ def test_the_learning_paper_s_numbers_are_among_them() -> None:
 
 def test_a_mix_of_rounds_is_compared_by_the_certified_analyses_alone() -> None:
     found = sdp.compare(MECHANISMS["mix"], delta=1e-6)
-    assert {row.bound for row in found} == {"crowd", "clones", "clones-2021"}
+    assert {row.bound for row in found} == {"clones", "clones-2021"}
 
 
 def test_it_renders_in_a_terminal_a_notebook_and_pandas() -> None:
