@@ -50,7 +50,7 @@ MECHANISMS = {
     "Laplace": sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=2.0), n=10_000, analysis="best-leaked"),
     "approximate": sdp.Shuffled(WIDE, n=10_000, analysis="best-leaked"),
     "cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6),
-    "honest people": sdp.Shuffled(KARY, n=10_000, population=10**6, honest_fraction=0.8),
+    "honest people": sdp.Shuffled(KARY, n=1_000, population=10**5, honest_fraction=0.8),
     "Poisson cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6, poisson=True),
     "thirty rounds": 30 * sdp.Shuffled(KARY, n=10**6),
     "different rounds": 3 * sdp.Shuffled(KARY, n=10**6)
