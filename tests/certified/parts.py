@@ -372,6 +372,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
             approximate.crowd_approximate(clones.strong_clones(1.0, 9), 1.0, 1e-6, 9).own
         ),
         "with seen": seen_types,
+        "inside": lambda: above(crowd_laws._inside(*map(np.array, ([3.0], [20.0], [1.0], [0.001], [10.0])))),
         "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
         "rare": lambda: above(Corners(logs, excess, whole=True).rare),
         "crowd": partial(cohort, 1.0, 1.0),
