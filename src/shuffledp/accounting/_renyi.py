@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +24,10 @@ from shuffledp._certified.rounding import Floats, capped, down, gamma, positive,
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.bound import Bound
+from shuffledp.errors import NoCertificateError
 
 _FIRST_CELLS, _MOST_CELLS, _STEPS = 48, 6_000, 40  # speed
-_USUAL_STEPS = 5  # speed: that a warning of long work counts on
+_WHAT, _USUAL_STEPS, _USUAL_POINTS = "integrating the curve", 5, 200  # that a warning of long work counts on
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
 _CELL = 90_000  # soundness: units; the integrals of a cell are good to 1e-13, so is the sum of all
@@ -84,7 +86,8 @@ def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[f
         return -math.inf, -math.inf
     resolution = 0.1 * tolerance
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
-    with expected(_USUAL_STEPS, "integrating the curve") as looked:
+    with expected(_USUAL_STEPS, _WHAT) as looked:
+        _announced(profile, min(profile.hints.scale, 0.3 * reach), resolution)
         cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, rate), resolution)
         looked()
         for _ in range(_STEPS):
@@ -107,6 +110,15 @@ def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[f
         tail = math.log(positive(float(cells.u_right[-1]))) + rate * reach - math.log(-rate)
         total_high = float(np.logaddexp(total_high, tail))
     return total_low - gamma(_CELL), total_high + gamma(_CELL)
+
+
+def _announced(profile: PrivacyProfile, epsilon: float, resolution: float) -> None:
+    """Says so where each point takes so long that all will: of two, the first prepares what all need."""
+    with suppress(NoCertificateError):
+        profile.both(np.array([epsilon]), resolution)
+        with expected(_USUAL_POINTS, _WHAT) as looked:
+            profile.both(np.array([3.0 * epsilon]), resolution)
+            looked()
 
 
 def _log_sum(terms: Floats) -> float:

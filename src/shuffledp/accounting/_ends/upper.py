@@ -390,25 +390,27 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
     best = math.inf
-    for resolution, stride in attempts(rounds, tolerance):
-        try:
-            pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
-            high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
-            if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
-                return high
-            if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
-                return 0.0
-            best = min(best, high)
-            if high == math.inf:
-                continue
-            # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
-            # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
-            if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
-                return high
-            if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
-                return high
-        except NoCertificateError:
-            break  # finer ones are no easier
+    with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
+        for resolution, stride in attempts(rounds, tolerance):
+            try:
+                pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
+                high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
+                if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
+                    return high
+                if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
+                    return 0.0
+                best = min(best, high)
+                if high == math.inf:
+                    continue
+                # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
+                # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
+                if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
+                    return high
+                if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
+                    return high
+                tried()
+            except NoCertificateError:
+                break  # finer ones are no easier
     if best >= pure:
         raise _not_certified(tolerance)
     _say(f"the upper end is certified, but not that it is within {tolerance:g} of its analysis")
