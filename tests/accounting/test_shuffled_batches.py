@@ -8,6 +8,8 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp._certified.rounding import Floats
+from shuffledp.accounting._allocation import allocation
+from shuffledp.accounting._ends.upper import delta_of
 
 pytestmark = pytest.mark.quick
 
@@ -57,6 +59,58 @@ def test_poisson_sampling_is_another_number() -> None:
     pytest.importorskip("dp_accounting")
     run = sdp.ShuffledBatches(noise_multiplier=1.0, batches=100)
     assert run.poisson_epsilon(delta=1e-6) == pytest.approx(0.954, abs=0.01)
+
+
+def two_drawn_batches(epsilon: float, s: float) -> tuple[float, float]:
+    """Of random allocation, T = 2: delta of (N(e_1) + N(e_2))/2 and N(0) in the plane, both ways."""
+    x = np.linspace(-9.0 * s, 1.0 + 9.0 * s, 1501)
+    cell = (x[1] - x[0]) ** 2
+    one, zero = (np.exp(-0.5 * ((x - m) / s) ** 2) / (s * math.sqrt(2.0 * math.pi)) for m in (1.0, 0.0))
+    p, q = 0.5 * (np.outer(one, zero) + np.outer(zero, one)), np.outer(zero, zero)
+    there, back = (
+        float(np.maximum(a - math.exp(epsilon) * b, 0.0).sum()) * cell for a, b in ((p, q), (q, p))
+    )
+    return there, back
+
+
+@pytest.mark.parametrize("s", [0.9, 2.0])
+def test_random_allocation_holds_two_batches_by_quadrature(s: float) -> None:
+    rounds = [(allocation(s, 2), 1)]  # all outcomes of two batches are seen
+    at = np.array([0.1, 0.7, 1.5])
+    low, high = delta_of(rounds, at, 1e-3)
+    exact = np.array([max(two_drawn_batches(float(epsilon), s)) for epsilon in at])
+    assert (low <= exact * (1.0 + 1e-4) + 1e-9).all()
+    assert (exact * (1.0 - 1e-4) - 1e-9 <= high).all()
+    assert (high <= 1.05 * exact + 1e-9).all()
+
+
+def test_random_allocation_lies_where_others_found_it_and_falls_with_batches_and_noise() -> None:
+    """Feldman and Shenfeld's code (PLD_accounting 2.0) found [0.844, 0.874] for the first."""
+    first = sdp.ShuffledBatches(1.0, 100).allocation_epsilon(delta=1e-6)
+    assert 0.844 <= first.lower <= first.upper <= 0.874
+    assert first.upper <= 1.01 * first.lower
+    assert sdp.ShuffledBatches(1.0, 400).allocation_epsilon(delta=1e-6).upper < first.lower
+    assert sdp.ShuffledBatches(1.5, 100).allocation_epsilon(delta=1e-6).upper < first.lower
+    alone = sdp.ShuffledBatches(1.3, 1)
+    assert alone.allocation_epsilon(delta=1e-5).upper <= alone.epsilon(delta=1e-5).upper
+    assert alone.allocation_epsilon(delta=1e-5).lower >= 0.995 * alone.epsilon(delta=1e-5).lower
+
+
+@pytest.mark.slow
+def test_epochs_of_random_allocation_add_up_to_less_than_fixed_batches() -> None:
+    run = sdp.ShuffledBatches(5.0, 10, epochs=4)
+    once = sdp.ShuffledBatches(5.0, 10).allocation_epsilon(delta=1e-6)
+    more = run.allocation_epsilon(delta=1e-6)
+    assert once.upper < more.lower <= more.upper < 4.0 * once.upper
+    assert more.upper <= run.epsilon(delta=1e-6).upper
+
+
+def test_random_allocation_refuses_hardly_any_noise() -> None:
+    few = sdp.ShuffledBatches(0.6, 3)  # hardly amplified: a threshold, and who knows the batch
+    assert few.allocation_epsilon(delta=1e-6).upper == few.epsilon(delta=1e-6).upper
+    assert few.allocation_epsilon(delta=1e-6).lower > 0.85 * few.epsilon(delta=1e-6).upper
+    with pytest.raises(ValueError, match=r"noise_multiplier must be at least 0\.1"):
+        sdp.ShuffledBatches(0.05, 10).allocation_epsilon(delta=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [{"noise_multiplier": 0.0}, {"batches": 0}, {"epochs": 0}])

@@ -17,7 +17,7 @@ import shuffledp as sdp
 from shuffledp import noise
 from shuffledp._randomness.noise_shares import NoiseShares
 from shuffledp._randomness.uniform import WORD, log_rounded_up
-from shuffledp.accounting import _renyi, groups
+from shuffledp.accounting import _allocation, _renyi, groups
 from shuffledp.accounting._curves import clones
 from shuffledp.accounting.shuffled_batches import ShuffledBatches
 from shuffledp.facts import AmplificationLaw, Blanket, Matrix, enclosed
@@ -36,6 +36,7 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
     vectors: Any = sdp.MixedVectors(**people, messages=9, modulus=2**20)
     seen: Any = sdp.MixedVectors(**people, messages=30, modulus=1000)
     batches, one_batch = (ShuffledBatches(noise_multiplier=1.0, batches=count) for count in (5, 1))
+    drawn: Any = _allocation.allocation(1.0, 3)
     known = sdp.MixedSum(n=200, levels=100, scale=100.0, messages=10, modulus=2**24, noise_distance=0.3)
     mixed: Any = sdp.MixedVectors(**people, messages=9, modulus=2**20)
     vars(mixed)["mixing"] = 0.3
@@ -81,6 +82,10 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
             *two._pair(two._blanket[1][0][0], two._blanket[1][1], (3, 2)).crowd
         ),
         "batches at zero": lambda: ends(tuple(batches.delta(epsilon=0.0)), tuple(batches.delta(epsilon=3.0))),
+        "random allocation": lambda: above(
+            *(part.error for part in (*drawn.profile.profiles[:1], *drawn.witnesses)),
+            _allocation._Normal.cut(np.array([-1.0, 0.5, 2.0]), 0.3).doubt,
+        ),
         "one batch": lambda: ends(tuple(one_batch.delta(epsilon=0.5))),
         "local epsilon of a matrix": lambda: above(Matrix(UNEVEN).epsilon0),
         "enclosed": lambda: lower(enclosed(1.0).lower),

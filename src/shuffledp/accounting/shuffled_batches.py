@@ -5,23 +5,30 @@ shuffle. Accountants usually report the epsilon of *Poisson* sampling instead, w
 Ghazi, Kamath, Kumar, Manurangsi, Sinha, Zhang 2024). Here the true epsilon of the fixed batches is enclosed,
 for zero-out neighbours (one record's gradient becomes zero, its place stays): from above by the Gaussian
 mechanism of who knows the shuffle, from below by a threshold on the largest sum (T24,
-docs/proofs/shuffled-batches.md).
+docs/proofs/shuffled-batches.md). Beside it, for comparison, what random allocation would cost.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, capped, down, gamma, up
+from shuffledp.accounting._allocation import allocation
+from shuffledp.accounting._ends.upper import epsilon_of
 from shuffledp.bound import Bound
+from shuffledp.errors import NoCertificateError
 
 _THRESHOLDS = 400  # speed: tried for the lower end
 _RELATIVE = 1e-6  # of an epsilon that is searched for
+_LEAST_NOISE = 0.1  # below, likelihood ratios of random allocation overflow, and nothing is amplified
+_HARDLY_AMPLIFIED = 2.0  # speed: batches times squared noise; below, one sum tells nearly all
+_ONE_EPOCH, _SEVERAL_EPOCHS = 1e-3, 5e-3  # speed: tolerances of random allocation
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,32 @@ class ShuffledBatches:
         steps = self.batches * self.epochs
         return poisson_gaussian_epsilon(self.noise_multiplier, 1.0 / self.batches, steps, delta)
 
+    def allocation_epsilon(self, *, delta: float) -> Bound:
+        """What random allocation would cost, enclosed: each record goes to one batch of every epoch, drawn
+        for it alone, so that batches differ in size. For the same noise, adversary and neighbours.
+
+        >>> run = ShuffledBatches(noise_multiplier=5.0, batches=10)
+        >>> run.allocation_epsilon(delta=1e-6)  # doctest: +ELLIPSIS
+        Bound(lower=0.245..., upper=0.246...)
+        """
+        level = _validate.probability("delta", delta, positive=True)
+        if self.noise_multiplier < _LEAST_NOISE:
+            raise ValueError(
+                f"noise_multiplier must be at least {_LEAST_NOISE} for random allocation, "
+                f"got {self.noise_multiplier!r}"
+            )
+        known = _crossing(self._upper, level)[1]  # of who knows where the record is
+        one = replace(self, epochs=1)
+        attack = _crossing(lambda epsilon: one._lower(epsilon, (1.0, 0.0)), level)[0]
+        if self.batches * self.noise_multiplier**2 < _HARDLY_AMPLIFIED:
+            return Bound(min(attack, known), known)
+        epoch = allocation(self.noise_multiplier, self.batches)
+        tolerance = _ONE_EPOCH if self.epochs == 1 else _SEVERAL_EPOCHS
+        with suppress(NoCertificateError):
+            lower, upper = epsilon_of([(epoch, self.epochs)], level, tolerance)
+            return Bound(min(max(lower, attack), known), min(upper, known))
+        return Bound(min(attack, known), known)
+
     def _upper(self, epsilon: float) -> float:
         """Phi(1/(2 s) - epsilon s) - e^epsilon Phi(-1/(2 s) - epsilon s), s = the spread, rounded up."""
         s = self._spread
@@ -79,17 +112,20 @@ class ShuffledBatches:
         grown = math.exp(capped(epsilon)) if epsilon <= LARGEST_EXPONENT else 0.0
         return min(1.0, max(0.0, _beyond(near, up) - down(grown * _beyond(far, down), operations=CALL + 2)))
 
-    def _lower(self, epsilon: float) -> float:
+    def _lower(self, epsilon: float, means: tuple[float, float] = (2.0, 1.0)) -> float:
+        """By a threshold on the largest sum; ``means``: of the record's batch, with it and without it."""
         if epsilon > LARGEST_EXPONENT:
             return 0.0
         s = self._spread
         grown = up(math.exp(epsilon), operations=CALL)
         best = 0.0
         for c in np.linspace(-8.0 * s, 2.0 + (8.0 + epsilon * s) * s, _THRESHOLDS):
-            sides = (self._exceeds(float(c), 2.0, down), self._exceeds(float(c), 1.0, up))
+            sides = (self._exceeds(float(c), means[0], down), self._exceeds(float(c), means[1], up))
             best = max(best, sides[0] - up(grown * sides[1], operations=1))
             # None exceeds: 1 - F ... under the record at zero, against it at one.
-            low, high = (1.0 - self._exceeds(float(c), m, step) for m, step in ((1.0, up), (2.0, down)))
+            low, high = (
+                1.0 - self._exceeds(float(c), m, step) for m, step in ((means[1], up), (means[0], down))
+            )
             best = max(best, low - up(grown * max(high, 0.0), operations=1) - gamma(8) * (1.0 + grown))
         return max(0.0, down(best, operations=4))
 
