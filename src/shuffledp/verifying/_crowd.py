@@ -94,7 +94,12 @@ def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
     for _ in range(_POOLS):
         if size > _LARGEST_SHARE * n:
             break
-        found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size), enough)
+        for closer in (
+            (_CLOSER, 1.0) if enough > 0 else (1.0,)
+        ):  # weights far out may cost more than they leave
+            found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size), enough, closer)
+            if found is None or found < 1:
+                break
         if found is None or (best < 1 and found > best):
             break  # what larger pools lose is more than what they gain
         best = best.min(found)
@@ -110,16 +115,17 @@ def _with_pool(
     users: int,
     pool: Callable[[float], tuple[list[_Corner], arb]],
     enough: arb,
+    closer: float,
 ) -> arb | None:
-    """None if these users are too few, whatever the pool."""
+    """None if these users are too few, whatever the pool; one if it is not enough."""
     theta, guess = _tilt(leaders, users)
     if enough > 0 and arb(guess) > _HOPELESS * enough:
         return None
-    corners, rare = pool(guess / (_CLOSER if enough > 0 else 1))
+    corners, rare = pool(guess / closer)
     scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
     theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
     first, *others = _ordered(laws, theta)
-    loss = _LOSS / (_CLOSER if enough > 0 else 1)
+    loss = _LOSS / closer
     # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
     lost = rare * (1 + 1 / (2 * users * arb(theta)))
     highest = _Heights(first, users, theta, loss).close
