@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -22,7 +23,7 @@ from shuffledp._json import plain
 from shuffledp.accounting.calibration import Calibration, calibrate
 from shuffledp.accounting.statement import factor
 from shuffledp.collecting._intervals import quantile
-from shuffledp.errors import QuestionError, ShuffledpError
+from shuffledp.errors import LongWorkWarning, QuestionError, ShuffledpError
 from shuffledp.randomizers.frequency import two_probabilities
 from shuffledp.web._question import Question, offered, parameters, python, read, shell
 
@@ -48,7 +49,9 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
         if ask not in _PARTS:
             raise QuestionError(f"ask must be one of {', '.join(_PARTS)}, got {ask[:40]!r}.")
         read_question = read(question)
-        found = _PARTS[ask](read_question, question)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LongWorkWarning)  # the page shows that it works, and for how long
+            found = _PARTS[ask](read_question, question)
     except QuestionError as error:
         return {"refusal": str(error), "knob": error.knob, "version": __version__}
     except (ShuffledpError, ValueError, TypeError, OverflowError, ArithmeticError) as error:
