@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import plain
 import rival
-from report import CHECK_HEADER, COMMAND, ROW_HEADER, Check, Row, seconds, setting, short, table
+from report import CHECK_HEADER, COMMAND, PATIENCE, ROW_HEADER, Check, Row, seconds, setting, short, table
 from sampling import sampling
 from start_up import command_line
-from timing import Task, fresh_interpreters, fresh_memory, in_turn, median_cpu, median_cpu_of_many
+from timing import Task, cpu_within, fresh_interpreters, fresh_memory, in_turn, median_cpu, median_cpu_of_many
 
 import shuffledp as sdp
 from shuffledp.accounting._rounds.compose import ComposedLoss
@@ -409,7 +409,7 @@ def corners() -> Iterator[Row | Check]:
         ),
     }
     for what, (goal, task) in questions.items():
-        yield Row(what, median_cpu(task, repeats=1), within=goal)
+        yield Row(what, cpu_within(task, PATIENCE), within=goal)
     laplace_rounds = (
         "import shuffledp as s\n"
         "(30 * s.Shuffled(s.DiscreteLaplace(epsilon0=2.0, levels=256), n=10**4)).epsilon(delta=1e-6)"

@@ -1,5 +1,6 @@
 """The measured figures as a Markdown page: every verdict is computed from the figures beside it."""
 
+import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,8 +84,14 @@ ROW_HEADER = ["what", "ours", "beside", "its time", "ratio", "goal", "met"]
 CHECK_HEADER = ["what", "seen", "holds"]
 
 
+PATIENCE = 60.0
+"""CPU seconds after which a question is given up."""
+
+
 def seconds(value: float) -> str:
     """Seconds in a readable unit."""
+    if value == math.inf:
+        return f"above {PATIENCE:g} s"
     if value < 0.9995:
         return f"{1e3 * value:.3g} ms"
     return f"{value:.3g} s"

@@ -5,6 +5,8 @@ takes the number of the repetition and should vary its parameters with it, so th
 earlier repetition can answer.
 """
 
+import math
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -25,6 +27,26 @@ def median_cpu(task: Task, repeats: int = 5) -> float:
     """Median CPU seconds of a warm call."""
     task(0)
     return median(cpu(task, i) for i in range(1, repeats + 1))
+
+
+def cpu_within(task: Task, patience: float) -> float:
+    """CPU seconds of a warm call; infinite if it, or the first one, takes longer than that."""
+
+    def out_of_patience(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, out_of_patience)
+    try:
+        found = 0.0
+        for repetition in (0, 1):
+            signal.setitimer(signal.ITIMER_VIRTUAL, patience)
+            found = cpu(task, repetition)
+        return found
+    except TimeoutError:
+        return math.inf
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def median_cpu_of_many(task: Task, size: int = 10, repeats: int = 25) -> float:

@@ -25,7 +25,7 @@ from shuffledp.accounting._rounds.round import Round
 _REACH = 10.0  # tightness: beyond, a normal number has a probability of 1e-23
 _STEP = 0.1  # tightness: of log L in a cell
 _FEWEST, _MOST, _MOST_OF_TWO = 160, 640, 340  # tightness, speed: cells; of two batches all outcomes are seen
-_KNOWN = 1e-8  # soundness: masses known less well are a mistake of ours
+_KNOWN = 1e-6  # soundness: masses known less well are a mistake of ours
 _UNITS = 64  # soundness: operations of a mass beside its tails
 
 
