@@ -36,7 +36,8 @@ PAGE = """\
 # A map of the accountant
 
 Written by `make bench-map`: {count} random questions (seed {seed}), CPU seconds of one thread, at most
-{limit:g} each. Width is upper / lower - 1. {setting}
+{limit:g} each. Width is upper / lower - 1. Plans that nothing meets, and groups of people without a
+common blanket, are told so, and count neither as answered nor as refused. {setting}
 
 {rows}
 
@@ -71,7 +72,7 @@ class Asked:
     call: str
     time: float
     width: float
-    outcome: str  # "answered", "coarser", "none" (no such plan), "refused" or "stopped"
+    outcome: str  # "answered", "coarser", "none" (no such plan, or no common blanket), "refused" or "stopped"
     said: str = ""
 
 
@@ -153,9 +154,10 @@ def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Aske
             outcome = "stopped"
         except (sdp.NoCertificateError, ArithmeticError, MemoryError) as error:
             outcome, said = "refused", str(error).rpartition(": ")[2]
-        except ValueError as error:  # a target that nothing meets
+        except ValueError as error:  # a target that nothing meets; groups that no theorem takes together
             plan = kind.startswith("calibrate") or kind.endswith("plan")
-            outcome, said = "none" if plan else "refused", str(error)
+            apart = str(error).startswith("groups must share a blanket")
+            outcome, said = "none" if plan or apart else "refused", str(error)
     coarser = [str(w.message) for w in noted if issubclass(w.category, sdp.CoarserBoundWarning)]
     if coarser and outcome == "answered":
         outcome, said = "coarser", coarser[0]
