@@ -81,9 +81,12 @@ def _split(absent: _Normal, present: _Normal, ends: Floats, rho: float, batches:
     least[0] += (dp[0] + off * p[0]) / low[0]
     nothing, hardly = q[0] - p[0] / low[0], dq[0] + (dp[0] + 2.0 * off * p[0]) / low[0]
     error = max(float((least / mass).max()) + off, hardly / nothing, dp[-1] / p[-1], dq[-1] / q[-1])
+    error = _known(error)
     own = np.concatenate([mass * height, [0.0, p[-1]]])
-    other, clone = (np.concatenate([mass, [nothing, last]]) for last in (q[-1], 0.0))
-    return InexactProfile(_pair(batches, own, other, clone), _known(error))
+    other = np.concatenate([mass, [nothing, q[-1]]])
+    # Others hide by less than they have, so that what hides nothing is known, too: it is next to nothing.
+    clone = np.append((1.0 - 4.0 * error) * other[:-1], 0.0)
+    return InexactProfile(_pair(batches, own, other, clone), error)
 
 
 def _pair(batches: int, own: Floats, other: Floats, clone: Floats) -> AmplificationProfile:

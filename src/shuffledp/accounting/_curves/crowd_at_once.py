@@ -84,7 +84,7 @@ class AtOnce:
         laws = self._laws(growth)
         theta = np.clip(self.hints.tilts(laws, self.n), *TILTS)
         heights = (laws.log_bounds(theta[:, None], self.n)[:, 0]).reshape(growth.size, -1)
-        leader = np.nanargmax(np.nan_to_num(heights, nan=-math.inf), axis=1)
+        leader = np.nan_to_num(heights, nan=-math.inf).argmax(axis=1)
         each = np.arange(growth.size)
         return Guess(theta.reshape(heights.shape)[each, leader], np.exp(heights[each, leader]), leader)
 
