@@ -207,14 +207,17 @@ def test_an_interruption_while_a_file_is_written_leaves_the_item_unfinished(
     item = tiny()
     runner.reproduce([item], QUICK, tmp_path)
 
-    def stopped(result: Figure, path: Path, mark: str) -> None:
+    whole = (tmp_path / "tiny.png").read_bytes()
+
+    def stopped(figure: Any, path: Path, **how: Any) -> None:
         path.write_bytes(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "draw", stopped)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", stopped)
     with pytest.raises(KeyboardInterrupt):
         runner.reproduce([item], QUICK, tmp_path, force=True)
     assert not runner.is_finished(item, QUICK, tmp_path)
+    assert (tmp_path / "tiny.png").read_bytes() == whole
     assert not list(tmp_path.glob("*.partial"))
 
 

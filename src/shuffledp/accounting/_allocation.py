@@ -31,15 +31,22 @@ _UNITS = 64  # soundness: operations of a mass beside its tails
 
 def allocation(noise_multiplier: float, batches: int) -> Round:
     """One epoch, for zero-out neighbours; later gradients may depend on sums before."""
+    below, above = enclosed(noise_multiplier, batches)
+    return Round(LargestProfile(above.directions), (below,), math.inf, 0.0)
+
+
+def enclosed(
+    noise_multiplier: float, batches: int, fewest: int = _FEWEST
+) -> tuple[InexactProfile, InexactProfile]:
+    """Presence against absence, from below and from above, by at least so many cells."""
     rho = 1.0 / noise_multiplier
     most = _MOST_OF_TWO if batches == 2 else _MOST
-    cells = min(max(math.ceil((2.0 * _REACH + rho) * rho / _STEP), _FEWEST), most)
+    cells = min(max(math.ceil((2.0 * _REACH + rho) * rho / _STEP), fewest), most)
     ends = np.linspace(-_REACH, _REACH + rho, cells + 1)
     absent, present = _Normal.cut(ends, 0.0), _Normal.cut(ends, rho)
     error = max(float((part.doubt / part.mass).max()) for part in (absent, present))
     below = InexactProfile(_pair(batches, present.mass, absent.mass, absent.mass), _known(error))
-    above = _split(absent, present, ends, rho, batches)
-    return Round(LargestProfile(above.directions), (below,), math.inf, 0.0)
+    return below, _split(absent, present, ends, rho, batches)
 
 
 @dataclass(frozen=True)

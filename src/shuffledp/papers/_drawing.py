@@ -74,7 +74,7 @@ def draw(result: Result, path: Path, mark: str = "") -> None:
             else:
                 _draw_panel(ax, panel)
         about = {"Software": None, "Description": mark}
-        figure.savefig(path, format="png", dpi=_DPI, transparent=True, metadata=about)
+        look.write(figure, path, _LOOK, dpi=_DPI, transparent=True, metadata=about)
 
 
 def _draw_map(figure: Any, ax: Any, panel: Map) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from shuffledp._files import atomic_file, write_text
+from shuffledp._files import write_text
 from shuffledp._progress import Progress
 from shuffledp.papers import _template
 from shuffledp.papers._drawing import draw, made_from
@@ -140,8 +140,7 @@ def _run(item: Item, setting: Setting, folder: Path) -> None:
     made = {**stamp(item, setting), "numbers": _sha(table.encode())}
     made["text"] = _sha(body(page(item, result, made)).encode())
     text = page(item, result, made)
-    with atomic_file(folder / f"{item.name}.png", replace=True) as partial:
-        draw(result, partial, made_from(table))
+    draw(result, folder / f"{item.name}.png", made_from(table))
     write_text(folder / f"{item.name}.csv", table)
     write_text(folder / f"{item.name}.md", text)
 

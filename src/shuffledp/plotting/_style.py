@@ -104,10 +104,15 @@ def figure_of(ax: Axes) -> Any:
 
 def save(ax: Axes, path: str | Path) -> None:
     """Write the figure of ``ax``, whole or not at all; the format is the file's suffix."""
+    write(figure_of(ax), path, SETTINGS)
+
+
+def write(figure: Any, path: str | Path, settings: dict[str, Any], **how: Any) -> None:
+    """The one place where a picture becomes a file."""
     kind = file_format(path)
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with require_matplotlib().rc_context(SETTINGS), atomic_file(Path(path), replace=True) as partial:
-        figure_of(ax).savefig(partial, format=kind, metadata=dates[kind])
+    with require_matplotlib().rc_context(settings), atomic_file(Path(path), replace=True) as partial:
+        figure.savefig(partial, format=kind, **{"metadata": dates[kind], **how})
 
 
 def file_format(path: str | Path) -> str:

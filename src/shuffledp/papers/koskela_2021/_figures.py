@@ -19,6 +19,8 @@ N, K, GAMMA = 1000, 4, 0.25
 SURVEY = KaryRandomizedResponse(k=K, gamma=GAMMA)
 MESSAGES = (1, 2, 4)
 LOCAL = LocalRandomizer(epsilon0=4.0)
+FLOOR = 1e-12
+"""Of the axes."""
 
 
 @item
@@ -31,7 +33,7 @@ def figure_1(setting: Setting) -> Result:
         curves.append(Curve.delta(f"weak, {_messages(count)}", count * weak, epsilon, str(count)))
         name = f"strong, {_messages(count)}"
         curves.append(Curve.upper(name, count * strong, epsilon, hue=str(count), line="--"))
-    panels = [Panel("4-ary randomized response, n = 1000, γ = 0.25", curves, floor=1e-12)]
+    panels = [Panel("4-ary randomized response, n = 1000, γ = 0.25", curves, floor=FLOOR)]
     epsilon = np.linspace(0.05, 1.2, setting.choose(47, 9))
     truth = Curve.upper("strong, 1 message", strong, epsilon, hue="1", line="--")
     analytic = {"Balle et al. 2019, Theorem 3.1": lambda e: balle_2019_krr_delta(SURVEY.epsilon0, K, N, e)}
@@ -43,7 +45,7 @@ def figure_1(setting: Setting) -> Result:
         *Curve.each("sound", epsilon, analytic, ["analytic"]),
         *Curve.each("unsound", epsilon, wrong, ["printed", "1"]),
     ]
-    formulas = Panel("the strong adversary's formulas, 1 message", [truth, *others], floor=1e-12)
+    formulas = Panel("the strong adversary's formulas, 1 message", [truth, *others], floor=FLOOR)
     panels += [
         formulas,
         formulas.ratio("over the divergence", [(each, truth) for each in others], "ratio of δ"),
@@ -75,21 +77,24 @@ def supplement(setting: Setting) -> Result:
     once = [(e, balle_2019_krr_delta(SURVEY.epsilon0, K, N, e)) for e in inner]
     curves = []
     for count in MESSAGES:
-        curves.append(Curve.upper(f"strong, {_messages(count)}", count * strong, epsilon, hue=str(count)))
+        name, view = f"strong, {_messages(count)}", count * strong
+        # Beyond the picture's floor the accountant would work long for what is not drawn.
+        drawn = epsilon[epsilon < view.upper_epsilon(delta=0.01 * FLOOR)]
+        curves.append(Curve.upper(name, view, drawn, hue=str(count)))
 
         def composed(target: float, count: int = count) -> float:
             return min(dwork_rothblum_vadhan_delta(e, d, count, target) for e, d in once)
 
         name = f"Theorem 3.1, advanced, {_messages(count)}"
         curves += Curve.each("sound", epsilon, {name: composed}, [str(count)], ["-."])
-    advanced = Panel("k-RR, n = 1000: Balle et al., composed", curves, floor=1e-12)
+    advanced = Panel("k-RR, n = 1000: Balle et al., composed", curves, floor=FLOOR)
     epsilon, pair = np.linspace(0.05, 2.5, setting.choose(50, 10)), transcribed_2021(SURVEY.epsilon0, N)
     curves = []
     for count in MESSAGES:
         curves.append(Curve.upper(f"weak, {_messages(count)}", count * weak, epsilon, hue=str(count)))
         name = f"(5.1)-(5.2), {_messages(count)}"
         curves.append(Curve.upper(name, count * pair, epsilon, "sound", str(count), "-."))
-    general = Panel("k-RR, n = 1000: the pair for any randomizer", curves, floor=1e-12)
+    general = Panel("k-RR, n = 1000: the pair for any randomizer", curves, floor=FLOOR)
     numbers = {
         "looser": _looser(table),
         "advanced": min(d for _, d in once),
@@ -133,7 +138,7 @@ def _any_randomizer_panel(n: int, points: int) -> Panel:
             curves.append(Curve.upper(called, count * way, epsilon, "sound", str(count), line))
     closed = {"2021 clones, closed form": lambda e: feldman_2021_delta(4.0, n, e)}
     curves += Curve.each("sound", epsilon, closed, ["analytic"])
-    return Panel(f"any ε₀-LDP randomizer, n = {power_of_ten(n)}, ε₀ = 4", curves, floor=1e-12)
+    return Panel(f"any ε₀-LDP randomizer, n = {power_of_ten(n)}, ε₀ = 4", curves, floor=FLOOR)
 
 
 def transcribed_2021(epsilon0: float, n: int) -> KnownLoss:
