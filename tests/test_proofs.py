@@ -136,6 +136,38 @@ def test_a_missing_part_is_noticed() -> None:
     assert missing(page.replace("test_properties.py", "test_golden.py"), bibliography)
 
 
+ENTRY = re.compile(r"(?P<who>[^:*]+): \*(?P<title>[^*]+[.?])\* (?P<where>.*)", re.S)
+IDENTIFIER = re.compile(r"arXiv \d{4}\.\d{4,5}\b|DOI 10\.\d{4,5}/[^\s,]+[\w)]|OpenReview \w{10,}")
+UNNUMBERED = {"Ishai, Kushilevitz, Ostrovsky, Sahai", "Trefethen", "Loader"}  # no number that we could check
+
+
+def unsaid(entry: str) -> list[str]:
+    """What an entry of the bibliography does not say: title, where and when, a number to find it by."""
+    found = ENTRY.fullmatch(" ".join(entry.split()))
+    if not found:
+        return ["authors: *Title.* where"]
+    where = found["where"]
+    place = re.sub(r"arXiv .*|\(.*?\)|[\d\s.,]", "", where) or IDENTIFIER.search(where)
+    lacks = [] if place else ["a venue"]
+    lacks += [] if re.search(r"\b(19|20)\d\d\b(?!\.\d)", IDENTIFIER.sub("", where)) else ["a year"]
+    return lacks + ([] if IDENTIFIER.search(where) or found["who"] in UNNUMBERED else ["arXiv or DOI"])
+
+
+def test_every_entry_of_the_bibliography_can_be_found() -> None:
+    entries = re.findall(r"^- (.*?)(?=^- |^\*\*|\Z)", text(PROOFS / "bibliography.md"), re.M | re.S)
+    assert len(entries) > 40
+    assert {entry: lacks for entry in entries if (lacks := unsaid(entry))} == {}
+    numbers = [number for entry in entries for number in IDENTIFIER.findall(entry)]
+    assert len(set(numbers)) == len(numbers), "a number stands twice"
+    for wrong, missed in (
+        ("A: *T.* 2018.", "arXiv or DOI"),
+        ("A: *T.* CRYPTO. arXiv 1903.02837.", "a year"),
+        ("A, arXiv 1903.02837", "authors"),
+        ("A: *T.* 2018.", "a venue"),
+    ):
+        assert missed in " ".join(unsaid(wrong)), wrong
+
+
 def test_proofs_are_not_in_docstrings() -> None:
     """A docstring is for who reads the code; what takes more than 36 lines belongs on a page."""
     for path in (ROOT / "src").rglob("*.py"):

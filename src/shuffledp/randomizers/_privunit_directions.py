@@ -195,7 +195,7 @@ def rotation_height(dimension: int) -> float:
 
 def plane_height(dimension: int) -> float:
     """By how much in all, for axes in the plane of the first two, where all rotations but one do nothing."""
-    return 4.0 * STEP / (math.sqrt(dimension) - _BAND) + gamma(32)
+    return 6.0 * STEP / (math.sqrt(dimension) - _BAND) + gamma(32)
 
 
 def unusual(dimension: int) -> float:

@@ -174,12 +174,13 @@ class PrivUnit(DirectionRandomizer):
 
     @property
     def realised_epsilon0(self) -> float:
-        realised = Fraction(self.weight, WORD - self.weight) / Fraction(self._least_odds)
+        odds = Fraction(down(self._least_odds, operations=8, tiny=0.0))
+        realised = Fraction(self.weight, WORD - self.weight) / odds
         return min(self.epsilon0, log_rounded_up(realised))
 
     @property
     def _least_odds(self) -> float:
-        """q / (1 - q), rounded down."""
+        """q / (1 - q) at its least, before rounding."""
         if self.cap.threshold >= 0.0:
             small = self.cap.small * (1.0 - self.margin)
             return small / (1.0 - small)
@@ -295,8 +296,10 @@ class PrivUnit(DirectionRandomizer):
         if not least > 0.0:
             return None
         # Rotations: the three are in the plane of the first two axes, where they are most exact.
-        plane = self.cap.change(plane_height(self.dimension)) if self._rotates else 0.0
-        edge = _WITH_PRODUCTS * (self.cap.error + plane) if self._rotates else self._strip
+        edge = self._strip
+        if self._rotates:
+            plane = self.cap.change(plane_height(self.dimension)) + unusual(self.dimension) / q
+            edge = _WITH_PRODUCTS * (self.cap.error + plane)
         strips = 6.0 * edge * q + error + doubt
         off = _WITH_PRODUCTS * (self._strip + 2.0 * strips / least) + gamma(256) / least
         return None if off > _MOST_UNCERTAIN else replace(law, error=off)
