@@ -148,7 +148,10 @@ def test_what_coins_of_others_cost_is_what_the_how_to_says() -> None:
         sdp.SymmetricUnaryEncoding(k=16, epsilon0=2.0),
         sdp.DiscreteLaplace(epsilon0=2.0, levels=4),
     ):
-        assert low <= cost(randomizer, 10**6) <= high
+        paid = cost(randomizer, 10**6)
+        assert low <= paid <= high
+        assert "up to 30% below the\n  blanket" in PAGE.read_text(encoding="utf-8")
+        assert 1.0 - 1.0 / (1.0 + 0.01 * paid) <= 0.3
     assert cost(sdp.KaryRandomizedResponse(k=3, epsilon0=2.0), 10**4) == 0.0
 
 
