@@ -69,10 +69,10 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
   the upper end comes down to it.
 - **Noise on more than some hundred levels.** The triples of inputs are too many for the crowd theorem, and
   the blanket is all there is; the *lower* end is believed, as on 16 levels.
-- **RampUnit.** The *upper* end is believed, up to 2% for epsilon0 = 2 and 4% for 4: a crowd opposite to the
-  middle of a pair 125 to 145 degrees apart has 0.99, 0.98, 0.96 and 0.93 times its second moment for
-  epsilon0 = 0.5, 1, 2 and 4 (epsilon goes with the root), a crowd across a pair of opposite vectors 0.97,
-  0.94, 0.87 and 0.75. Cells of that plane have no closed form, so the lower end takes the second crowd.
+- **RampUnit** with epsilon0 = 4, in small crowds. What is left for many people, 1 to 4%, is of both ends: a
+  crowd opposite to the middle of a pair 125 to 145 degrees apart has 0.98, 0.97, 0.96 and 0.92 times the
+  upper end's second moment for epsilon0 = 0.5, 1, 2 and 4 (epsilon goes with the root). For few people the
+  blanket gives away who answered at random, as everywhere: the *lower* end is believed.
 - **PrivUnit**: all crowds are known (three caps of the sphere), and what is left for many people, 1.5 to 2%,
   is shared: the polytope of three caps is cut by two planes only (*upper*), and of the pair's angles five are
   tried (*lower*). In large cohorts of a small epsilon masses that are known up to 1e-9 cost the *lower* end

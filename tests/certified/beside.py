@@ -150,7 +150,7 @@ def randomizers() -> dict[str, Callable[[], Ends]]:
     return {
         "normal heights": normal,
         "leaning": leaning,
-        "leaning, seen": lambda: above(*(law.error for law in leaned._seen)),
+        "leaning, seen": lambda: above(*(law.error for law in (*leaned._seen, leaned._in_a_plane))),
         "cuts of caps": cuts,
         "directions": lambda: above(
             _privunit_directions.height_error(300),

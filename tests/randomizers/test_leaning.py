@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import acb, arb
 from scipy import stats
 
 from shuffledp import AmplificationLaw, GaussianUnit, PrivUnit, RampUnit, Shuffled, calibrate
 from shuffledp._randomness.uniform import WORD
+from shuffledp.randomizers._leaning_plane import _ends, _Lines
 from shuffledp.randomizers.leaning import LeaningUnit, Shape
 
 pytestmark = pytest.mark.quick
@@ -140,7 +141,7 @@ def test_two_users_by_definition_in_the_plane(randomizer: LeaningUnit) -> None:
     for epsilon in (0.0, 0.8):
         most, a = Shuffled(randomizer, n=2).delta(epsilon=epsilon), math.exp(epsilon)
         found = []
-        for other, crowd in ((180, 90), (180, 0), (120, 240), (90, 225), (180, 180)):
+        for other, crowd in ((180, 90), (180, 0), (130.3, 245.15), (90, 225), (180, 180)):
             gap, z = reports(0) - a * reports(other), reports(crowd)
             found.append(float(np.maximum(np.outer(gap, z) + np.outer(z, gap), 0.0).sum()) / 2.0)
         assert most.lower <= max(found) * 1.02 + 1e-9
@@ -346,22 +347,80 @@ def test_the_table_of_shapes_is_what_their_moments_give() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon0", "degrees", "plane", "across"), [(1.0, 140, 0.98, 0.94), (4.0, 125, 0.93, 0.75)]
+    ("epsilon0", "plane", "across"),
+    [(0.5, 0.98, 0.97), (1.0, 0.97, 0.94), (2.0, 0.96, 0.86), (4.0, 0.92, 0.75)],
 )
 def test_a_crowd_in_one_plane_comes_closer_to_the_upper_end(
-    epsilon0: float, degrees: int, plane: float, across: float
+    epsilon0: float, plane: float, across: float
 ) -> None:
-    """Second moments of X at alpha = 1, as the page about widths says, by sums over a grid of the plane."""
+    """Second moments of X at alpha = 1, as the pages about ramps and widths say."""
     ramp = RampUnit(dimension=100, epsilon0=epsilon0)
-    x, y = np.meshgrid(*(np.linspace(-6.0, 6.0, 193),) * 2)
-    mass = np.exp(-0.5 * (x * x + y * y)) / np.exp(-0.5 * (x * x + y * y)).sum()
+    assert ramp._in_a_plane is not None
+    assert ramp._in_a_plane.error < 1e-10
+    laws = ramp._in_a_plane, ramp._seen[1], ramp.law()
+    moments = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True) if c) for law in laws]
+    assert [round(moment / moments[2], 2) for moment in moments[:2]] == [plane, across]
+    assert ramp.facts().concrete[0] == laws[0]
+    assert GaussianUnit(100, epsilon0, signal=1.0)._in_a_plane is None
 
-    def of(angle: float) -> np.ndarray:
-        turned = x * math.cos(math.radians(angle)) + y * math.sin(math.radians(angle))
-        return density(ramp, turned.ravel()).reshape(x.shape)
 
-    law = ramp.law()
-    most = sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True) if c)
-    for pair, crowd, share in (((degrees / 2, -degrees / 2), 180.0, plane), ((0.0, 180.0), 90.0, across)):
-        moment = (mass * (of(pair[0]) - of(pair[1])) ** 2 / of(crowd)).sum()
-        assert moment / most == pytest.approx(share, abs=0.01)
+LINES = _Lines(np.array([0.5, 4.5]), np.array([0.6, -0.6]), 0.3, _ends(4.0))
+
+
+@pytest.mark.parametrize(("row", "column"), [(17, 19), (18, 30), (5, 33), (35, 35), (0, 35), (28, 2)])
+def test_the_mass_of_a_rectangle_is_within_its_error_of_an_integral_over_the_height(
+    row: int, column: int
+) -> None:
+    """Turned by the angle: the density of the height times the chance of the rest of the rectangle."""
+    half = 1.17
+    found, off = LINES.masses(math.sin(half), math.cos(half))
+    (a, b), (c, d) = (map(float, LINES.ends[place : place + 2]) for place in (row, column))
+    sine, cosine, root = arb(half).sin(), arb(half).cos(), arb(0.5).sqrt()
+
+    def across(t: acb, _: bool) -> acb:
+        """t sine - y cosine is in [a, b] and t cosine + y sine in [c, d]; y rises from low to high."""
+        real = t.real.mid()
+        low = max(((real * sine - b) / cosine, 0), ((c - real * cosine) / sine, 1))[1]
+        high = min(((real * sine - a) / cosine, 0), ((d - real * cosine) / sine, 1))[1]
+        ends = [
+            (t * sine - end) / cosine if way == 0 else (end - t * cosine) / sine
+            for way, end in ((low, (b, c)[low]), (high, (a, d)[high]))
+        ]
+        rest = ((ends[0] * root).erfc() - (ends[1] * root).erfc()) / 2
+        height = LINES.plain + sum(
+            change * (t - corner)
+            for corner, change in zip(LINES.corners.tolist(), LINES.change.tolist(), strict=True)
+            if real > corner
+        )
+        return (-t * t / 2).exp() / (2 * arb.pi()).sqrt() * height * rest
+
+    corners = [x * sine + y * cosine for x in (a, b) for y in (c, d)]
+    cuts = sorted([*corners, *(arb(t) for t in (0.5, 4.5) if corners[0] < t < corners[-1])], key=float)
+    exact = sum((acb.integral(across, u, v).real for u, v in pairwise(cuts) if v - u > 1e-9), arb(0))
+    assert abs(arb(float(found[row, column])) - exact).upper() <= float(off[row, column]) + 1e-16 * float(
+        exact
+    )
+    assert off[row, column] < 2e-12 * found[row, column]
+
+
+def test_rectangles_have_the_frequencies_of_what_is_drawn() -> None:
+    ramp, count, half = RampUnit(3, 2.0), 40_000, 1.17
+    mean = float(stats.norm.expect(lambda t: np.clip((t - 0.5) / 4.0, 0.0, 1.0)))
+    lean = ramp.weight / WORD
+    lines = _Lines(np.array([0.5, 4.5]), np.array([0.25, -0.25]) * lean / mean, 1.0 - lean, _ends(4.0))
+    for sine, cosine in ((math.sin(half), math.cos(half)), (1.0, 1e-12)):
+        row = np.tile([sine, cosine if sine < 1.0 else 0.0, 0.0], (count, 1))
+        drawn = ramp.randomize(row, rng=np.random.default_rng(3))
+        found = np.histogram2d(drawn[:, 0], drawn[:, 1], bins=[lines.ends] * 2)[0]
+        expected = lines.masses(sine, cosine)[0] * count
+        large = expected > 5.0
+        far = ((found - expected)[large] ** 2 / expected[large]).sum()
+        assert far < stats.chi2.ppf(1 - 1e-5, large.sum())
+
+
+def test_nodes_and_weights_of_the_rule_of_rectangles_are_known_well_enough() -> None:
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    for index, (node, weight) in enumerate(zip(nodes[::-1], weights[::-1], strict=True)):
+        exact_node, exact_weight = arb.legendre_p_root(8, index, weight=True)
+        assert abs(arb(float(node)) - exact_node).upper() <= 8 * 2.0**-53
+        assert (abs(arb(float(weight)) - exact_weight) / exact_weight).upper() <= 128 * 2.0**-53

@@ -44,6 +44,7 @@ from shuffledp._randomness.normals import STEP, lattice_normals
 from shuffledp._randomness.uniform import WORD, Bools, happens, log_rounded_up, weight_of_odds
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
+from shuffledp.randomizers._leaning_plane import plane_law
 from shuffledp.randomizers._privunit_directions import MOST_DIMENSION, lattice_error, longest, turn, twist
 from shuffledp.randomizers.vectors import DirectionRandomizer, sum_by_halves
 
@@ -265,12 +266,13 @@ class LeaningUnit(DirectionRandomizer):
     def facts(self) -> Facts:
         """From below: the pair is plus and minus the first axis, the others hold the second one, or x."""
         attained = max(0.0, self.realised_epsilon0 - 8.0 * self.margin)
-        first, both = self._seen
+        first, *apart = (law for law in (*self._seen, self._in_a_plane) if law is not None)
+        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True)) for law in apart]
         return Facts(
             enclosed(attained, self.epsilon0),
             total_variation=self.total_variation,
             above=(self.law(),),
-            concrete=(both, first.among(first.own)),
+            concrete=(apart[spread.index(max(spread))], first.among(first.own)),
         )
 
     @cached_property
@@ -300,6 +302,12 @@ class LeaningUnit(DirectionRandomizer):
         cells = (np.add.reduceat(part, ends) for part in (own, other, clone))
         types = (np.outer(u, v).ravel() for u, v in zip(cells, plane, strict=True))
         return first, _law(types, 2.0 * error)
+
+    @cached_property
+    def _in_a_plane(self) -> AmplificationLaw | None:
+        """The pair at an angle, the others opposite to its middle; None for a shape of many corners."""
+        rises = np.array(self.shape.rises) / _TOP
+        return plane_law(self.shape.heights, rises, self.weight / WORD, self.epsilon0, 2.0 * self._step)
 
     def _report(self, rows: Floats, share: Floats, words: Words) -> npt.NDArray[Any]:
         axis = self._points(rows, share, words)

@@ -19,7 +19,7 @@ from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._hints.starts import Hints
 
 _DEPTH = 1400.0  # soundness: L. (1 + alpha) e^-L is below TINY for every alpha up to e^700
-_SHALLOW = 60.0  # tightness: L where what is attained is far above (1 + alpha) e^-L
+_SHALLOW = 40.0, 60.0  # tightness: L where what is attained is far above (1 + alpha) e^-L
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,10 @@ class InexactProfile(PrivacyProfile):
         return up((self.base.upper(inner, resolution) + less) * grown, operations=CALL + 4)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
-        near = self._support(epsilon, resolution, _SHALLOW)
-        if (near.value > 0.0).all():
-            return near
+        for depth in _SHALLOW:
+            near = self._support(epsilon, resolution, depth)
+            if (near.value > 0.0).all():
+                return near
         return self._support(epsilon, resolution, _DEPTH)
 
     def _support(self, epsilon: Floats, resolution: float, depth: float) -> SupportingLines:
