@@ -6,6 +6,7 @@ import sys
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
@@ -127,12 +128,39 @@ def dress_pictures(_app, document):
         image["classes"].append("plot" if transparent else "white")
 
 
+MATHML = "http://www.w3.org/1998/Math/MathML"
+ElementTree.register_namespace("", MATHML)
+BREAKS = set("=<>+") | set("\u2264\u2265\u2208\u2192\u223c\u2212\u22c5")  # and commas outside of parentheses
+TIGHT = re.compile(r"<mo([^>]*)>(&#x0007C;|&#x0002F;)</mo>")  # bars and slashes
+
+
 def mathml(translator, node, display="inline"):
     """Formulas as MathML, which browsers set by themselves: no script, nothing from another server."""
     made = latex_to_mathml(node.astext(), display=display)
-    box = {"inline": "{}", "block": '<div class="math">{}</div>\n'}[display]
-    translator.body.append(box.format(made))
+    made = TIGHT.sub(r'<mo\1 lspace="0" rspace="0">\2</mo>', made)
+    made = breakable(made) if display == "inline" else f'<div class="math">{made}</div>\n'
+    translator.body.append(made)
     raise nodes.SkipNode
+
+
+def breakable(made):
+    """A formula inside a line as several, so that a narrow line may end after a relation or a sign."""
+    row = ElementTree.fromstring(made)[0]
+    deep = len("".join(row.itertext())) // 30  # inside of parentheses only where it is long
+    parts, depth, before = [[]], 0, None
+    for piece in row:
+        parts[-1].append(piece)
+        sign = piece.text if piece.tag.endswith("}mo") else ""
+        depth += sum((c in "([") - (c in ")]") for c in "".join(piece.itertext()))
+        if before not in (None, "-") and ((sign in BREAKS and depth <= deep) or (sign == "," and not depth)):
+            piece.set("form", "infix")
+            parts.append([])
+        before = "-" if sign in BREAKS | {"(", "[", ","} else "+"
+    math = []
+    for part in filter(None, parts):
+        math.append(ElementTree.Element(f"{{{MATHML}}}math", display="inline"))
+        ElementTree.SubElement(math[-1], f"{{{MATHML}}}mrow").extend(part)
+    return "<wbr>".join(ElementTree.tostring(each, encoding="unicode") for each in math)
 
 
 def mathml_block(translator, node):

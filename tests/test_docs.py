@@ -1,6 +1,7 @@
 """The documentation: the site builds without a warning, the reference is whole, no link is dead."""
 
 import functools
+import html
 import http.server
 import json
 import re
@@ -122,6 +123,17 @@ def test_the_search_finds_the_words_of_the_literature(site: Path, asked: str) ->
     rooms = {index["docnames"][page].partition("/")[0] for page in pages}
     assert rooms & {"how-to", "tutorials", "explanation", "reference"}, rooms
     assert rooms & {"how-to", "tutorials", "explanation", "glossary"}, rooms
+
+
+def test_formulas_inside_a_line_can_be_broken_on_a_phone(site: Path) -> None:
+    """A piece that a line cannot break has at most 30 signs: 390 pixels; longer ones would be cut off."""
+    pieces = [
+        html.unescape(re.sub(r"<[^>]+>", "", piece))
+        for page in (site / "proofs").glob("*.html")
+        for piece in re.findall(r'<math[^>]*"inline">(.*?)</math>', page.read_text(encoding="utf-8"), re.S)
+    ]
+    assert len(pieces) > 2000
+    assert [piece for piece in pieces if len(piece) > 30] == []
 
 
 def test_the_version_switch_leads_to_the_same_page_of_another_version(site: Path, tmp_path: Path) -> None:
