@@ -112,6 +112,11 @@ class BestProfile(PrivacyProfile):
         profiles = tuple(self.profiles[place] for place in places)
         return BestProfile(names, profiles, len(kept))
 
+    @property
+    def slow(self) -> PrivacyProfile | None:
+        slow = [rival for rival in self.profiles[: self.rivals] if rival.hints.apart]
+        return slow[0] if len(slow) == 1 < self.rivals else None
+
     def worth_it(self, epsilon: Floats, upper: Floats) -> Bools:
         slow = [rival.hints for rival in self.profiles[: self.rivals] if rival.hints.apart]
         return np.asarray(np.any([hints.promise(epsilon) <= _KEPT * upper for hints in slow], axis=0))

@@ -124,10 +124,7 @@ class CrowdProfile(PrivacyProfile):
         """Upper bounds, and about their slopes in alpha: closely one by one, or many at once."""
         found, closely = np.ones((2, epsilon.size)), np.ones(epsilon.size, bool)
         if self._many:
-            pools = AtOnce(
-                self.n, self.family, self.hints.crowd, self.variance, lambda size: self._corners(size, 0.0)
-            )
-            value, slope, good = pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
+            value, slope, good = self._pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
             found, closely = np.stack([value, slope]), ~good & (self.n < _ENOUGH)
         with expected(int(closely.sum()), "bounding crowds") as bounded:
             for place in np.flatnonzero(closely).tolist():
@@ -144,6 +141,12 @@ class CrowdProfile(PrivacyProfile):
             return False
         few = self.family.types * len(self.laws) <= _FEW_TYPES
         return few and 0.0 < self.epsilon0 <= _LARGEST_LOCAL and self.n >= _CROWDED
+
+    @property
+    def _pools(self) -> AtOnce:
+        return AtOnce(
+            self.n, self.family, self.hints.crowd, self.variance, lambda size: self._corners(size, 0.0)
+        )
 
     @cached_property
     def variance(self) -> float:
@@ -183,19 +186,25 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
     return problem.with_pool(cap) if curve.fraction == curve.rate == 1.0 else problem.in_cohort(cap)
 
 
-def _promised(curve: CrowdProfile, epsilon: float) -> float:
-    """About the bound, rather below it: a guess."""
+def _promised(curve: CrowdProfile, epsilon: Floats) -> Floats:
+    """About the bounds, rather below them: guesses."""
     if not 0.0 < curve.epsilon0 <= _LARGEST_LOCAL or curve.rate < 1.0:
-        return 0.0
+        return np.zeros(epsilon.size)
+    if curve._many:
+        return curve._pools.promised(np.expm1(np.minimum(epsilon, curve.epsilon_max)))
+    return np.array([_promised_at(curve, at) for at in epsilon.tolist()])
+
+
+def _promised_at(curve: CrowdProfile, epsilon: float) -> float:
     problem, cap = _begun(curve, epsilon)
     laws, hints, growth = problem._leaders(cap), curve.hints.crowd, problem.taking.growth
     theta, guess = hints.tilt(laws.x, laws.p, curve.n, growth)
-    if curve.fraction < 1.0:
-        return hints.bound_of_one_value(laws, curve.n, theta, 0.0)
-    size = max(1, next(hints.pool_sizes(curve.n, curve.variance, guess)))
-    users = max(curve.n - 1 - size, 1)
-    theta, _ = hints.tilt(laws.x, laws.p, users, growth)
-    return hints.bound_of_one_value(laws, users, theta, curve.variance / size)
+    users, spread = curve.n, 0.0
+    if curve.fraction == 1.0:
+        size = max(1, next(hints.pool_sizes(curve.n, curve.variance, guess)))
+        users, spread = max(curve.n - 1 - size, 1), curve.variance / size
+        theta, _ = hints.tilt(laws.x, laws.p, users, growth)
+    return float(hints.bounds_of_one_value(laws, users, theta, spread).max())
 
 
 def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:

@@ -76,6 +76,11 @@ class PrivacyProfile(ABC):
         """A bound of the same that takes less time, and may be larger."""
         return self
 
+    @property
+    def slow(self) -> PrivacyProfile | None:
+        """Another bound of the same: the smaller of both is this one."""
+        return None
+
     def worth_it(self, epsilon: Floats, upper: Floats) -> Bools:
         """Where this promises to be clearly below upper bounds of ``quick``: a guess."""
         return np.zeros(epsilon.size, bool)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ Answer = TypeVar("Answer")
 
 _MOST_RANKS = 3  # speed
 _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proportional to a small scale
+_NORMAL = 0.5  # speed
 _STRIDE = 8  # speed
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
 _CLOSE_IN_TOLERANCES = 3.0  # speed: so near the upper end, another witness can hardly add anything
@@ -67,13 +68,16 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
 
 
 def _ranks(rounds: Rounds) -> int:
-    """How many choices of witnesses are tried: among many users, none of a clearly smaller scale."""
+    """How many choices of witnesses are tried."""
+    return max(1, min(_MOST_RANKS, max(len(_promising(part)) for part, _ in rounds)))
 
-    def promising(part: Round) -> int:
-        scales = sorted((float(w.hints.scale) for w in part.witnesses), reverse=True)
-        return sum(scale > _MANY_USERS or scale >= _PROMISING * scales[0] for scale in scales)
 
-    return max(1, min(_MOST_RANKS, max(promising(part) for part, _ in rounds)))
+def _promising(part: Round, upper: float = 0.0) -> list[Any]:
+    """Witnesses in the order of their scales: among many users, none of a clearly smaller one, as losses are
+    nearly normal up to a small ``upper``."""
+    ranked = sorted(part.witnesses, key=lambda w: -w.hints.scale)
+    least = min(_MANY_USERS, _PROMISING / (1.0 + _NORMAL * upper) * float(ranked[0].hints.scale))
+    return [witness for witness in ranked if witness.hints.scale >= least]
 
 
 def _seen_at_once(rounds: Rounds) -> float:
@@ -93,7 +97,7 @@ def _seen_at_once(rounds: Rounds) -> float:
 def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
     """For each witness that beats the ones before it, how far it stays above ``delta``."""
     best = 0.0
-    for witness in sorted(part.witnesses, key=lambda w: -w.hints.scale):
+    for witness in part.witnesses if len(part.witnesses) == 1 else _promising(part, upper):
         for curve in witness.directions:
 
             def passed(accuracy: float, curve: PrivacyProfile = curve, best: float = best) -> float:

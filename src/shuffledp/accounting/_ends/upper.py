@@ -38,6 +38,7 @@ _MOST_STEPS = 12  # speed: from one point to the next
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
 _BEYOND_IN_TOLERANCES = 0.1  # speed
+_BESIDE_IN_TOLERANCES, _NEWTON = np.array([-0.1, 0.1]), 0.3  # speed: to either side of an aim so near
 _MARGIN_IN_TOLERANCES = 0.1  # soundness
 """An answer stays this far above, so that ten times the tolerance is never tighter."""
 _FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
@@ -226,7 +227,12 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     if delta < profile.infinite_loss:
         return math.inf
     ceiling, costly = profile.epsilon_max, profile.hints.costly
-    start = profile.hints.start(delta, min(ceiling, _LARGEST_EPSILON))
+    most = min(ceiling, _LARGEST_EPSILON)
+    start = profile.hints.start(delta, most)
+    if profile.slow is not None:
+        with suppress(NoCertificateError):
+            if (one := _of_two(profile, profile.slow, delta, start, tolerance)) is not None:
+                return one
     if not costly:
         for look in (_one_by_one, _close_to)[not profile.hints.apart :]:
             found, start = look(profile, delta, start, tolerance)
@@ -257,6 +263,25 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     return _refine(attempt, tolerance, _FEW_REFINEMENTS if profile.hints.apart else _MOST_REFINEMENTS)
 
 
+def _of_two(
+    profile: PrivacyProfile, slow: PrivacyProfile, delta: float, start: float, tolerance: float
+) -> float | None:
+    """Of a quick bound and a slow one that which passes delta first, if it can be told: each by itself."""
+    quick, level = profile.quick, np.array([delta])
+    other = quick.hints.start(delta, min(quick.epsilon_max, _LARGEST_EPSILON))
+    if 0.0 < start < other and profile.worth_it(np.array([other]), level).any():
+        found, guess = _one_by_one(slow, delta, start, tolerance, other)
+        if guess <= other:
+            # The other one is above there: this is no looser than the smaller of both.
+            at = np.array([(found or 0.0) * (1.0 - tolerance)])
+            return found if found and quick.support(at, tolerance).value[0] >= delta else None
+        # Newton's step from the left goes too far, by its square.
+        beyond = guess * (1.0 - (guess / start - 1.0) ** 2) > other
+        return _single_epsilon(quick, delta, tolerance) if beyond else None
+    found = _single_epsilon(quick, delta, tolerance)
+    return None if profile.worth_it(np.array([found]), level).any() else found
+
+
 def _close_to(
     profile: PrivacyProfile, delta: float, start: float, tolerance: float
 ) -> tuple[float | None, float]:
@@ -282,28 +307,31 @@ def _close_to(
 
 
 def _one_by_one(
-    profile: PrivacyProfile, delta: float, start: float, tolerance: float
+    profile: PrivacyProfile, delta: float, start: float, tolerance: float, most: float = math.inf
 ) -> tuple[float | None, float]:
-    """The same from one point after the other, where each costs as much, and both sides are nearly one."""
+    """The same from one point after the other, where each costs as much, and both sides are nearly one; no
+    further than ``most``."""
     low, high, aim = 0.0, math.inf, start
     with expected(_USUAL_STEPS, "bounding epsilon") as stepped:
+        at = np.array([start])
         for _ in range(_MOST_STEPS):
-            at = np.array([min(aim, profile.epsilon_max)])
+            at = np.minimum(at, profile.epsilon_max)
             with suppress(NoCertificateError):
                 upper, lines = profile.both(at, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
                 stepped()
-                if lines.value[0] >= delta:
-                    low = max(low, float(at[0]))
-                if upper[0] <= delta or at[0] == profile.epsilon_max:
-                    high = min(high, float(at[0]))
+                above, below = lines.value >= delta, (upper <= delta) | (at == profile.epsilon_max)
+                low = max(low, float(at[above].max(initial=0.0)))
+                high = min(high, float(at[below].min(initial=math.inf)))
                 if high <= low * (1.0 + _CLOSE_IN_TOLERANCES * tolerance):
                     return min(high * (1.0 + _MARGIN_IN_TOLERANCES * tolerance), profile.epsilon_max), high
-                # Beyond the root, so that the next point is on its other side.
-                beyond = _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == at[0] else -1.0)
-                aim = _aimed(profile, at, upper, lines, delta) * (1.0 + beyond)
-                if not low < aim < high:
-                    aim = profile.hints.between(low, high)
-                if aim > 0.0 and at[0] in (low, high):
+                last, aim = float(at[0]), _aimed(profile, at, upper, lines, delta)
+                if low < aim < high and abs(aim - last) <= _NEWTON * math.sqrt(tolerance) * last:
+                    at = aim * (1.0 + _BESIDE_IN_TOLERANCES * tolerance)  # so near that its error is less
+                else:
+                    # Beyond the root, so that the next point is on its other side.
+                    aim *= 1.0 + _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == last else -1.0)
+                    at = np.array([aim if low < aim < high else profile.hints.between(low, high)])
+                if at[0] > 0.0 and aim <= most and (above | below).all():
                     continue
             break
     return None, aim

@@ -25,7 +25,7 @@ _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
 _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _NEWTON = 6  # speed
-_GUESSES = 3  # of where to begin
+_AROUND = np.geomspace(0.4, 2.5, 9), np.linspace(0.96, 1.04, 3)  # where to begin
 _RARE = 0.03  # of the bound: what pools of larger weights may add
 
 
@@ -104,10 +104,10 @@ class CrowdHints:
             tau = np.clip(tau - step, 0.3 * tau, 2.0 * tau)
         return np.asarray(tau)
 
-    def bound_of_one_value(self, laws: Values, n: int, theta: float, spread: float) -> float:
-        """About what the integral of the largest of these laws comes to, as if it were normal under the tilt,
-        with weights of the variance ``spread``."""
-        tilted = laws.p * np.exp(capped(theta * laws.x))
+    def bounds_of_one_value(self, laws: Values, n: Any, theta: Any, spread: Any) -> Floats:
+        """About what the integral of each of these laws comes to, as if it were normal under the tilt, with
+        weights of the variance ``spread``."""
+        tilted = laws.p * np.exp(capped(np.reshape(theta, (-1, 1)) * laws.x))
         sums = positive(tilted.sum(axis=1))
         mean = (tilted * laws.x).sum(axis=1) / sums
         variance = (tilted * (laws.x - mean[:, None]) ** 2).sum(axis=1) / sums
@@ -115,7 +115,7 @@ class CrowdHints:
         # e^(y^2) erfc(y), to a percent, of int e^(-n v w^2/2) / (theta^2 + w^2) dw.
         mills = np.maximum(y + np.sqrt(y**2 + 4.0 / math.pi), 1.5 * y + np.sqrt(y**2 / 4.0 + 1.0))
         found = n * np.log(sums) - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
-        return math.exp(capped(float((found + _BY_WEIGHTS * spread * y**2).max())))
+        return np.asarray(np.exp(capped(found + _BY_WEIGHTS * spread * y**2)))
 
     def last_weight(self, rare: Floats, guess: float) -> int:
         """The first weight beyond which pools are rare enough."""
@@ -127,20 +127,21 @@ class CrowdHints:
 class CrowdCurveHints(Hints):
     """Those of a curve of the crowd theorem."""
 
-    about: Callable[[float], float] = field(compare=False)
+    about: Callable[[Floats], Floats] = field(compare=False)
     """What the bound is hardly below."""
     crowd: CrowdHints = field(default_factory=CrowdHints)
 
     def start(self, delta: float, most: float) -> float:
-        """Where about that much is promised: a few steps of Newton's method, as of a normal law's tail."""
+        """Where about that much is promised: from a few looks around where a normal loss would be."""
         at = super().start(delta, most)
-        for _ in range(_GUESSES):
-            found = self.about(at)
-            if not 0.0 < found < 1.0 or not self.scale > 0.0:
-                break
-            step = self.scale * math.log(found / delta) / (1.0 + at / self.scale)
-            at = min(max(at + step, 0.5 * at), 2.0 * at, most)
+        for around in _AROUND:
+            points = np.minimum(at * around, most)
+            found = np.log(positive(self.about(points)))
+            if not found[-1] < math.log(delta) < found[0]:
+                at = float(points[-1 if found[-1] >= math.log(delta) else 0])
+                continue
+            at = float(np.interp(-math.log(delta), -found, points))
         return at
 
     def promise(self, epsilon: Floats) -> Floats:
-        return np.array([self.about(float(at)) for at in epsilon])
+        return self.about(epsilon)

@@ -41,7 +41,7 @@ _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to
 _AT_ONCE = 8  # speed: points of the tail
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
-_SHARE_APART = 0.8  # speed: where points take long
+_SHARE_APART, _MANY_ROUNDS = (0.6, 0.4), 100  # speed: where points take long; of many rounds few points do
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
     1e-3,
@@ -190,7 +190,7 @@ def adapted(
                     sides[place], state[place] = side.closer(pair[place], samples, tilts)
         apart = any(side.profile.hints.apart for pair in samplers for side in pair)
         corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
-        allowed = (_SHARE_APART if apart else corners) * resolution
+        allowed = (_SHARE_APART[sum(counts) >= _MANY_ROUNDS] if apart else corners) * resolution
         share = (tilts * (tilts + 1.0) / np.maximum(exponents, _LEAST_EXPONENT))[:, None] / allowed
         losses = [
             [c * _loss(side, spacing, tilts, share / _transform(law, tilts)) for side in pair]
