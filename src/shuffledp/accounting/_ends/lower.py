@@ -28,6 +28,7 @@ _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proporti
 _NORMAL = 0.5  # speed
 _STRIDE = 8  # speed
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
+_BESIDE = np.array([0.6, 0.2, -0.2])  # speed: where to look first beside a close start, in tolerances
 _CLOSE_IN_TOLERANCES = 3.0  # speed: so near the upper end, another witness can hardly add anything
 _OF_THE_GAP = 0.02  # tightness
 _COARSE = 1e-3
@@ -119,9 +120,13 @@ def _passed(
     def lines(epsilon: Floats) -> SupportingLines:
         return curve.support(epsilon, accuracy)
 
+    ceiling = 2.0 * upper  # beyond it there would be a contradiction
+    if curve.hints.close and (start := curve.hints.start(delta, ceiling)) > 0.0:
+        if start <= best:
+            return 0.0
+        return crossing(lines, delta, start, ceiling, relative, curve.hints, 1.0 - accuracy * _BESIDE)[0]
     if best > 0.0 and float(lines(np.array([best])).value[0]) <= delta:
         return 0.0
-    ceiling = 2.0 * upper  # beyond it there would be a contradiction
     first = 1.0 - accuracy * NEAR_IN_TOLERANCES
     return crossing(lines, delta, upper, ceiling, relative, curve.hints, first)[0]
 

@@ -288,7 +288,7 @@ def _close_to(
     """(the certified epsilon, or None; a better start), where the start is as good as it should be.
 
     Above the answer the curve is certified below delta, and a tolerance below it still above."""
-    for around, resolution in _LOOKS:
+    for around, resolution in _LOOKS[profile.hints.close :]:
         points = np.minimum(start * (1.0 + tolerance * around), profile.epsilon_max)
         if not points[0] > 0.0:
             break

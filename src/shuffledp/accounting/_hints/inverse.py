@@ -83,13 +83,13 @@ def normal_epsilon(mu: float, delta: float) -> float:
         z = 0.5 * (low + high)
         far = z + mu
         # Of nearly the same numbers the derivative: m' = z m - 1.
-        excess = _mills(z) - _mills(far) if mu > _SHORT else mu * (1.0 - z * _mills(z))
+        excess = mills(z) - mills(far) if mu > _SHORT else mu * (1.0 - z * mills(z))
         height = math.log(max(excess, TINY)) - 0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
         low, high = (z, high) if height > level else (low, z)
     return mu * (low + 0.5 * mu)
 
 
-def _mills(z: float) -> float:
+def mills(z: float) -> float:
     """(1 - Phi(z)) / phi(z)."""
     if z > _FAR:
         return 1.0 / z - 1.0 / z**3 + 3.0 / z**5

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, Floats
+from shuffledp.accounting._hints.inverse import mills
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.tilt import Tilts, lattice_spacing
 
@@ -41,6 +42,7 @@ _POINTS_FOR_LOWEST = 33  # speed
 _LARGEST_EPSILON = 690.0  # speed
 _MOST_SECANTS = 60  # speed
 _BELOW_ONE = 0.999999999  # speed
+_STEPS, _FEW_TYPES, _MANY_USERS = 12, 6, 100  # speed
 _CLOSE_ENOUGH = 1e-7  # speed: relative in y, absolute in log delta
 
 
@@ -61,6 +63,11 @@ class Hints:
             return min(1e-6, most)
         away = math.sqrt(2.0 * math.log1p(0.2 * self.scale / delta))
         return min(self.scale * (away + 0.1), most)
+
+    @property
+    def close(self) -> bool:
+        """Whether the start is mostly within a tenth of a thousandth."""
+        return False
 
     def promise(self, epsilon: Floats) -> Floats:
         """What upper bounds are hardly below: where less is known, they need not be asked for."""
@@ -127,9 +134,29 @@ class LawHints(Hints):
     law: Law
     lattice: LatticeHints = field(default_factory=LatticeHints)
 
+    @property
+    def close(self) -> bool:
+        return self.types <= _FEW_TYPES and self.n >= _MANY_USERS
+
     def start(self, delta: float, most: float) -> float:
-        """By the estimates of ``saddle`` on finer and finer grids."""
+        """Of few types Newton's method for normal sums, corrected; else estimates on finer and finer grids."""
         most = min(most, self.reach, LARGEST_EXPONENT)
+        at, theta, before = super().start(delta, most), None, None
+        for _ in range(_STEPS if self.close else 0):
+            live, x, w = self.law(np.array([at]))
+            if not live.any() or not 0.0 < at < most:
+                break
+            height, slope, theta = likely_sum(x[0].tolist(), w[0].tolist(), self.n, at, theta)
+            if before is not None and before[0] != at:  # a secant
+                slope = (height - before[1]) / (before[0] - at) or slope
+            before = at, height
+            step = (height - math.log(delta)) / slope
+            if not abs(step) > 10.0 * _CLOSE_ENOUGH * at:
+                return at + step
+            at = min(max(at + step, 0.5 * at), 2.0 * at)
+        return self._looked_for(delta, most)
+
+    def _looked_for(self, delta: float, most: float) -> float:
         # In a huge crowd the answer is far below ``most``: first, look also around where it normally is.
         around = super().start(delta, most) * _AROUND_NORMAL
         epsilon = np.sort(np.append(np.linspace(0.0, most, _POINTS_PER_LOOK), np.minimum(around, most)))
@@ -276,6 +303,45 @@ def _located(curve: Curve, level: float, most: float) -> float:
     ratio = np.log(value[last - 1 : last + 1] / level)
     share = ratio[0] / (ratio[0] - ratio[1]) if ratio[0] > 0.0 > ratio[1] else 0.5
     return low + float(share) * (high - low)
+
+
+def likely_sum(
+    x: list[float], w: list[float], n: int, epsilon: float, theta: float | None
+) -> tuple[float, float, float]:
+    """About log (1/n) E[(X_1 + ... + X_n)_+], of a negative mean; minus its slope in epsilon; the tilt, from a
+    first one on.
+
+    Under the tilt that makes the mean zero the sum is normal up to its third and fourth cumulants, and
+    E[S e^(-theta S); S > 0] = s (I_1 + k_3/6 (I_4 - 3 I_2) + k_4/24 (I_5 - 6 I_3 + 3 I_1) + k_3^2/72 (I_7 - 15
+    I_5 + 45 I_3 - 15 I_1)), I_k = int z^k e^(-theta s z) phi(z) dz, I_(k+1) = k I_(k-1) - theta s I_k. An X
+    falls by e^epsilon (other/clone), whose tilted mean is about one: the slope is no more than that."""
+    second = sum(p * v * v for v, p in zip(x, w, strict=True))
+    theta = theta or -sum(p * v for v, p in zip(x, w, strict=True)) / second
+    for _ in range(_MOST_SECANTS):
+        mass = [p * math.exp(min(theta * v, LARGEST_EXPONENT)) for v, p in zip(x, w, strict=True)]
+        sums = sum(mass)
+        moments = [sum(m * v**k for v, m in zip(x, mass, strict=True)) / sums for k in (1, 2, 3, 4)]
+        step = moments[0] / max(moments[1] - moments[0] ** 2, TINY)
+        theta = min(max(theta - step, 0.5 * theta), 2.0 * theta)
+        if abs(step) <= _CLOSE_ENOUGH * theta:
+            break
+    deviation = math.sqrt(n * moments[1])
+    skew = n * moments[2] / deviation**3
+    tails = n * (moments[3] - 3.0 * moments[1] ** 2) / deviation**4
+    parts = [mills(far := theta * deviation), 1.0 - far * mills(far)]
+    for k in range(1, 7):
+        parts.append(k * parts[k - 1] - far * parts[k])
+    found = (
+        parts[1]
+        + skew / 6.0 * (parts[4] - 3.0 * parts[2])
+        + tails / 24.0 * (parts[5] - 6.0 * parts[3] + 3.0 * parts[1])
+        + skew**2 / 72.0 * (parts[7] - 15.0 * parts[5] + 45.0 * parts[3] - 15.0 * parts[1])
+    )
+    if not 0.0 < found * far * far < 2.0:  # so far out that differences say nothing
+        found = 1.0 / (1.0 + far * far)
+    change = sum(p * math.expm1(min(theta * v, LARGEST_EXPONENT)) for v, p in zip(x, w, strict=True))
+    height = n * math.log1p(change) + math.log(max(found, TINY) * deviation / (n * math.sqrt(2.0 * math.pi)))
+    return height, n * math.exp(epsilon) * parts[0] / (deviation * found), theta
 
 
 def likely_epsilon(trials: int, rate: float, kappa: float, weight: float, delta: float, most: float) -> float:
