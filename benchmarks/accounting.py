@@ -490,11 +490,12 @@ def fifty_alphabets(i: int) -> Any:
 
 def sweep(i: int) -> Any:
     """One round for each of 1,000 settings."""
-    return [
-        sdp.Shuffled(moved(sdp.KaryRandomizedResponse, i, epsilon0, k=16), n=int(n)).epsilon(delta=1e-6)
+    rounds = [
+        sdp.Shuffled(moved(sdp.KaryRandomizedResponse, i, epsilon0, k=16), n=int(n))
         for n in np.geomspace(1e3, 1e7, 40)
         for epsilon0 in np.linspace(0.5, 5.0, 25)
     ]
+    return sdp.epsilon_of_each(rounds, delta=1e-6)
 
 
 def start_up() -> Iterator[Row]:

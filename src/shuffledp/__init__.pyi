@@ -10,6 +10,7 @@ from shuffledp.accounting.mechanism import (
     KnownLoss as KnownLoss,
     Mechanism as Mechanism,
     Shuffled as Shuffled,
+    epsilon_of_each as epsilon_of_each,
 )
 from shuffledp.accounting.mixed_sum import MixedSum as MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors as MixedVectors

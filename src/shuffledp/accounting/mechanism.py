@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -24,9 +24,11 @@ from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.mixture import honest_cohort
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
+from shuffledp.accounting._ends.together import Search, together
 from shuffledp.accounting._ends.upper import (
     DEFAULT_TOLERANCE as DEFAULT_TOLERANCE,
     delta_of,
+    ends_of,
     epsilon_of,
     upper_delta,
     upper_epsilon,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 FINE_TOLERANCE = 1e-4
 _COARSEST = 0.5
+_AT_ONCE = 128  # speed
 
 
 class Mechanism(ABC):
@@ -58,6 +61,10 @@ class Mechanism(ABC):
     def _rounds(self) -> list[tuple[Round, int]]:
         rounds = [(part.round, count) for part, count in self.parts if count]
         return [(part, count) for part, count in rounds if not _reveals_nothing(part)]
+
+    def _search(self, delta: float, tolerance: float | None) -> Search[tuple[float, float]]:
+        rounds = self._rounds()
+        return (yield from ends_of(rounds, delta, tolerance)) if rounds else (0.0, 0.0)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -270,6 +277,32 @@ class Mechanism(ABC):
     def _repr_html_(self) -> str:
         rows = [(f"{count:,} ×", repr(part)) for part, count in self.parts]
         return _html.table([], rows, "adaptive rounds on the same users")
+
+
+def epsilon_of_each(
+    mechanisms: Iterable[Mechanism], *, delta: float, tolerance: float | None = None
+) -> Bound:
+    """``epsilon(delta=...)`` of each mechanism, as arrays: questions to many rounds are answered together.
+
+    >>> from shuffledp import KaryRandomizedResponse
+    >>> answers = [KaryRandomizedResponse(k=16, epsilon0=epsilon0) for epsilon0 in (1.0, 2.0, 4.0)]
+    >>> epsilon_of_each([Shuffled(answer, n=10_000) for answer in answers], delta=1e-6).upper.round(3)
+    array([0.031, 0.062, 0.218])
+    """
+    level = _validate.probability("delta", delta)
+    allowed = None if tolerance is None else _validate.tolerance(tolerance)
+    asked, ends = list(mechanisms), []
+    with expected(math.ceil(len(asked) / _AT_ONCE), "answers") as answered:
+        for first in range(0, len(asked), _AT_ONCE):
+            some = asked[first : first + _AT_ONCE]
+            for one, found in zip(some, together([one._search(level, allowed) for one in some]), strict=True):
+                if isinstance(found, NoCertificateError):  # whatever else is an answer
+                    bound = one.epsilon(delta=level, tolerance=allowed)
+                    found = bound.lower, bound.upper
+                ends.append((found[0], min(found[1], one._alone(level))))
+            answered()
+    low, high = np.array(ends).reshape(-1, 2).T
+    return Bound.of(low, high, low)
 
 
 def _each(question: Callable[[float], Bound], points: Any) -> Bound:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.mechanism import Mechanism
+from shuffledp.accounting.mechanism import Mechanism, epsilon_of_each
 from shuffledp.errors import OutsideRangeError
 from shuffledp.papers import _template
 from shuffledp.plotting._style import LABELS, WIDE
@@ -77,9 +77,8 @@ class Curve:
         cls, name: str, x: Any, mechanisms: Sequence[Mechanism], delta: float, hue: str = ""
     ) -> Curve:
         """epsilon at delta of one mechanism for each x, enclosed."""
-        bounds = [mechanism.epsilon(delta=delta) for mechanism in mechanisms]
-        upper, lower = ([getattr(bound, end) for bound in bounds] for end in ("upper", "lower"))
-        return cls(name, "certified", x, upper, lower, hue)
+        bounds = epsilon_of_each(mechanisms, delta=delta)
+        return cls(name, "certified", x, bounds.upper, bounds.lower, hue)
 
     def over(self, other: Curve) -> Curve:
         """Its ratio to another, which is read off between its points on a logarithmic scale."""

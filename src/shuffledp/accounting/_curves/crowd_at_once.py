@@ -91,12 +91,14 @@ class AtOnce:
     def promised(self, growth: Floats) -> Floats:
         """About the bounds, rather below them, without integrals: guesses."""
         laws = self._laws(growth)
-        theta = self.hints.tilts(laws, self.n)
-        alone = self.hints.bounds_of_one_value(laws, self.n, theta, 0.0).reshape(growth.size, -1)
-        pools = [self.hints.pool_sizes(self.n, self.variance, bound) for bound in alone.max(axis=1).tolist()]
-        size = np.repeat([max(1, min(next(pool), self.n - 2)) for pool in pools], alone.shape[1])
-        found = self.hints.bounds_of_one_value(laws, self.n - 1.0 - size, theta, self.variance / size)
-        return np.asarray(found.reshape(alone.shape).max(axis=1))
+        with np.errstate(all="ignore"):  # a hint may be absurd
+            theta = self.hints.tilts(laws, self.n)
+            alone = self.hints.bounds_of_one_value(laws, self.n, theta, 0.0).reshape(growth.size, -1)
+            most = np.nan_to_num(alone).max(axis=1).tolist()
+            pools = [self.hints.pool_sizes(self.n, self.variance, bound) for bound in most]
+            size = np.repeat([max(1, min(next(pool), self.n - 2)) for pool in pools], alone.shape[1])
+            found = self.hints.bounds_of_one_value(laws, self.n - 1.0 - size, theta, self.variance / size)
+        return np.asarray(np.nan_to_num(found).reshape(alone.shape).max(axis=1))
 
     def _groups(self, size: Places, guess: Guess) -> Iterator[tuple[Places, Scales, float]]:
         """Epsilons that have the same pool and weights; some have none."""

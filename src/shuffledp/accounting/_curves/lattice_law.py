@@ -50,9 +50,9 @@ class SpreadLaw:
     Rare extreme values would force a coarse lattice on all others. From above, X <= min(X, c) +
     (X - c)_+, and the mean of the latter is added (``beyond``); values that are too low are raised.
     Where a single report may decide and no tilt suits the law, its jumps are told apart (see jumps).
-    From below x is only a score, and any will do."""
+    From below x is only a score, and any will do. The number n may be one for all rows."""
 
-    n: int
+    n: int | Floats
     top: Floats
     beyond: Floats
     x: Floats
@@ -68,7 +68,7 @@ class SpreadLaw:
         x, w = complete(weight, clone)
         split = hints.split(x, w, clone.size, n)
         if split is None:
-            return cls.cut_at(x, w, n, resolution, hints, x.max(axis=1), np.full(len(x), -np.inf))
+            return cls.whole(x, w, n, resolution, hints)
         # Any cut is valid: this one is meant to loosen delta by a share of the resolution.
         budget = _SHARE_CUT_OFF * resolution * np.minimum(split.total, 1.0)
         found = cls.cut_within(x, w, n, resolution, hints, budget)
@@ -89,6 +89,13 @@ class SpreadLaw:
         return Apart(heavy, found, jumps, budget)
 
     @classmethod
+    def whole(
+        cls, x: Floats, w: Floats, n: int | Floats, resolution: float, hints: LatticeHints
+    ) -> SpreadLaw:
+        """The lattice for all values."""
+        return cls.cut_at(x, w, n, resolution, hints, x.max(axis=1), np.full(len(x), -np.inf))
+
+    @classmethod
     def cut_within(
         cls, x: Floats, w: Floats, n: int, resolution: float, hints: LatticeHints, budget: Floats
     ) -> SpreadLaw:
@@ -98,7 +105,14 @@ class SpreadLaw:
 
     @classmethod
     def cut_at(
-        cls, x: Floats, w: Floats, n: int, resolution: float, hints: LatticeHints, top: Floats, bottom: Floats
+        cls,
+        x: Floats,
+        w: Floats,
+        n: int | Floats,
+        resolution: float,
+        hints: LatticeHints,
+        top: Floats,
+        bottom: Floats,
     ) -> SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         largest = x.max(axis=1)
@@ -117,7 +131,7 @@ class SpreadLaw:
 
     def rows(self, chosen: Bools) -> SpreadLaw:
         parts = (getattr(self, part.name)[chosen] for part in fields(self)[1:])
-        return SpreadLaw(self.n, *parts)
+        return SpreadLaw(self.n if np.ndim(self.n) == 0 else np.asarray(self.n)[chosen], *parts)
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
@@ -228,13 +242,18 @@ def complete(weight: Floats, clone: Floats) -> tuple[Floats, Floats]:
     """Rows of values weight / clone, and the value 0 with the remaining probability; their weights.
 
     What overflows is negative, and too low to matter: it may be raised."""
+    return with_rest(
+        weight, np.broadcast_to(clone, weight.shape), np.full((len(weight), 1), unhidden(clone.tolist()))
+    )
+
+
+def with_rest(weight: Floats, clone: Floats, rest: Floats) -> tuple[Floats, Floats]:
+    """``complete``, of a law and what it leaves a row."""
     with np.errstate(over="ignore"):
         x = np.maximum(weight / clone, _LOWEST)
-    rest = unhidden(clone.tolist())
-    if rest == 0.0:
-        return x, np.broadcast_to(clone, x.shape)
-    x = np.concatenate([x, np.zeros((len(x), 1))], axis=1)
-    return x, np.broadcast_to(np.append(clone, rest), x.shape)
+    if not rest.any():
+        return x, clone
+    return np.concatenate([x, np.zeros((len(x), 1))], axis=1), np.concatenate([clone, rest], axis=1)
 
 
 def unhidden(clone: Sequence[float]) -> float:
@@ -250,7 +269,13 @@ def usable_tilt(theta: Floats, x: Floats) -> Floats:
 
 
 def positive_part(
-    z: Floats, w: Floats, origin: Floats, h: Floats, theta: Floats, n: int, units: float = ERROR_UNITS
+    z: Floats,
+    w: Floats,
+    origin: Floats,
+    h: Floats,
+    theta: Floats,
+    n: int | Floats,
+    units: float = ERROR_UNITS,
 ) -> Floats:
     """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+], X = origin + h z with weights w (rows)."""
     return _positive_part(z, w, origin, h, theta, n, np.zeros((*z.shape, 0)), units)[0]
@@ -262,7 +287,7 @@ def _positive_part(
     origin: Floats,
     h: Floats,
     theta: Floats,
-    n: int,
+    n: int | Floats,
     more: Floats,
     units: float = ERROR_UNITS,
 ) -> tuple[Floats, Result]:

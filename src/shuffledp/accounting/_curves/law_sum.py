@@ -15,16 +15,18 @@ How the expectation is evaluated: ``lattice_law``, or all outcomes one by one wh
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
 from shuffledp._certified.multinomial import enumerate_multinomial, enumeration_units, outcomes
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, gamma, up
-from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete, unhidden
+from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete, unhidden, with_rest
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
+from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
@@ -162,7 +164,7 @@ class AmplificationProfile(PrivacyProfile):
                     found, lines = lattice.both(lower, other)
                     upper = np.minimum(np.maximum(weight, 0.0).sum(axis=1), found)
                     upper = up(np.minimum(upper, lattice.chernoff()), operations=len(clone) + 8 * CALL)
-                    return upper, np.zeros(epsilon.size, bool), self._rounded(epsilon, lines)
+                    return upper, np.zeros(epsilon.size, bool), _rounded(epsilon, lines, len(clone))
         upper, refused = self._upper(epsilon, resolution)
         return upper, np.full(epsilon.size, refused), self._support(epsilon, resolution)
 
@@ -225,15 +227,7 @@ class AmplificationProfile(PrivacyProfile):
             if (plain := _all_alike(weight, other[hidden], clone[hidden], self.n)) is not None:
                 found = np.where(plain[0] > found[0], plain, found)
             result[:, live] += found
-        return self._rounded(epsilon, result)
-
-    def _rounded(self, epsilon: Floats, result: Floats) -> Floats:
-        """(value, Q(A) low, Q(A) high), outward."""
-        count = len(self.clone) + 8 * CALL
-        value, low = down(result[:2], operations=count, tiny=0.0)
-        found = np.stack([value, low, up(result[2], operations=count, tiny=0.0)])
-        # Beyond what exponentials reach, no lower bound is claimed.
-        return np.asarray(found * (epsilon <= LARGEST_EXPONENT))
+        return _rounded(epsilon, result, len(clone))
 
     def _lattice(self, weight: Floats, clone: Floats, resolution: float) -> SpreadLaw | Apart:
         return SpreadLaw.of(weight, clone, self.n, resolution, self.hints.lattice)
@@ -247,12 +241,67 @@ class AmplificationProfile(PrivacyProfile):
         return live, *complete(weight[live], clone[hidden])
 
     def _weights(self, epsilon: Floats, nudge: float) -> Floats:
-        """own - alpha other per epsilon and type.
+        return _weights(np.array(self.gap), np.array(self.other), epsilon, nudge)
 
-        Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
-        at = capped(epsilon)
-        growth = (np.expm1(at) * (1.0 + nudge * (1.0 + at)))[:, None]
-        return np.asarray(np.array(self.gap) - growth * np.array(self.other))
+
+@dataclass(frozen=True)
+class LawRows:
+    """Sums of few types, none of which is seen at once, an epsilon and perhaps a law and a crowd a row."""
+
+    epsilon: Floats
+    n: Floats
+    gap: Floats
+    other: Floats
+    clone: Floats
+    rest: Floats
+
+    @classmethod
+    def of(cls, curve: PrivacyProfile, epsilon: Floats, both: bool) -> LawRows | None:
+        """Of one law, where neither enumeration nor the plainest of outcomes would be as good."""
+        if not isinstance(curve, AmplificationProfile) or curve.n <= _MOST_ENUMERATED_USERS:
+            return None
+        if type(curve.hints) is not LawHints or not curve.hints.close or min(curve.clone) == 0.0:
+            return None
+        rest = unhidden(curve.clone)
+        if (curve.n - 1.0) * (1.0 - max(rest, *curve.clone)) <= _FEW_ODD:
+            return None
+        parts = (np.full((epsilon.size, 1), part) for part in (float(curve.n), rest))
+        laws = (np.tile(part, (epsilon.size, 1)) for part in (curve.gap, curve.other, curve.clone))
+        (n, rest_of), (gap, other, clone) = parts, laws
+        return cls(epsilon, n[:, 0], gap, other, clone, rest_of)
+
+    @classmethod
+    def join(cls, parts: Sequence[LawRows]) -> LawRows:
+        return cls(*(np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(cls)))
+
+    @property
+    def kind(self) -> tuple[int, bool]:
+        """What rows of one table have in common."""
+        return self.gap.shape[1], bool(self.rest.any())
+
+    def both(self, resolution: float) -> tuple[Floats, Floats]:
+        """As that of a law."""
+        weight = _weights(self.gap, self.other, self.epsilon, -NUDGE)
+        lattice, lower = self._lattice(weight, 0.5 * resolution), self._below()
+        found, lines = lattice.both(lower, self.other)
+        upper = np.minimum(np.minimum(np.maximum(weight, 0.0).sum(axis=1), found), lattice.chernoff())
+        types = self.gap.shape[1]
+        return up(upper, operations=types + 8 * CALL), _rounded(self.epsilon, lines, types)
+
+    def lines(self, resolution: float) -> Floats:
+        """(value, Q(A) low, Q(A) high) of tests."""
+        lower = self._below()
+        found = self._lattice(lower, resolution).lower(lower, self.other)
+        return _rounded(self.epsilon, found, self.gap.shape[1])
+
+    def _below(self) -> Floats:
+        lower = _weights(self.gap, self.other, self.epsilon, NUDGE)
+        if not _live(lower, self.gap, self.n).all():
+            raise NoCertificateError("a law has hardly a positive part")
+        return lower
+
+    def _lattice(self, weight: Floats, resolution: float) -> SpreadLaw:
+        return SpreadLaw.whole(*with_rest(weight, self.clone, self.rest), self.n, resolution, LatticeHints())
 
 
 @dataclass(frozen=True)
@@ -311,6 +360,23 @@ def _chunks(epsilon: Floats) -> list[Floats]:
     return np.array_split(epsilon, 1 + max(epsilon.size - 1, 0) // _ROWS_AT_ONCE)
 
 
-def _live(weight: Floats, gap: Floats, n: int) -> Bools:
+def _weights(gap: Floats, other: Floats, epsilon: Floats, nudge: float) -> Floats:
+    """own - alpha other per epsilon and type.
+
+    Its rounding error is that of a change of a few units in epsilon: ``nudge`` steps outward."""
+    at = capped(epsilon)
+    growth = (np.expm1(at) * (1.0 + nudge * (1.0 + at)))[:, None]
+    return np.asarray(gap - growth * other)
+
+
+def _rounded(epsilon: Floats, result: Floats, types: int) -> Floats:
+    """(value, Q(A) low, Q(A) high), outward."""
+    value, low = down(result[:2], operations=types + 8 * CALL, tiny=0.0)
+    found = np.stack([value, low, up(result[2], operations=types + 8 * CALL, tiny=0.0)])
+    # Beyond what exponentials reach, no lower bound is claimed.
+    return np.asarray(found * (epsilon <= LARGEST_EXPONENT))
+
+
+def _live(weight: Floats, gap: Floats, n: int | Floats) -> Bools:
     """Rows whose X has a positive part beyond rounding (none for a single user)."""
     return np.asarray((weight > 1e-9 * gap).any(axis=1, where=gap > 0.0) & (n > 1))

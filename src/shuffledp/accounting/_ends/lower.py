@@ -6,15 +6,16 @@ them attains in one round, and what the products of one witness per round attain
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, down
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._ends.search import NEAR_IN_TOLERANCES, crossing
+from shuffledp.accounting._ends.together import Asked, Search
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated
@@ -37,20 +38,24 @@ _COARSE = 1e-3
 
 def _as_fine_as_can_be(attempt: Callable[[float], Answer], tolerance: float, nothing: Answer) -> Answer:
     """``attempt`` at the tolerance, or coarser, or ``nothing``: a lower end promises no accuracy."""
-    for accuracy in sorted({min(tolerance, _COARSE), _COARSE}):
+    for accuracy in _accuracies(tolerance):
         with suppress(NoCertificateError):
             return attempt(accuracy)
     return nothing
 
 
-def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) -> float:
+def _accuracies(tolerance: float) -> list[float]:
+    return sorted({min(tolerance, _COARSE), _COARSE})
+
+
+def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) -> Search[float]:
     """An epsilon at which the witnesses still exceed ``delta``."""
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
     if delta < _seen_at_once(rounds):
         return math.inf
     if is_single(rounds):
-        return max(_witness_epsilons(rounds[0][0], delta, upper, tolerance))
+        return (yield from _witness_epsilon(rounds[0][0], delta, upper, tolerance))
 
     best = 0.0
     for rank in range(_ranks(rounds)):
@@ -95,40 +100,36 @@ def _seen_at_once(rounds: Rounds) -> float:
     return most
 
 
-def _witness_epsilons(part: Round, delta: float, upper: float, tolerance: float) -> Iterator[float]:
-    """For each witness that beats the ones before it, how far it stays above ``delta``."""
+def _witness_epsilon(part: Round, delta: float, upper: float, tolerance: float) -> Search[float]:
+    """How far the best witness stays above ``delta``."""
     best = 0.0
     for witness in part.witnesses if len(part.witnesses) == 1 else _promising(part, upper):
         for curve in witness.directions:
-
-            def passed(accuracy: float, curve: PrivacyProfile = curve, best: float = best) -> float:
-                relative = EXACT if part.alone else accuracy
-                return _passed(curve, delta, upper, best, accuracy, relative)
-
-            # A witness that cannot be evaluated is no witness: the others still hold.
-            best = max(best, _as_fine_as_can_be(passed, tolerance, 0.0))
-            yield best
+            for accuracy in _accuracies(tolerance):
+                # A witness that cannot be evaluated is no witness: the others still hold.
+                with suppress(NoCertificateError):
+                    relative = EXACT if part.alone else accuracy
+                    passed = yield from _passed(curve, delta, upper, best, accuracy, relative)
+                    best = max(best, passed)
+                    break
             if best >= (1.0 - _CLOSE_IN_TOLERANCES * tolerance) * upper:
-                return
+                return best
+    return best
 
 
 def _passed(
     curve: PrivacyProfile, delta: float, upper: float, best: float, accuracy: float, relative: float
-) -> float:
+) -> Search[float]:
     """How far one curve stays above ``delta``, if further than ``best``."""
-
-    def lines(epsilon: Floats) -> SupportingLines:
-        return curve.support(epsilon, accuracy)
-
     ceiling = 2.0 * upper  # beyond it there would be a contradiction
-    if curve.hints.close and (start := curve.hints.start(delta, ceiling)) > 0.0:
-        if start <= best:
+    start, first = upper, 1.0 - accuracy * NEAR_IN_TOLERANCES
+    if curve.hints.close and (near := curve.hints.start(delta, ceiling)) > 0.0:
+        if near <= best:
             return 0.0
-        return crossing(lines, delta, start, ceiling, relative, curve.hints, 1.0 - accuracy * _BESIDE)[0]
-    if best > 0.0 and float(lines(np.array([best])).value[0]) <= delta:
+        start, first = near, 1.0 - accuracy * _BESIDE
+    elif best > 0.0 and (yield Asked(curve, np.array([best]), accuracy)).value[0] <= delta:
         return 0.0
-    first = 1.0 - accuracy * NEAR_IN_TOLERANCES
-    return crossing(lines, delta, upper, ceiling, relative, curve.hints, first)[0]
+    return (yield from crossing(curve, accuracy, delta, start, ceiling, relative, first))[0]
 
 
 def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float) -> Floats:

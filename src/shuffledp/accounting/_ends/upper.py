@@ -23,6 +23,7 @@ from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
+from shuffledp.accounting._ends.together import Asked, Search, alone
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
@@ -32,8 +33,9 @@ from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 _MOST_REFINEMENTS, _FEW_REFINEMENTS = 7, 4  # speed
 _CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
 _AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
-_LOOKS = (np.zeros(1), 0.8), (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
-"""speed: points and resolutions, in tolerances. The first look aims, the second is mostly enough."""
+_FAR_LOOK, _CLOSE_LOOK = (np.zeros(1), 0.8), (np.array([-0.36, 0.33]), 0.6)
+_LOOKS = (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
+"""speed: points and resolutions, in tolerances. A first look aims; from a close start it is mostly enough."""
 _MOST_STEPS = 12  # speed: from one point to the next
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
@@ -62,13 +64,21 @@ def epsilon_of(
     """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP.
 
     ``tolerance``: None for the default; ``accuracy``: of the lower end, if other than the tolerance."""
-    upper = upper_epsilon(rounds, delta, tolerance)
+    return alone(ends_of(rounds, delta, tolerance, accuracy))
+
+
+def ends_of(
+    rounds: Rounds, delta: float, tolerance: float | None, accuracy: float | None = None
+) -> Search[tuple[float, float]]:
+    """``epsilon_of``, to be searched for."""
+    upper = yield from _upper_epsilon(rounds, delta, tolerance)
     if delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
         lower = lower if is_single(rounds) else down(lower, operations=2 * len(rounds), tiny=0.0)
     else:
         usual = _ITS_LOWER_END if is_single(rounds) else DEFAULT_TOLERANCE
-        lower = lower_epsilon(rounds, max(delta, SMALLEST_DELTA), upper, accuracy or tolerance or usual)
+        least = max(delta, SMALLEST_DELTA)
+        lower = yield from lower_epsilon(rounds, least, upper, accuracy or tolerance or usual)
     return _agreed(lower, upper), upper
 
 
@@ -84,6 +94,10 @@ def _agreed(lower: float, upper: float) -> float:
 
 def upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> float:
     """The certified upper end alone."""
+    return alone(_upper_epsilon(rounds, delta, tolerance))
+
+
+def _upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> Search[float]:
     pure, promised = _pure(rounds), tolerance or DEFAULT_TOLERANCE
     first = _usual(rounds) if tolerance is None else promised
     if delta >= 1.0 or pure == 0.0:
@@ -97,7 +111,7 @@ def upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> floa
     for allowed in (first, *(coarser for coarser in _COARSER if coarser > first)):
         with suppress(NoCertificateError):
             if is_single(rounds):
-                upper = _round_epsilon(rounds[0][0], delta, allowed)
+                upper = yield from _round_epsilon(rounds[0][0], delta, allowed)
             else:
                 upper = _composed_epsilon(rounds, delta, allowed, pure)
             if allowed > promised:
@@ -215,14 +229,14 @@ def _not_certified(tolerance: float) -> NoCertificateError:
     )
 
 
-def _round_epsilon(part: Round, delta: float, tolerance: float) -> float:
+def _round_epsilon(part: Round, delta: float, tolerance: float) -> Search[float]:
     if part.alone:
         with suppress(NoCertificateError):
-            return _single_epsilon(part.profile, delta, EXACT)
-    return _single_epsilon(part.profile, delta, tolerance)
+            return (yield from _single_epsilon(part.profile, delta, EXACT))
+    return (yield from _single_epsilon(part.profile, delta, tolerance))
 
 
-def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> float:
+def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> Search[float]:
     """Find where the analysis' own curve passes delta from below, then certify just above it."""
     if delta < profile.infinite_loss:
         return math.inf
@@ -231,21 +245,21 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
     start = profile.hints.start(delta, most)
     if profile.slow is not None:
         with suppress(NoCertificateError):
-            if (one := _of_two(profile, profile.slow, delta, start, tolerance)) is not None:
+            if (one := (yield from _of_two(profile, profile.slow, delta, start, tolerance))) is not None:
                 return one
     if not costly:
-        for look in (_one_by_one, _close_to)[not profile.hints.apart :]:
-            found, start = look(profile, delta, start, tolerance)
+        if profile.hints.apart:
+            found, start = _one_by_one(profile, delta, start, tolerance)
             if found is not None:
                 return found
+        found, start = yield from _close_to(profile, delta, start, tolerance)
+        if found is not None:
+            return found
 
     def attempt(resolution: float) -> tuple[float, bool]:
         nonlocal start
 
-        def lines(epsilon: Floats) -> SupportingLines:
-            return profile.support(epsilon, resolution)
-
-        low, _ = crossing(lines, delta, start, ceiling, 0.15 * tolerance, profile.hints)
+        low, _ = alone(crossing(profile, resolution, delta, start, ceiling, 0.15 * tolerance))
         if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
         start = positive(low)
@@ -253,7 +267,8 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
         # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         points = np.minimum(low * (1.0 + tolerance * _CANDIDATES_IN_TOLERANCES), ceiling)
         if resolution < 0.05 * tolerance:
-            relaxed = crossing(lines, delta * (1.0 - 0.9 * tolerance), start, ceiling, 1e-3, profile.hints)[0]
+            level = delta * (1.0 - 0.9 * tolerance)
+            relaxed, _ = alone(crossing(profile, resolution, level, start, ceiling, 1e-3))
             points = np.append(points, max(relaxed, float(points[-1])))
         if costly:
             points = points[-1:]
@@ -265,7 +280,7 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
 
 def _of_two(
     profile: PrivacyProfile, slow: PrivacyProfile, delta: float, start: float, tolerance: float
-) -> float | None:
+) -> Search[float | None]:
     """Of a quick bound and a slow one that which passes delta first, if it can be told: each by itself."""
     quick, level = profile.quick, np.array([delta])
     other = quick.hints.start(delta, min(quick.epsilon_max, _LARGEST_EPSILON))
@@ -277,23 +292,23 @@ def _of_two(
             return found if found and quick.support(at, tolerance).value[0] >= delta else None
         # Newton's step from the left goes too far, by its square.
         beyond = guess * (1.0 - (guess / start - 1.0) ** 2) > other
-        return _single_epsilon(quick, delta, tolerance) if beyond else None
-    found = _single_epsilon(quick, delta, tolerance)
+        return (yield from _single_epsilon(quick, delta, tolerance)) if beyond else None
+    found = yield from _single_epsilon(quick, delta, tolerance)
     return None if profile.worth_it(np.array([found]), level).any() else found
 
 
 def _close_to(
     profile: PrivacyProfile, delta: float, start: float, tolerance: float
-) -> tuple[float | None, float]:
+) -> Search[tuple[float | None, float]]:
     """(the certified epsilon, or None; a better start), where the start is as good as it should be.
 
     Above the answer the curve is certified below delta, and a tolerance below it still above."""
-    for around, resolution in _LOOKS[profile.hints.close :]:
+    for around, resolution in (_CLOSE_LOOK if profile.hints.close else _FAR_LOOK, *_LOOKS):
         points = np.minimum(start * (1.0 + tolerance * around), profile.epsilon_max)
         if not points[0] > 0.0:
             break
         with suppress(NoCertificateError):
-            upper, lines = profile.both(points, resolution * tolerance)
+            upper, lines = yield Asked(profile, points, resolution * tolerance, both=True)
             above, below = lines.value >= delta, (upper <= delta) | (points == profile.epsilon_max)
             if above[0] and below[-1]:
                 low, high = (

@@ -27,12 +27,12 @@ _SPACINGS_OF_JUMPS = np.geomspace(2.0**-17, 0.02, 90)  # speed
 class LatticeHints:
     """The usual guesses."""
 
-    def tilt(self, x: Floats, w: Floats, n: int) -> Floats:
+    def tilt(self, x: Floats, w: Floats, n: int | Floats) -> Floats:
         """theta > 0 that suits the sum, or steeper: the window stays short, at the price of a few digits."""
         mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
         steep = _STEEP_IN_DEVIATIONS / np.sqrt(positive(n * (square - mean * mean)))
         best = saddle(x, w, n)
-        if n < _FEW_SUMMANDS:
+        if np.max(n) < _FEW_SUMMANDS:
             return best
         usual = n * log_transform(x, w, steep) <= _STEEP_IN_DEVIATIONS**2  # not so of rare large values
         return np.asarray(np.where(usual, np.maximum(best, steep), best))
@@ -56,7 +56,7 @@ class LatticeHints:
         found = np.maximum(found, np.maximum(following, 0.5 * x[rows, last]))
         return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])
 
-    def spacing(self, x: Floats, w: Floats, tilted: Floats, n: int, resolution: float) -> Floats:
+    def spacing(self, x: Floats, w: Floats, tilted: Floats, n: int | Floats, resolution: float) -> Floats:
         """The coarsest lattice through the most probable value whose spread adds little variance.
 
         At most ``resolution`` of it, under the tilt. Where positive values are rare, what is spread must

@@ -10,7 +10,7 @@ TOO_LOW = -(2.0**40)
 """Values of X so low, in units of the largest, decide the sum alone: raising them changes nothing."""
 
 
-def saddle(x: Floats, w: Floats, n: int) -> Floats:
+def saddle(x: Floats, w: Floats, n: int | Floats) -> Floats:
     """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
     mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
     theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)

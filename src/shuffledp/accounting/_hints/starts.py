@@ -139,21 +139,24 @@ class LawHints(Hints):
         return self.types <= _FEW_TYPES and self.n >= _MANY_USERS
 
     def start(self, delta: float, most: float) -> float:
-        """Of few types Newton's method for normal sums, corrected; else estimates on finer and finer grids."""
+        """Of few types secants of nearly normal sums; else estimates on finer and finer grids."""
         most = min(most, self.reach, LARGEST_EXPONENT)
         at, theta, before = super().start(delta, most), None, None
-        for _ in range(_STEPS if self.close else 0):
-            live, x, w = self.law(np.array([at]))
-            if not live.any() or not 0.0 < at < most:
-                break
-            height, slope, theta = likely_sum(x[0].tolist(), w[0].tolist(), self.n, at, theta)
+        if not (self.close and 0.0 < at < most):
+            return self._looked_for(delta, most)
+        live, x, w = self.law(np.array([0.0, at]))  # X is a line in e^epsilon
+        grown = math.expm1(at)
+        for _ in range(_STEPS if live.all() else 0):
+            line = (x[0] + (x[1] - x[0]) * (math.expm1(at) / grown)).tolist()
+            height, slope, theta = likely_sum(line, w[0].tolist(), self.n, at, theta)
             if before is not None and before[0] != at:  # a secant
                 slope = (height - before[1]) / (before[0] - at) or slope
             before = at, height
             step = (height - math.log(delta)) / slope
             if not abs(step) > 10.0 * _CLOSE_ENOUGH * at:
                 return at + step
-            at = min(max(at + step, 0.5 * at), 2.0 * at)
+            if not (at := min(max(at + step, 0.5 * at), 2.0 * at)) < most:
+                break
         return self._looked_for(delta, most)
 
     def _looked_for(self, delta: float, most: float) -> float:
@@ -308,13 +311,16 @@ def _located(curve: Curve, level: float, most: float) -> float:
 def likely_sum(
     x: list[float], w: list[float], n: int, epsilon: float, theta: float | None
 ) -> tuple[float, float, float]:
-    """About log (1/n) E[(X_1 + ... + X_n)_+], of a negative mean; minus its slope in epsilon; the tilt, from a
-    first one on.
+    """About log (1/n) E[(X_1 + ... + X_n)_+], of a negative mean; minus its slope in epsilon; the tilt, from
+    a first one on.
 
-    Under the tilt that makes the mean zero the sum is normal up to its third and fourth cumulants, and
-    E[S e^(-theta S); S > 0] = s (I_1 + k_3/6 (I_4 - 3 I_2) + k_4/24 (I_5 - 6 I_3 + 3 I_1) + k_3^2/72 (I_7 - 15
-    I_5 + 45 I_3 - 15 I_1)), I_k = int z^k e^(-theta s z) phi(z) dz, I_(k+1) = k I_(k-1) - theta s I_k. An X
-    falls by e^epsilon (other/clone), whose tilted mean is about one: the slope is no more than that."""
+    Under the tilt that makes the mean zero the sum, of deviation s, is nearly normal: with its third and
+    fourth cumulants and I_k = int z^k e^(-theta s z) phi(z) dz, E[S e^(-theta S); S > 0] is about
+
+        s (I_1 + k_3/6 (I_4 - 3 I_2) + k_4/24 (I_5 - 6 I_3 + 3 I_1)
+           + k_3^2/72 (I_7 - 15 I_5 + 45 I_3 - 15 I_1)),      I_(k+1) = k I_(k-1) - theta s I_k.
+
+    An X falls by e^epsilon (other/clone), whose tilted mean is about one."""
     second = sum(p * v * v for v, p in zip(x, w, strict=True))
     theta = theta or -sum(p * v for v, p in zip(x, w, strict=True)) / second
     for _ in range(_MOST_SECANTS):
