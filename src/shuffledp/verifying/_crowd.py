@@ -30,7 +30,7 @@ _STEPS = (
 )
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
 _CLOSER = 10  # tightness: by how much closer a bound is that should be enough
-_LEAKING, _HARDLY = 0.06, 0.8  # tightness: the same, of a curve that hardly falls any more
+_FEWEST, _ALL_NODES, _EASIER = 3, 15, (0.7, 0.5, 0.35)  # speed: corners, nodes, tilts as the last is chosen
 _POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
@@ -62,28 +62,32 @@ class Pool:
         least *= _HEAVY[1] if self.local > _HEAVY[0] else 1.0
         return math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
 
-    def corners(self, size: int, guess: float) -> tuple[list[_Corner], arb]:
-        """From l = 1 to where weights are rare, and their probability at most, under either law; or to beyond
-        all there are.
+    def corners(self, size: int, guess: float) -> list[_Corner]:
+        """From l = 1 to where weights are rare, or to beyond all there are.
 
         With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
         found, rare = list[_Corner](), arb(2)
-        for log in (scale * step for step in _STEPS if scale * step < most):
-            top, excess, before = arb(log).exp(), self.curve(size + 1, log), rare
+        for log in (*(scale * step for step in _STEPS if scale * step < most), *[most] * self.leaks):
+            top, excess = arb(log).exp(), self.curve(size + 1, log)
             for one in found:
                 rare = rare.min(one.excess * (1 + top) / (top - one.weight))
-            found.append(_Corner(top, excess.min(found[-1].excess) if found else excess))
-            ends = self.leaks and rare <= _LEAKING * guess and rare > _HARDLY * before
-            if ends or rare <= arb(_RARE[1] * guess):
-                return found, rare
-        return (found, rare) if self.leaks else ([*found, _Corner(self.local.exp(), arb(0))], arb(0))
+            found.append(_Corner(top, excess.min(found[-1].excess) if found else excess, rare))
+            if rare <= arb(_RARE[1] * guess):
+                return found
+        return found if self.leaks else [*found, _Corner(self.local.exp(), arb(0), arb(0))]
 
 
 @dataclass(frozen=True)
 class _Corner:
     weight: arb
     excess: arb
+    rare: arb
+    """The probability of larger weights, or of smaller ones than its inverse, at most, under either law."""
+
+    def lost(self, users: int, theta: float) -> arb:
+        """A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta)."""
+        return self.rare * (1 + 1 / (2 * users * arb(theta)))
 
 
 def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
@@ -94,12 +98,7 @@ def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
     for _ in range(_POOLS):
         if size > _LARGEST_SHARE * n:
             break
-        for closer in (
-            (_CLOSER, 1.0) if enough > 0 else (1.0,)
-        ):  # weights far out may cost more than they leave
-            found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size), enough, closer)
-            if found is None or found < 1:
-                break
+        found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size), enough)
         if found is None or (best < 1 and found > best):
             break  # what larger pools lose is more than what they gain
         best = best.min(found)
@@ -113,21 +112,20 @@ def _with_pool(
     laws: Sequence[Variable],
     leaders: Sequence[Variable],
     users: int,
-    pool: Callable[[float], tuple[list[_Corner], arb]],
+    pool: Callable[[float], list[_Corner]],
     enough: arb,
-    closer: float,
 ) -> arb | None:
     """None if these users are too few, whatever the pool; one if it is not enough."""
     theta, guess = _tilt(leaders, users)
     if enough > 0 and arb(guess) > _HOPELESS * enough:
         return None
-    corners, rare = pool(guess / closer)
-    scaled = [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
+    closer = _CLOSER if enough > 0 else 1.0
+    corners, theta = _nearer(leaders[0], users, pool(guess / closer), theta, guess / closer)
+    scaled = _scaled(corners)
     theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
     first, *others = _ordered(laws, theta)
     loss = _LOSS / closer
-    # A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta).
-    lost = rare * (1 + 1 / (2 * users * arb(theta)))
+    lost = corners[-1].lost(users, theta)
     highest = _Heights(first, users, theta, loss).close
     for nodes in (*(_FEW_NODES if enough > 0 else ()), len(scaled)):
         most = _mean(corners, scaled, _products(scaled, _through(highest, scaled, nodes)))
@@ -142,6 +140,27 @@ def _with_pool(
                 break
         most = most.max(found)
     return most + lost
+
+
+def _scaled(corners: Sequence[_Corner]) -> list[arb]:
+    """Their weights on both sides of one."""
+    return [*(1 / one.weight for one in corners[:0:-1]), *(one.weight for one in corners)]
+
+
+def _nearer(
+    law: Variable, users: int, corners: list[_Corner], theta: float, guess: float
+) -> tuple[list[_Corner], float]:
+    """Those up to where weights further out cost more than they leave, and about the best tilt: any do."""
+    scaled, middle = _scaled(corners), len(corners) - 1
+    costs = list[tuple[float, int, float]]()
+    for tilt in (theta, *(share * theta for share in _EASIER if corners[-1].rare > _RARE[1] * guess)):
+        values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, _ALL_NODES))
+        for last in range(min(_FEWEST, middle), middle + 1):
+            inner = slice(middle - last, middle + last + 1)
+            most = _mean(corners[: last + 1], scaled[inner], values[inner])
+            costs.append((float(most + corners[last].lost(users, tilt)), last, tilt))
+    _, last, tilt = min(costs)
+    return corners[: last + 1], tilt
 
 
 def _tried(heights: _Heights, corners: int) -> Iterator[tuple[Callable[[arb], arb], int]]:
@@ -257,14 +276,9 @@ class _Heights:
 
     def normal(self, weight: arb) -> arb:
         """Sizes fall like those of a normal law up to a frequency, and are at most the first beyond (V5)."""
-        tilt, law = weight * self.theta, self.law
-        centre = arb(law.cumulants(float(tilt))[1])
-        first, mean, square = law.rest, -law.rest * centre, law.rest * centre**2
-        for v, m in zip(law.values, law.masses, strict=True):
-            wave, away = m * (tilt * v).exp(), v - centre
-            first, mean, square = first + wave, mean + wave * away, square + wave * away**2
-        variance = positive(square / first - (mean / first) ** 2)
-        end = _NORMAL / law.range
+        tilt = weight * self.theta
+        first, variance = self.law.tilted(tilt)
+        end = _NORMAL / self.law.range
         fall = self.users * variance * (1 - arb(_NORMAL) ** 2 / 12) / 2
         inside = (fall * tilt**2).exp() * (tilt * fall.sqrt()).erfc()
         beyond = 2 * (tilt / end).atan() / arb.pi()

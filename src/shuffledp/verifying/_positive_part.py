@@ -26,6 +26,7 @@ _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
 _AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
 _NEAR = 1e-13  # speed
+_FALLS = 2.4  # soundness: at most the root of 6
 _CELLS, _FEW_VALUES, _SPREAD = 20, 16, 5e-3  # speed: of coarser laws, where a bound is not refined
 _CUTS, _CUT, _WORSE = 16, 0.6, 0.7  # speed, there: values beyond which a law is cut, as shares of the largest
 
@@ -51,6 +52,20 @@ class Variable:
         return sum(
             (m * (theta * v).exp() for v, m in zip(self.values, self.masses, strict=True)), arb(self.rest)
         )
+
+    def tilted(self, theta: arb) -> tuple[arb, arb]:
+        """E e^{theta X}, and the variance of X under that tilt."""
+        rows = [(m * (theta * v).exp(), v) for v, m in zip(self.values, self.masses, strict=True)]
+        first = sum((wave for wave, _ in rows), arb(self.rest))
+        centre = arb((sum((wave * v for wave, v in rows), arb(0)) / first).mid())
+        away = [(self.rest, -centre), *((wave, v - centre) for wave, v in rows)]
+        mean = sum((wave * x for wave, x in away), arb(0)) / first
+        square = sum((wave * (x * x) for wave, x in away), arb(0)) / first
+        return first, (square - mean * mean).max(arb(0))
+
+    def fallen(self, variance: arb, w: arb) -> arb:
+        """|phi(theta + iw)|^2 as a share of that of theta, at most (V5): it falls up to w = sqrt(6)/range."""
+        return (1 - w**2 * variance * (1 - (w * self.range) ** 2 / 12)).max(arb(0)).upper()
 
     def chernoff(self, n: int, theta: float) -> arb:
         """(1/n) E[S_+] for the sum S of n, at most: e theta s_+ <= e^(theta s)."""
@@ -330,13 +345,12 @@ class TiltedSum:
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
         waves = self.law.waves(acb(theta))
         turns = [acb(0, step * v).exp() for v in self.law.values]
-        first, skipped = sum(waves, acb(self.law.rest)).real, 1
+        (first, variance), skipped = self.law.tilted(theta), 1
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
-        slope = self._slope(theta, first)
+        slope, falling = variance.sqrt().upper(), _whole(_FALLS / (self.law.range * step))
         dead = (arb(-self.depth) / self.n).exp()
         odd = self.absolute and self.coin is None and self.n % 2  # one size is (size^2 + 1)/2 or less (V5)
-        silent = arb(0) if self.coin is None else (1 - self.coin[0]) * self.coin[1]
-        whole = first if self.coin is None else self.coin[0] * first + silent
+        whole = first if self.coin is None else self.coin[0] * first + (1 - self.coin[0]) * self.coin[1]
         total, left_out = self._kernel(acb(theta)).real, arb(0)
         k = 1
         while k <= last:
@@ -346,12 +360,15 @@ class TiltedSum:
             else:
                 waves = [wave * turn for wave, turn in zip(waves, turns, strict=True)]
             ratio, skipped = sum(waves, acb(self.law.rest)) / first, 1
+            size = self._sized(arb(ratio.abs_upper()) ** 2, first)
             if self.coin is not None:
-                ratio = acb((self.coin[0] * first * (ratio.abs_upper() ** 2 + 1) / 2 + silent) / whole)
-            size = arb(ratio.abs_upper())
+                ratio = acb(size)
             radius = ((dead - size) / slope).lower() if size < dead else arb(-1)
             if radius > 0:
-                skipped = min(1 + int(float((radius / step).floor().lower())), last + 1 - k)
+                alike = _whole(radius / step)
+                if k <= falling and self._sized(self.law.fallen(variance, k * step), first) <= dead:
+                    alike = max(alike, falling - k)
+                skipped = min(1 + alike, last + 1 - k)
                 left_out += skipped * dead ** (self.n - odd) * self._most(theta, k * step)
             else:
                 term = ratio ** (self.n - odd) * self._kernel(s)
@@ -381,14 +398,18 @@ class TiltedSum:
             return (arb(self.blur) ** 2 * (theta**2 - w**2) / 2).exp() / (theta**2 + w**2)
         return arb(self._kernel(acb(theta, w)).abs_upper())
 
-    def _slope(self, theta: arb, first: arb) -> arb:
-        """The deviation of X under the tilt, rounded up (about any point: the smallest is the mean)."""
-        tilted = [m * (theta * v).exp() for v, m in zip(self.law.values, self.law.masses, strict=True)]
-        centre = arb(sum((t * v for t, v in zip(tilted, self.law.values, strict=True)), arb(0)) / first).mid()
-        square = self.law.rest * centre**2
-        for t, v in zip(tilted, self.law.values, strict=True):
-            square += t * (v - centre) ** 2
-        return (square / first).sqrt().upper()
+    def _sized(self, square: arb, first: arb) -> arb:
+        """Of |phi|^2, as a share of that of theta: the share of |phi|, or of what replaces it."""
+        if self.coin is None:
+            return square.sqrt()
+        told, silent = self.coin[0] * first, (1 - self.coin[0]) * self.coin[1]
+        return (told * (square + 1) / 2 + silent) / (told + silent)
+
+
+def _whole(steps: arb) -> int:
+    """No more than there are; 0 where that is not known."""
+    least = float(steps.floor().lower())
+    return int(least) if math.isfinite(least) else 0
 
 
 def _outcomes(n: int, types: int) -> int:

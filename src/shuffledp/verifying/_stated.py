@@ -37,7 +37,11 @@ def covers_its_mirror(rows: Sequence[Row]) -> bool:
     larger own, no smaller other."""
 
     def ordered(some: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
-        return sorted(some, key=lambda row: (row[0] / (row[0] + row[1]) if row[0] + row[1] else 0.5, row[2]))
+        # Shares that differ by less than the margin are alike: any pairing will do that can be seen to cover.
+        return sorted(
+            some,
+            key=lambda row: (round(row[0] / (row[0] + row[1]), 9) if row[0] + row[1] else 0.5, row[2], *row),
+        )
 
     def below(one: float, other: float) -> bool:
         return one <= (1.0 + _MARGIN) * other
