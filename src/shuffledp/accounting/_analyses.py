@@ -155,7 +155,7 @@ ANALYSES = (
     ),
     Analysis(
         "clones",
-        "Feldman, McMillan, Talwar 2022, at p = 1/(e^epsilon0 + 1)",
+        "Feldman, McMillan, Talwar 2022 at p = 1/(e^epsilon0 + 1); T2",
         _OTHERS_COINS,
         True,
         _is_private,
@@ -166,7 +166,7 @@ ANALYSES = (
     ),
     Analysis(
         "strong",
-        "the adversary knows which reports are random",
+        "the adversary knows who answered at random, you too",
         _ALL_COINS,
         False,
         lambda facts: facts.response is not None,

@@ -160,7 +160,7 @@ def clones_2021(epsilon0: float, n: int) -> CloneProfile:
 
 
 def strong_adversary(k: int, gamma: float, truthful: float, n: int) -> CloneProfile:
-    """k-ary randomized response against the adversary who knows which reports are random.
+    """k-ary randomized response against the adversary who knows who answered at random.
 
     ``truthful`` is 1 - gamma, accurate when it is small."""
     rate = 2.0 * gamma / k
