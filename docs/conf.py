@@ -121,11 +121,14 @@ def as_restructured_text(_app, what, name, obj, _options, lines):
     lines[:] = [*shown, *([""] if shown and shown[-1] and listed else []), *listed, ""]
 
 
-def dress_pictures(_app, document):
-    """Pictures of the papers are transparent and keep their size; others are white, but for dark pages."""
+def dress_pictures(app, document):
+    """Pictures of the papers are transparent, and keep their size where they have several panels; others are
+    white, but for dark pages."""
     for image in document.findall(nodes.image):
-        transparent = "papers" in document["source"]
-        image["classes"].append("plot" if transparent else "white")
+        if not image["uri"].startswith("papers/"):
+            image["classes"].append("white")
+        elif int.from_bytes((Path(app.srcdir) / image["uri"]).read_bytes()[16:20], "big") > 600:  # PNG: wide
+            image["classes"].append("panels")
 
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
