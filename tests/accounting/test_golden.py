@@ -30,7 +30,7 @@ from oracles.golden import Golden, entries
 from oracles.hockey import Atoms, hockey_stick, product
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
-from shuffledp.accounting._ends.upper import upper_epsilon
+from shuffledp.accounting._ends.upper import upper_end
 from shuffledp.accounting._rounds.round import Round
 
 SLACK = 1e-12  # decimal parameters are rounded to floats
@@ -353,7 +353,7 @@ def test_rounds_of_cohorts_agree_with_an_independent_certified_interval(
     population: int, cohort: int, rounds: int, low: float, high: float
 ) -> None:
     published = SubsampledProfile(strong_clones(4.0, cohort), cohort / population)
-    upper = upper_epsilon([(Round(published, (), published.epsilon_max, 0.0), rounds)], 1e-8, 1e-3)
+    upper = upper_end([(Round(published, (), published.epsilon_max, 0.0), rounds)], 1e-8, 1e-3)[0]
     assert low <= upper <= high * 1.001
     tight = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=4.0), n=cohort).sampled_from(population)
     assert (rounds * tight).epsilon(delta=1e-8).upper < low

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings, strategies a
 
 import shuffledp as sdp
 from shuffledp.accounting import calibration
+from shuffledp.accounting._hints.inverse import Path
 
 TOLERANCE = 1e-3
 SLACK = 1 + 2 * TOLERANCE
@@ -468,15 +469,19 @@ def test_a_calibration_needs_no_good_guess(likely: Callable[[float], float], fir
         return (value / 3.7) ** 1.3 if value < 1e3 else np.inf
 
     tolerance = 1e-3
+
+    def found(ratio: Callable[[float], float], safe: float, rash: float, whole: bool) -> float | None:
+        reach = calibration.Reach(first, safe, rash, whole, "none")
+        return calibration.best(ratio, Path(likely, safe, rash), reach, tolerance)
+
     for whole, root in ((False, 3.7), (True, 3)):
-        up = calibration._Ratio(rising, likely, tolerance).best(first, 1.0 if whole else 0.0, 1e9, whole)
-        down = calibration._Ratio(lambda v: rising(37.0 / v), likely, tolerance)
-        least = down.best(first, 1e9 if whole else np.inf, 1.0 if whole else 0.0, whole)
+        up = found(rising, 1.0 if whole else 0.0, 1e9, whole)
+        least = found(lambda v: rising(37.0 / v), 1e9 if whole else np.inf, 1.0 if whole else 0.0, whole)
         assert up is not None
         assert least is not None
         assert (1 - tolerance) * root <= up <= 3.7
         assert 10 <= least <= (1 + tolerance) * 10
-    assert calibration._Ratio(lambda v: 2.0, likely, tolerance).best(first, 1, 1e9, whole=True) is None
+    assert found(lambda v: 2.0, 1, 1e9, True) is None
 
 
 def test_calibrate_says_when_nothing_meets_the_target() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from shuffledp import KaryRandomizedResponse
 from shuffledp.accounting.calibration import calibrate
 from shuffledp.accounting.mechanism import Mechanism, Shuffled
-from shuffledp.collecting import _accounted as accounted
+from shuffledp.collecting import _accounted as accounted, _choice
 from shuffledp.collecting._accounted import Target, certified_epsilon, tolerance_for
-from shuffledp.collecting._choice import best_calibrated, calibrated_response, first_better, largest_certified
+from shuffledp.collecting._choice import best_calibrated, calibrated_response, first_better
 from shuffledp.collecting.histogram import HistogramProtocol
 from shuffledp.collecting.number import SumProtocol
 from shuffledp.errors import NoCertificateError
@@ -66,36 +65,6 @@ def test_a_plan_of_several_rounds_for_two_categories_takes_a_few_exact_evaluatio
     assert 0.99 < certified_epsilon(weekly.mechanism(), 1e-6) <= 1.0
 
 
-@pytest.mark.parametrize(
-    "curve",
-    [
-        lambda x: 0.01 * math.exp(0.5 * x),
-        lambda x: 0.7 * x,
-        lambda x: x if x < 2.0 else math.inf,
-        lambda x: 0.0 if x < 3.0 else x,
-        lambda x: 0.2 * x + 0.5 * x**6,
-    ],
-)
-@pytest.mark.parametrize("first", [0.9, 0.1])
-def test_only_what_was_certified_is_given_back(curve: Any, first: float) -> None:
-    asked = []
-
-    def certified(x: float) -> float:
-        asked.append(x)
-        return float(curve(x))
-
-    found = largest_certified(first, certified, 1.0)
-    assert found in asked
-    assert curve(found) <= 1.0
-    assert len(asked) <= 8
-
-
-def test_a_first_answer_that_is_not_certified_is_stepped_back_from() -> None:
-    assert largest_certified(1.004, lambda x: x, 1.0) == pytest.approx(1.0, rel=0.01)
-    with pytest.raises(ValueError, match="could not be certified"):
-        largest_certified(1.0, lambda x: math.inf, 1.0)
-
-
 def test_a_plan_looks_for_few_primes_and_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
@@ -109,10 +78,10 @@ def test_a_plan_looks_for_few_primes_and_quickly(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_cannot_be_certified_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusing(self: Mechanism, **arguments: Any) -> float:
+    def refusing(*arguments: Any) -> tuple[float, float]:
         raise NoCertificateError("too hard")
 
-    monkeypatch.setattr(Mechanism, "upper_delta", refusing)
+    monkeypatch.setattr(_choice, "glance", refusing)
     chosen = best_calibrated(12, Target(1.0, 1e-6, n=1000))
     assert isinstance(chosen, KaryRandomizedResponse)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from shuffledp import _html, _validate
-from shuffledp._certified.rounding import positive
+from shuffledp._certified.rounding import TINY, positive
 from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import expected
-from shuffledp.accounting._hints.inverse import Path, normal_epsilon
+from shuffledp.accounting._ends.upper import glance
+from shuffledp.accounting._hints.inverse import Path, normal_distance, normal_steepness, power_law
+from shuffledp.accounting._rounds.round import is_single
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Mechanism, Shuffled
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
@@ -21,14 +23,14 @@ from shuffledp.errors import NoCertificateError
 _LOCAL = ("epsilon0", "gamma", "sigma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
 _MAX_ROUNDS = 2**40
-_RECHECKS = 8
-_MOST_STEPS = 60
-_USUAL_STEPS = 5  # speed: that a warning of long work counts on
-_COARSE, _CLOSE_BY = 0.02, 0.1  # speed: a tolerance, and how far from the target it is of use
-_HARDLY_HIDDEN = 1.0  # speed: a deviation of the loss from which on close answers may take long
+_MOST_STEPS, _MOST_GLANCES = 60, 12
+_USUAL_STEPS = 2  # speed: that a warning of long work counts on
+_ROUGHLY, _CLOSE_BY = 0.01, 0.03  # speed: how near one coarse glance comes, and the later of two
 _NOT_HIDDEN = 2.0  # tightness: of the pure epsilon; where losses deviate by more, that is what is left
-_NEAR = 0.25  # tightness: of the tolerance, how near a value comes to the best one
+_NEAR = 0.9  # tightness: of the tolerance, how near a value comes to the best one
+_TELL = 3.0  # speed: tolerances, between values of epsilon that tell how it changes
 _ASIDE = 0.02  # speed: of the distance of two ends, the least distance from either
+_SLOPES = 0.2, 500.0  # speed: of epsilon in the value, in logarithms, that are believed
 
 
 @dataclass(frozen=True)
@@ -96,36 +98,34 @@ def calibrate(
     """
     if isinstance(randomizer, (str, int, float)):
         raise TypeError(f"randomizer must be a randomizer's class, or a randomizer, got {randomizer!r}")
-    makes = _makes(randomizer)
     unknown = _unknown(randomizer, solve_for, parameters)
-    target = _Target(
+    target = Target(
         _validate.positive("epsilon", epsilon),
         _validate.probability("delta", delta),
         _validate.tolerance(tolerance),
-        _most_epsilon0(randomizer),
     )
     if unknown != "rounds":
         _validate.count("rounds", rounds)
     size = _size(n, population, cohort, unknown)
 
+    @cache
     def build(value: float) -> Mechanism:
-        described = randomizer(**parameters, **{unknown: value}) if makes else randomizer
+        named = {unknown: _written(unknown, value)}
+        described = randomizer(**parameters, **named) if _makes(randomizer) else randomizer
         users = int(value) if unknown in ("n", "cohort") else size
         one = Shuffled(described, n=users, analysis=analysis, honest_fraction=honest_fraction)
         if population is not None:
             one = one.sampled_from(population, poisson=poisson)
         return one * (int(value) if unknown == "rounds" else rounds)
 
-    with expected(_USUAL_STEPS, "calibrating") as evaluated:
-        value = _SOLVERS[unknown](target.meets(build, evaluated), target, population)
-    for _ in range(_RECHECKS):
-        mechanism = build(value)
-        checked = target.recheck(mechanism)
-        if checked.upper <= target.epsilon:
-            return Calibration(unknown, value, mechanism, checked, target.delta)
-        # The search was coarser than the re-check: step back within the tolerance.
-        value = _safer(unknown, value, 0.5 * target.tolerance)
-    raise ArithmeticError(f"{unknown}={value!r} failed its re-check: {checked}")
+    @cache
+    def upper(value: float) -> tuple[float, str]:
+        return build(value)._upper_end(target.delta, target.tolerance, near=target.epsilon)
+
+    reach = reach_of(unknown, target, population, _most_epsilon0(randomizer))
+    value = solve(build, lambda value: upper(value)[0], target, reach)
+    checked = build(value)._enclosed(target.delta, target.tolerance, upper(value))
+    return Calibration(unknown, _written(unknown, value), build(value), checked, target.delta)
 
 
 def _makes(randomizer: Any) -> bool:
@@ -162,71 +162,44 @@ def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any])
     return unknown
 
 
-def _safer(unknown: str, value: float, share: float) -> float:
-    """A little more private."""
-    if unknown == "epsilon0":
-        return value * (1.0 - share)
-    if unknown == "sigma":
-        return value * (1.0 + share)
-    if unknown == "gamma":
-        return 1.0 - (1.0 - value) * (1.0 - share)
-    if unknown == "n":
-        return math.ceil(value * (1.0 + share))
-    return max(1, min(int(value) - 1, math.floor(value * (1.0 - share))))
-
-
 @dataclass(frozen=True)
-class _Target:
+class Target:
+    """What is to be met, and how near."""
+
     epsilon: float
     delta: float
     tolerance: float
-    most_epsilon0: float
-    """The largest local epsilon that the randomizer accepts."""
 
-    def meets(self, build: Callable[[float], Mechanism], evaluated: Callable[[], None]) -> _Ratio:
-        """Of every value of the parameter."""
+    def likely(self, mechanism: Mechanism) -> float:
+        """The distance of two normal laws, over that of the target: as if losses were normal."""
+        pure = mechanism.upper_epsilon(delta=0.0) / self.epsilon
+        return min(float(mechanism.gaussian_limit().upper) / self._distance, pure)
 
-        near = False  # once a value was near the target, a coarse answer says nothing new
+    def glanced(self, mechanism: Mechanism) -> tuple[float, float]:
+        """The same of normal laws whose curve is as high at epsilon as a look sees that of the mechanism; and
+        how much faster epsilon changes than it."""
+        pure, likely = mechanism.upper_epsilon(delta=0.0), self.likely(mechanism)
+        if pure <= self.epsilon or mechanism.gaussian_limit().upper > _NOT_HIDDEN * pure:
+            return min(likely, pure / self.epsilon), 1.0
+        found, steep = glance(mechanism._rounds(), self.epsilon, self.delta, self.tolerance)
+        distance = normal_distance(self.epsilon, found) / self._distance
+        return distance, normal_steepness(self.epsilon, self.delta) / positive(steep)
 
-        @cache
-        def certified(value: float) -> float:
-            nonlocal near
-            found = self._certified(build(value), near)
-            near = near or abs(found - 1.0) <= _CLOSE_BY
-            evaluated()
-            return found
+    @property
+    def _distance(self) -> float:
+        return max(TINY, normal_distance(self.epsilon, self.delta))
 
-        return _Ratio(certified, cache(lambda value: self._likely(build, value)), self.tolerance)
 
-    def recheck(self, mechanism: Mechanism) -> Bound:
-        """The answer's enclosure; a warning says where it is coarser than the tolerance."""
-        return mechanism.epsilon(delta=self.delta, tolerance=self.tolerance)
+@dataclass(frozen=True)
+class Reach:
+    """The values of a parameter, from the ``safe`` to the ``rash`` end, and a ``first`` guess."""
 
-    def _certified(self, mechanism: Mechanism, near: bool) -> float:
-        pure = mechanism.upper_epsilon(delta=0.0)
-        if pure <= self.epsilon:
-            return pure / self.epsilon  # met whatever the crowd adds
-        with suppress(NoCertificateError):
-            deviation = mechanism.gaussian_limit().upper
-            if deviation > _NOT_HIDDEN * pure:
-                return pure / self.epsilon
-            # Where points take long, a coarse answer settles what is far from the target.
-            slow = any(part.round.profile.hints.apart for part, _ in mechanism.parts)
-            slow = slow or deviation > _HARDLY_HIDDEN
-            for tolerance in (_COARSE, self.tolerance) if slow and not near else (self.tolerance,):
-                found = mechanism.upper_epsilon(delta=self.delta, tolerance=tolerance) / self.epsilon
-                if abs(found - 1.0) > 2.0 * _COARSE:
-                    break
-            return found
-        return math.inf  # what cannot be certified does not meet the target
-
-    def _likely(self, build: Callable[[float], Mechanism], value: float) -> float:
-        """As if losses were normal; nothing where the randomizer refuses the value."""
-        with suppress(ValueError):
-            mechanism = build(value)
-            likely = normal_epsilon(mechanism.gaussian_limit().upper, self.delta)
-            return min(likely, mechanism.upper_epsilon(delta=0.0)) / self.epsilon
-        return math.nan
+    first: float
+    safe: float
+    rash: float
+    whole: bool
+    none: str
+    """What is said if no value meets the target."""
 
 
 def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
@@ -245,38 +218,88 @@ def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
     return _validate.count("n" if cohort is None else "cohort", given[0])
 
 
+def solve(
+    build: Callable[[float], Mechanism], upper: Callable[[float], float], target: Target, reach: Reach
+) -> float:
+    """The last value, on the way from the safe end to the rash one, whose ``upper`` end meets the target.
+
+    A few looks at delta, which is smooth also where epsilon has cliffs, say where to look. Then values
+    are evaluated, each a little to the safe side of where the target may be."""
+
+    def safely(question: Callable[[Mechanism], Any], otherwise: Any) -> Callable[[float], Any]:
+        def asked(value: float) -> Any:
+            with suppress(NoCertificateError, ValueError):
+                return question(build(value))
+            return otherwise
+
+        return cache(asked)
+
+    glanced = safely(target.glanced, (math.inf, 1.0))
+    likely = safely(target.likely, math.nan)
+    fine = is_single(build(reach.first)._rounds())
+    start, slope = _first(glanced, Path(likely, reach.safe, reach.rash), reach, target.tolerance, fine)
+    with expected(_USUAL_STEPS, "calibrating") as evaluated:
+
+        def ratio(value: float) -> float:
+            found = math.inf  # what cannot be certified does not meet the target
+            with suppress(NoCertificateError):
+                found = upper(value) / target.epsilon
+            evaluated()
+            return found
+
+        line = power_law(start, slope if reach.safe < reach.rash else -slope)
+        path = Path(line, reach.safe, reach.rash, slope, _TELL * target.tolerance)
+        found = best(ratio, path, replace(reach, first=start), _NEAR * target.tolerance)
+    if found is None:
+        raise ValueError(reach.none)
+    return found
+
+
+def _first(
+    glanced: Callable[[float], tuple[float, float]], path: Path, reach: Reach, tolerance: float, fine: bool
+) -> tuple[float, float]:
+    """A little to the safe side of where values may begin to miss the target, and how epsilon changes there,
+    in logarithms. ``fine``: glances are as close as the tolerance."""
+    good, bad, faster = (reach.safe, False), (reach.rash, False), 1.0
+    value = reach.first if reach.first == reach.rash else path.start(reach.first)
+    for step in range(_MOST_GLANCES):
+        value = _between(value if step % 6 < 5 else math.nan, good, bad, _ROUGHLY, reach.whole)
+        height, faster = glanced(value)
+        found = math.log(positive(height))
+        good, bad = ((value, True), bad) if found <= 0.0 else (good, (value, True))
+        if reach.rash == good[0] or reach.safe == bad[0]:
+            break
+        after = path.after(value, found, -0.5 * tolerance * path.slope_at(value))
+        near = tolerance if fine else _CLOSE_BY if step else _ROUGHLY
+        if abs(found) <= near or _met(good, bad, max(tolerance * value, float(reach.whole))):
+            value = _between(after, (reach.safe, False), (reach.rash, False), 0.0, reach.whole)
+            break
+        value = after
+    slope = path.slope_at(value) * faster
+    return value, min(max(slope, _SLOPES[0]), _SLOPES[1]) if math.isfinite(slope) else 1.0
+
+
 Tried = tuple[float, bool]
 """A value, and whether it was evaluated: else it is the end of a range."""
 
 
-@dataclass(frozen=True)
-class _Ratio:
-    """Of a value: ``certified`` epsilon / target, at most 1 where the target is met; and what that is
-    ``likely`` to be, which only says where to look."""
+def best(ratio: Callable[[float], float], path: Path, reach: Reach, near: float) -> float | None:
+    """The last value whose ``ratio`` is at most one, on the way from the safe end; None if none is.
 
-    certified: Callable[[float], float]
-    likely: Callable[[float], float]
-    tolerance: float
-
-    def best(self, first: float, safe: float, rash: float, whole: bool = False) -> float | None:
-        """The last value that meets the target on the way from ``safe`` to ``rash``; None if none does.
-
-        Each step aims a little to the safe side of the root. Of large counts the last digits are within the
-        looseness of the evaluation."""
-        path, near = Path(self.likely, safe, rash), _NEAR * self.tolerance
-        good, bad = (safe, False), (rash, False)
-        value, before = path.start(first), (math.nan, math.nan)
-        for step in range(_MOST_STEPS):
-            value = _between(math.nan if step % 6 == 5 else value, good, bad, near, whole)
-            found = math.log(positive(self.certified(value)))
-            good, bad = ((value, True), bad) if found <= 0.0 else (good, (value, True))
-            close = near * value >= float(whole) and _close(before, (math.log(value), found), near)
-            width = max(near * value, float(whole))
-            if rash == good[0] or safe == bad[0] or close or _met(good, bad, width):
-                break
-            before = math.log(value), found
-            value = path.after(value, found, -0.5 * near * path.slope)
-        return good[0] if good[1] else None
+    Of large counts the last digits are within the looseness of the evaluation."""
+    good, bad, value = (reach.safe, False), (reach.rash, False), reach.first
+    for step in range(_MOST_STEPS):
+        value = _between(math.nan if step % 6 == 5 else value, good, bad, near, reach.whole)
+        found = math.log(positive(ratio(value)))
+        good, bad = ((value, True), bad) if found <= 0.0 else (good, (value, True))
+        after = path.after(value, found, -0.5 * near * path.slope)
+        close = -near * path.slope <= found <= 0.0
+        if reach.rash == good[0] or reach.safe == bad[0] or close:
+            break
+        if _met(good, bad, max(near * value, float(reach.whole))):
+            break
+        value = after
+    return good[0] if good[1] else None
 
 
 def _between(value: float, good: Tried, bad: Tried, near: float, whole: bool) -> float:
@@ -298,65 +321,25 @@ def _met(good: Tried, bad: Tried, width: float) -> bool:
     return good[1] and bad[1] and abs(good[0] - bad[0]) <= width
 
 
-def _close(before: tuple[float, float], now: tuple[float, float], near: float) -> bool:
-    """Whether the line through two points (logarithms of value and ratio) passes zero so near the second,
-    which is not above."""
-    slope = (now[1] - before[1]) / (now[0] - before[0]) if now[0] != before[0] else math.nan
-    return -near * abs(slope) <= now[1] <= 0.0
+def _written(unknown: str, value: float) -> float:
+    """The parameter of a value: gamma is found as -log(gamma), which is zero if reports tell nothing."""
+    return math.exp(-value) if unknown == "gamma" else value
 
 
-def _largest_epsilon0(ratio: _Ratio, target: _Target, population: int | None) -> float:
-    return _local(ratio.best(max(1.0, target.epsilon), 0.0, target.most_epsilon0))
-
-
-def _smallest_gamma(ratio: _Ratio, target: _Target, population: int | None) -> float:
-    """Larger gamma is more private; gamma = 1 is independent of the input. In -log(gamma)."""
-    certified, likely = ratio.certified, ratio.likely
-    steps = _Ratio(lambda u: certified(math.exp(-u)), lambda u: likely(math.exp(-u)), target.tolerance)
-    return math.exp(-_local(steps.best(1.0, 0.0, target.most_epsilon0)))
-
-
-def _smallest_sigma(ratio: _Ratio, target: _Target, population: int | None) -> float:
-    """Larger sigma is more private; from the deviation that noise alone would need on."""
-    first = math.sqrt(2.0 * math.log(1.25 / positive(target.delta))) / target.epsilon
-    return _local(ratio.best(first, math.inf, 0.0))
-
-
-def _local(found: float | None) -> float:
-    if found is None:
-        raise ValueError("no local parameter above zero meets the target")
-    return found
-
-
-def _least_n(ratio: _Ratio, target: _Target, population: int | None) -> float:
+def reach_of(
+    unknown: str, target: Target, population: int | None = None, most_epsilon0: float = _validate.MAX_EPSILON0
+) -> Reach:
+    """Of each parameter. Larger sigma is more private; the truth rises with the cohort (T5' of
+    docs/proofs/cohorts.md), and where numbers do not, all will do if all meet the target."""
     most = population if population is not None else 2**53
-    if (found := ratio.best(min(1024, most), most, 1, whole=True)) is None:
-        raise ValueError(f"no n up to {most} meets the target epsilon")
-    return found
-
-
-def _most_rounds(ratio: _Ratio, target: _Target, population: int | None) -> float:
-    if (found := ratio.best(16, 1, _MAX_ROUNDS, whole=True)) is None:
-        raise ValueError("not even rounds = 1 meets the target epsilon")
-    return found
-
-
-def _largest_cohort(ratio: _Ratio, target: _Target, population: int | None) -> float:
-    """The truth rises with the cohort (docs/proofs/cohorts.md, T5'); where numbers do not, all will do if all
-    meet the target."""
-    assert population is not None
-    if ratio.certified(population) <= 1.0:
-        return population
-    if (found := ratio.best(population, 1, population, whole=True)) is None:
-        raise ValueError("not even cohort = 1 meets the target epsilon")
-    return found
-
-
-_SOLVERS: dict[str, Callable[[_Ratio, _Target, int | None], float]] = {
-    "epsilon0": _largest_epsilon0,
-    "gamma": _smallest_gamma,
-    "sigma": _smallest_sigma,
-    "n": _least_n,
-    "rounds": _most_rounds,
-    "cohort": _largest_cohort,
-}
+    none = "no local parameter above zero meets the target"
+    # The deviation that noise alone would need.
+    deviation = math.sqrt(2.0 * math.log(1.25 / positive(target.delta))) / target.epsilon
+    return {
+        "epsilon0": Reach(max(1.0, target.epsilon), 0.0, most_epsilon0, False, none),
+        "gamma": Reach(1.0, 0.0, most_epsilon0, False, none),
+        "sigma": Reach(deviation, math.inf, 0.0, False, none),
+        "n": Reach(min(1024, most), most, 1, True, f"no n up to {most} meets the target epsilon"),
+        "rounds": Reach(16, 1, _MAX_ROUNDS, True, "not even rounds = 1 meets the target epsilon"),
+        "cohort": Reach(most, 1, most, True, "not even cohort = 1 meets the target epsilon"),
+    }[unknown]

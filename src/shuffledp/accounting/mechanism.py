@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,14 +30,14 @@ from shuffledp.accounting._ends.upper import (
     ends_of,
     epsilon_of,
     upper_delta,
-    upper_epsilon,
+    upper_end,
 )
 from shuffledp.accounting._renyi import renyi_divergence, renyi_upper
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
-from shuffledp.errors import CoarserBoundWarning, NoCertificateError
+from shuffledp.errors import NoCertificateError
 from shuffledp.facts import Facts
 
 if TYPE_CHECKING:
@@ -83,10 +82,13 @@ class Mechanism(ABC):
         if np.ndim(delta):
             return _each(lambda one: self.epsilon(delta=one, tolerance=tolerance), delta)
         level = _validate.probability("delta", delta)
+        return self._enclosed(level, None if tolerance is None else _validate.tolerance(tolerance))
+
+    def _enclosed(self, level: float, allowed: float | None, known: tuple[float, str] | None = None) -> Bound:
+        """``epsilon(...)``, where the ``_upper_end`` may be known already."""
         rounds = self._rounds()
-        allowed = None if tolerance is None else _validate.tolerance(tolerance)
         with self._named():
-            low, high = _ends(rounds, level, allowed) if rounds else (0.0, 0.0)
+            low, high = _ends(rounds, level, allowed, known) if rounds else (0.0, 0.0)
         high = min(high, self._alone(level))
         source = partial(self.certificate, epsilon=high, delta=level, tolerance=allowed or DEFAULT_TOLERANCE)
         return Bound(low, high, source, self.gaussian_limit)
@@ -94,10 +96,13 @@ class Mechanism(ABC):
     def upper_epsilon(self, *, delta: float, tolerance: float | None = None) -> float:
         """``epsilon(...).upper`` alone, for searches: no lower end, and no warning of a coarser one."""
         level = _validate.probability("delta", delta)
-        allowed = None if tolerance is None else _validate.tolerance(tolerance)
-        with self._named(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", CoarserBoundWarning)
-            return min(upper_epsilon(self._rounds(), level, allowed), self._alone(level))
+        return self._upper_end(level, None if tolerance is None else _validate.tolerance(tolerance))[0]
+
+    def _upper_end(self, level: float, allowed: float | None, near: float | None = None) -> tuple[float, str]:
+        """``upper_epsilon``, which may be ``near`` a number, and in what it is coarser than asked for."""
+        with self._named():
+            upper, coarser = upper_end(self._rounds(), level, allowed, near)
+        return min(upper, self._alone(level)), coarser
 
     def _alone(self, delta: float) -> float:
         """What holds whatever the crowd adds: the local epsilons add up if delta covers every delta0."""
@@ -315,14 +320,16 @@ def _each(question: Callable[[float], Bound], points: Any) -> Bound:
     return Bound.of(np.array([one.lower for one in found]), np.array([one.upper for one in found]), points)
 
 
-def _ends(rounds: list[tuple[Round, int]], delta: float, tolerance: float | None) -> tuple[float, float]:
+def _ends(
+    rounds: list[tuple[Round, int]], delta: float, tolerance: float | None, known: tuple[float, str] | None
+) -> tuple[float, float]:
     """Both ends; where that fails, the local epsilons of all rounds, which hold whatever the crowd adds, if a
     dataset shows that it adds next to nothing."""
     try:
-        return epsilon_of(rounds, delta, tolerance)
+        return epsilon_of(rounds, delta, tolerance, known=known)
     except NoCertificateError:
         low, high = epsilon_of(rounds, delta, _COARSEST)
-        pure = upper_epsilon(rounds, 0.0, tolerance)
+        pure = upper_end(rounds, 0.0, tolerance)[0]
         if low < (1.0 - (tolerance or DEFAULT_TOLERANCE)) * min(pure, high):
             raise
         return low, min(high, pure)

@@ -69,10 +69,14 @@ class Target:
         """Whether one report alone must protect people."""
         return math.isfinite(self.most)
 
+    def mechanism(self, randomizer: Any) -> Mechanism:
+        """All rounds with this randomizer."""
+        return self.rounds * one_round(randomizer, self.n)
+
     def certified(self, randomizer: Any) -> float:
         """The epsilon of all rounds with this randomizer; infinite where none can be certified."""
         try:
-            return certified_epsilon(self.rounds * one_round(randomizer, self.n), self.delta)
+            return certified_epsilon(self.mechanism(randomizer), self.delta)
         except NoCertificateError:
             return math.inf
 

@@ -8,15 +8,10 @@ counts together have the mean
 exactly and whatever the data: that is compared, each randomizer calibrated to (epsilon, delta) by the
 accountant. Candidates come in the order of their reports' size, and a later one has to be better by
 more than 2 %. Most need no calibration: a randomizer with the local epsilon0 at which it would begin to be
-better is asked for its certified delta, and is out if that is too large or there is no certificate.
+better is out if a coarse look at its delta is too large.
 Randomizers that send a set of categories (one bit each) are candidates up to 4,096 categories. For two
 categories randomized response is the only one: it alone is analysed exactly, and all others with its
 epsilon0 are post-processings of it.
-
-**Randomized response** for k > 2 has the epsilon0 that ``calibrate`` finds. For k = 2 the exact analysis
-certifies a larger epsilon0 than the blanket, but far from the target it takes long. So the blanket's
-answer, which is quick and safe, comes first, and a few secant steps with the exact analysis climb from
-there: log epsilon is nearly linear in epsilon0. Only what was certified is given back.
 
 **Sums.** For each number of levels, randomized response on levels + 1 points is calibrated; what is
 compared is the exact variance of one decoded report, rounding included, for the worst number in the
@@ -33,13 +28,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.calibration import calibrate
+from shuffledp.accounting import calibration
+from shuffledp.accounting._ends.upper import glance
 from shuffledp.accounting.mechanism import DEFAULT_TOLERANCE, Shuffled
-from shuffledp.collecting._accounted import Target
+from shuffledp.collecting._accounted import Target, tolerance_for
 from shuffledp.collecting._fixed_point import FixedPointDecoder, highest_between, response_spread
 from shuffledp.errors import NoCertificateError
 from shuffledp.randomizers.frequency import FrequencyOracle, two_probabilities
@@ -53,15 +50,8 @@ _LARGEST_EPSILON0 = 36.0
 MOST_LEVELS = 2**14
 
 # All that follow are speed: only what is certified is given back.
-_MOST_STEPS = 8  # evaluations of the exact analysis
-_NEAR_TARGET = 0.998  # share of the target epsilon that is near enough
-_AIM = 0.999  # share of the target epsilon that a step aims at
-_SMALL_STEP = 1e-3  # relative steps of epsilon0 that are not worth an evaluation
-_FIRST_TOLERANCE = 5e-3  # of the first answer: steps follow
-_COARSE = 0.05  # resolution of the first look at other randomizers
-_LEAST_REACHED = 0.01  # share of the target, where delta alone covers the difference
-_STEP_BACK = 0.99  # if the first answer is not certified
 _FIRST_LEVELS = 4
+_COARSE = 0.01  # tolerance of the first look at other randomizers
 _LEVELS_TOLERANCE = 0.01  # of the calibrations that only choose the number of levels
 _NEAR_LEVELS = 0.03  # relative difference of two numbers of levels that does not matter
 _MOST_CALIBRATIONS = 8
@@ -99,32 +89,24 @@ def largest_error(randomizer: FrequencyOracle, n: int) -> float:
 def best_calibrated(k: int, target: Target) -> FrequencyOracle:
     """The best randomizer of k categories that is certified for the target (see module)."""
 
-    def calibrated(kind: Kind) -> FrequencyOracle:
-        if target.is_limited:
-            limited: FrequencyOracle = within(lambda e: kind(k=k, epsilon0=e), target.most)
-            if is_certified(limited):
-                return limited
-        return kind(k=k, epsilon0=calibrate(kind, k=k, **target.plan).value)
-
-    def is_certified(randomizer: FrequencyOracle) -> bool:
-        one = Shuffled(randomizer, n=target.n)
+    def may_do(randomizer: FrequencyOracle) -> bool:
+        several = target.rounds * Shuffled(randomizer, n=target.n)
         try:
-            # One look at one round costs less than an answer: most are out after that, or before.
-            curve, at = one.round.profile, np.array([target.epsilon])
-            if curve.hints.scale > target.epsilon or curve.upper(at, _COARSE)[0] > target.delta:
+            if several.gaussian_limit().upper > target.epsilon:
                 return False
-            several = target.rounds * one
-            return several is one or bool(several.upper_delta(epsilon=target.epsilon) <= target.delta)
+            seen = glance(several._rounds(), target.epsilon, target.delta, _COARSE)[0]
         except NoCertificateError:
             return False
+        return seen <= target.delta
 
     best: FrequencyOracle = calibrated_response(k, target)
     for kind in candidates(k):
         if kind is KaryRandomizedResponse:
             continue
         first = first_better(kind, k, mean_variance(best) / _AS_GOOD)
-        if first is not None and first.facts().epsilon0.upper <= target.most and is_certified(first):
-            best = min(best, calibrated(kind), key=mean_variance)
+        if first is not None and first.facts().epsilon0.upper <= target.most and may_do(first):
+            made = partial(kind, k)
+            best = min(best, _calibrated(made, target, DEFAULT_TOLERANCE), key=mean_variance)
     return best
 
 
@@ -172,58 +154,30 @@ def within(kind: Callable[[float], Any], most: float) -> Any:
 def calibrated_response(
     k: int, target: Target, tolerance: float = DEFAULT_TOLERANCE
 ) -> KaryRandomizedResponse:
-    """The least noisy randomized response that is certified (see module)."""
+    """The least noisy randomized response that is certified."""
+    found = _calibrated(
+        lambda epsilon0: canonical(KaryRandomizedResponse(k=k, epsilon0=epsilon0)), target, tolerance
+    )
+    assert isinstance(found, KaryRandomizedResponse)
+    return found
 
-    def response(epsilon0: float) -> KaryRandomizedResponse:
-        made = canonical(KaryRandomizedResponse(k=k, epsilon0=epsilon0))
-        assert isinstance(made, KaryRandomizedResponse)
-        return made
 
+def _calibrated(made: Callable[[float], Any], target: Target, tolerance: float) -> Any:
+    """``made`` of the largest epsilon0 that is certified as the plan will be, and within its limit."""
     if target.is_limited:
-        limited = within(response, target.most)
-        assert isinstance(limited, KaryRandomizedResponse)
+        limited = within(made, target.most)
         if target.is_met(limited):
             return limited
-    plan: dict[str, Any] = {"k": k, **target.plan}
-    if k > 2:
-        return response(calibrate(KaryRandomizedResponse, tolerance=tolerance, **plan).value)
-    quick: dict[str, Any] = {"analysis": "blanket", "tolerance": max(tolerance, _FIRST_TOLERANCE)}
-    first = calibrate(KaryRandomizedResponse, **plan, **quick).value
-    return response(largest_certified(first, lambda e: target.certified(response(e)), target.epsilon))
 
+    def upper(epsilon0: float) -> float:
+        if tolerance == DEFAULT_TOLERANCE:
+            return target.certified(made(epsilon0))
+        return target.mechanism(made(epsilon0)).upper_epsilon(delta=target.delta, tolerance=tolerance)
 
-def largest_certified(first: float, certified: Callable[[float], float], epsilon: float) -> float:
-    """An epsilon0 with ``certified(epsilon0)`` <= epsilon, the largest up to about a thousandth."""
-    tried: dict[float, float] = {}
-    guess = first
-    for _ in range(_MOST_STEPS):
-        tried[guess] = certified(guess)
-        if _NEAR_TARGET * epsilon <= tried[guess] <= epsilon:
-            return guess
-        guess = _next(tried, epsilon)
-        good = [value for value, seen in tried.items() if seen <= epsilon]
-        if good and guess - max(good) <= _SMALL_STEP * guess:
-            break
-    if not good:
-        raise ValueError(f"epsilon = {epsilon!r} could not be certified for any epsilon0 of {sorted(tried)}")
-    return max(good)
-
-
-def _next(tried: dict[float, float], epsilon: float) -> float:
-    """Between the largest that meets the target and the smallest that does not, or beyond."""
-    low = max((v for v, seen in tried.items() if seen <= epsilon), default=None)
-    high = min((v for v, seen in tried.items() if seen > epsilon), default=None)
-    if low is None:
-        assert high is not None
-        return _STEP_BACK * high
-    if high is not None and not (low < high and math.isfinite(tried[high])):
-        return 0.5 * (low + high)
-    reached = max(tried[low], _LEAST_REACHED * epsilon)
-    if high is None:  # few people: epsilon ~ epsilon0; many: epsilon ~ exp(epsilon0 / 2)
-        return low + min(2.0, low) * math.log(_AIM * epsilon / reached)
-    slope = (high - low) / math.log(tried[high] / reached)
-    guess = low + slope * math.log(_AIM * epsilon / reached)
-    return min(max(guess, low), low + 0.95 * (high - low))
+    allowed = max(tolerance, tolerance_for(target.mechanism(made(1.0))))
+    goal = calibration.Target(target.epsilon, target.delta, allowed)
+    reach = calibration.reach_of("epsilon0", goal, most_epsilon0=_LARGEST_EPSILON0)
+    return made(calibration.solve(lambda e: target.mechanism(made(e)), upper, goal, reach))
 
 
 def relative_variance(randomizer: KaryRandomizedResponse) -> float:

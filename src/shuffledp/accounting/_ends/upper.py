@@ -37,9 +37,13 @@ _FAR_LOOK, _CLOSE_LOOK = (np.zeros(1), 0.8), (np.array([-0.36, 0.33]), 0.6)
 _LOOKS = (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
 """speed: points and resolutions, in tolerances. A first look aims; from a close start it is mostly enough."""
 _MOST_STEPS = 12  # speed: from one point to the next
+_GLANCE, _GLANCED, _STRIDE = 0.01, np.array([1.0, 1.01]), 8  # speed: a resolution, points, a lattice
+_CORNERS = 64  # speed: points of a lattice to a sample of a curve with corners
+_ALIKE = 3.0  # speed: bounds of a delta whose mean is a better guess than the upper one
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
-_BEYOND_IN_TOLERANCES = 0.1  # speed
+_CLOSEST_IN_TOLERANCES = 0.9  # soundness: the same with the margin, where the two sides are apart
+_BEYOND_IN_TOLERANCES, _FINER, _FINEST_IN_TOLERANCES, _NEARLY = 0.1, 0.4, 0.05, 0.05  # speed
 _BESIDE_IN_TOLERANCES, _NEWTON = np.array([-0.1, 0.1]), 0.3  # speed: to either side of an aim so near
 _MARGIN_IN_TOLERANCES = 0.1  # soundness
 """An answer stays this far above, so that ten times the tolerance is never tighter."""
@@ -59,19 +63,30 @@ _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind severa
 
 
 def epsilon_of(
-    rounds: Rounds, delta: float, tolerance: float | None, accuracy: float | None = None
+    rounds: Rounds,
+    delta: float,
+    tolerance: float | None,
+    accuracy: float | None = None,
+    known: tuple[float, str] | None = None,
 ) -> tuple[float, float]:
     """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP.
 
-    ``tolerance``: None for the default; ``accuracy``: of the lower end, if other than the tolerance."""
-    return alone(ends_of(rounds, delta, tolerance, accuracy))
+    ``tolerance``: None for the default; ``accuracy``: of the lower end, if other than the tolerance;
+    ``known``: the ``upper_end``, if it was computed already."""
+    return alone(ends_of(rounds, delta, tolerance, accuracy, known))
 
 
 def ends_of(
-    rounds: Rounds, delta: float, tolerance: float | None, accuracy: float | None = None
+    rounds: Rounds,
+    delta: float,
+    tolerance: float | None,
+    accuracy: float | None = None,
+    known: tuple[float, str] | None = None,
 ) -> Search[tuple[float, float]]:
     """``epsilon_of``, to be searched for."""
-    upper = yield from _upper_epsilon(rounds, delta, tolerance)
+    upper, coarser = known or (yield from _upper_end(rounds, delta, tolerance, None))
+    if coarser:
+        _say(coarser)
     if delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
         lower = lower if is_single(rounds) else down(lower, operations=2 * len(rounds), tiny=0.0)
@@ -92,35 +107,58 @@ def _agreed(lower: float, upper: float) -> float:
     return min(lower, upper)
 
 
-def upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> float:
-    """The certified upper end alone."""
-    return alone(_upper_epsilon(rounds, delta, tolerance))
+def upper_end(
+    rounds: Rounds, delta: float, tolerance: float | None, near: float | None = None
+) -> tuple[float, str]:
+    """The certified upper end alone, and in what it is coarser than asked for, in words.
+
+    ``near``: about what it will be, if that is known."""
+    return alone(_upper_end(rounds, delta, tolerance, near))
 
 
-def _upper_epsilon(rounds: Rounds, delta: float, tolerance: float | None) -> Search[float]:
+def _upper_end(
+    rounds: Rounds, delta: float, tolerance: float | None, near: float | None
+) -> Search[tuple[float, str]]:
     pure, promised = _pure(rounds), tolerance or DEFAULT_TOLERANCE
     first = _usual(rounds) if tolerance is None else promised
     if delta >= 1.0 or pure == 0.0:
-        return 0.0
+        return 0.0, ""
     if delta < SMALLEST_DELTA or pure < SMALLEST_DELTA:
-        return pure
+        return pure, ""
     if not is_single(rounds) and delta < _infinite_loss(rounds):
-        return pure
+        return pure, ""
     if _hardly_less(rounds, delta, pure, first):
-        return pure
+        return pure, ""
     for allowed in (first, *(coarser for coarser in _COARSER if coarser > first)):
         with suppress(NoCertificateError):
+            said = f"the upper end is certified to {allowed:g} only, not to {promised:g}"
+            said = said if allowed > promised else ""
             if is_single(rounds):
-                upper = yield from _round_epsilon(rounds[0][0], delta, allowed)
+                upper = yield from _round_epsilon(rounds[0][0], delta, allowed, near)
             else:
-                upper = _composed_epsilon(rounds, delta, allowed, pure)
-            if allowed > promised:
-                _say(f"the upper end is certified to {allowed:g} only, not to {promised:g}")
-            return min(upper, pure)
+                upper, loose = _composed_epsilon(rounds, delta, allowed, pure)
+                said = loose or said
+            return min(upper, pure), said
     if pure == math.inf:
         raise _not_certified(promised)
-    _say("the upper end is the pure epsilon, that of every delta: none for this delta could be certified")
-    return pure
+    said = "the upper end is the pure epsilon, that of every delta: none for this delta could be certified"
+    return pure, said
+
+
+def glance(rounds: Rounds, epsilon: float, delta: float, tolerance: float) -> tuple[float, float]:
+    """The curve at epsilon as one look sees it, a coarse one of several rounds, and how steeply it falls, in
+    logarithms; ``delta`` is about what is expected. For searches: a guess."""
+    at = np.minimum(epsilon, _LARGEST_EPSILON) * _GLANCED
+    if is_single(rounds):
+        above, lines = rounds[0][0].profile.both(at[:1], tolerance)
+        below = lines.value
+        steep = float(lines.slope_high[0] / positive(float(above[0])) * np.exp(at[0]) * at[0])
+    else:
+        pairs = _adapted(rounds, delta, _GLANCE, _STRIDE, at_epsilon(at[:1]))
+        above, below = pairs.above.delta(at)[1], pairs.below.delta(at[:1])[0]
+        steep = math.log(positive(above[0]) / positive(above[1])) / math.log(at[1] / at[0])
+    high, low = float(above[0]), float(below[0])
+    return math.sqrt(high * low) if high < _ALIKE * low else high, steep
 
 
 def _usual(rounds: Rounds) -> float:
@@ -229,23 +267,27 @@ def _not_certified(tolerance: float) -> NoCertificateError:
     )
 
 
-def _round_epsilon(part: Round, delta: float, tolerance: float) -> Search[float]:
+def _round_epsilon(part: Round, delta: float, tolerance: float, near: float | None) -> Search[float]:
     if part.alone:
         with suppress(NoCertificateError):
-            return (yield from _single_epsilon(part.profile, delta, EXACT))
-    return (yield from _single_epsilon(part.profile, delta, tolerance))
+            return (yield from _single_epsilon(part.profile, delta, EXACT, near))
+    return (yield from _single_epsilon(part.profile, delta, tolerance, near))
 
 
-def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> Search[float]:
+def _single_epsilon(
+    profile: PrivacyProfile, delta: float, tolerance: float, near: float | None = None
+) -> Search[float]:
     """Find where the analysis' own curve passes delta from below, then certify just above it."""
     if delta < profile.infinite_loss:
         return math.inf
     ceiling, costly = profile.epsilon_max, profile.hints.costly
     most = min(ceiling, _LARGEST_EPSILON)
-    start = profile.hints.start(delta, most)
+    start = profile.hints.start(delta, most) if near is None else min(near, most)
     if profile.slow is not None:
         with suppress(NoCertificateError):
-            if (one := (yield from _of_two(profile, profile.slow, delta, start, tolerance))) is not None:
+            if (
+                one := (yield from _of_two(profile, profile.slow, delta, start, tolerance, near))
+            ) is not None:
                 return one
     if not costly:
         if profile.hints.apart:
@@ -279,7 +321,12 @@ def _single_epsilon(profile: PrivacyProfile, delta: float, tolerance: float) -> 
 
 
 def _of_two(
-    profile: PrivacyProfile, slow: PrivacyProfile, delta: float, start: float, tolerance: float
+    profile: PrivacyProfile,
+    slow: PrivacyProfile,
+    delta: float,
+    start: float,
+    tolerance: float,
+    near: float | None,
 ) -> Search[float | None]:
     """Of a quick bound and a slow one that which passes delta first, if it can be told: each by itself."""
     quick, level = profile.quick, np.array([delta])
@@ -292,8 +339,8 @@ def _of_two(
             return found if found and quick.support(at, tolerance).value[0] >= delta else None
         # Newton's step from the left goes too far, by its square.
         beyond = guess * (1.0 - (guess / start - 1.0) ** 2) > other
-        return (yield from _single_epsilon(quick, delta, tolerance)) if beyond else None
-    found = yield from _single_epsilon(quick, delta, tolerance)
+        return (yield from _single_epsilon(quick, delta, tolerance, near)) if beyond else None
+    found = yield from _single_epsilon(quick, delta, tolerance, near)
     return None if profile.worth_it(np.array([found]), level).any() else found
 
 
@@ -326,27 +373,41 @@ def _one_by_one(
 ) -> tuple[float | None, float]:
     """The same from one point after the other, where each costs as much, and both sides are nearly one; no
     further than ``most``."""
-    low, high, aim = 0.0, math.inf, start
+    low, high, aim, close = 0.0, math.inf, start, _CLOSE_IN_TOLERANCES
+    resolution, beyond = _FIRST_RESOLUTION_IN_TOLERANCES * tolerance, _BEYOND_IN_TOLERANCES * tolerance
     with expected(_USUAL_STEPS, "bounding epsilon") as stepped:
         at = np.array([start])
         for _ in range(_MOST_STEPS):
             at = np.minimum(at, profile.epsilon_max)
             with suppress(NoCertificateError):
-                upper, lines = profile.both(at, _FIRST_RESOLUTION_IN_TOLERANCES * tolerance)
+                upper, lines = profile.both(at, resolution)
                 stepped()
                 above, below = lines.value >= delta, (upper <= delta) | (at == profile.epsilon_max)
                 low = max(low, float(at[above].max(initial=0.0)))
                 high = min(high, float(at[below].min(initial=math.inf)))
-                if high <= low * (1.0 + _CLOSE_IN_TOLERANCES * tolerance):
+                if high <= low * (1.0 + close * tolerance):
                     return min(high * (1.0 + _MARGIN_IN_TOLERANCES * tolerance), profile.epsilon_max), high
                 last, aim = float(at[0]), _aimed(profile, at, upper, lines, delta)
-                if low < aim < high and abs(aim - last) <= _NEWTON * math.sqrt(tolerance) * last:
+                sides = [
+                    profile.hints.aim(at, np.minimum(side, 1.0), lines.slope_high, delta)
+                    for side in (lines.value, upper)
+                ]
+                apart, shrunk = (sides[1] - sides[0]) / positive(aim) + 2.0 * beyond, 1.0
+                if apart > close * tolerance:
+                    close = _CLOSEST_IN_TOLERANCES
+                if apart > close * tolerance and abs(aim - last) <= _NEARLY * aim:
+                    shrunk = min(_FINER, 0.6 * tolerance / apart)
+                    resolution *= shrunk
+                near = abs(aim - last) <= _NEWTON * math.sqrt(tolerance) * last
+                if low < aim < high and near and close == _CLOSE_IN_TOLERANCES:
                     at = aim * (1.0 + _BESIDE_IN_TOLERANCES * tolerance)  # so near that its error is less
                 else:
                     # Beyond the root, so that the next point is on its other side.
-                    aim *= 1.0 + _BEYOND_IN_TOLERANCES * tolerance * (1.0 if low == last else -1.0)
-                    at = np.array([aim if low < aim < high else profile.hints.between(low, high)])
-                if at[0] > 0.0 and aim <= most and (above | below).all():
+                    upwards = high > (1.0 + 3.0 * beyond) * sides[1]
+                    there = aim + shrunk * (sides[upwards] - aim)
+                    there *= 1.0 + (beyond if upwards else -beyond)
+                    at = np.array([there if low < there < high else profile.hints.between(low, high)])
+                if at[0] > 0.0 and aim <= most and resolution > _FINEST_IN_TOLERANCES * tolerance:
                     continue
             break
     return None, aim
@@ -431,7 +492,7 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
     return Discretised(compose(above, tilts), compose(below, tilts))
 
 
-def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> float:
+def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> tuple[float, str]:
     best = math.inf
     with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
         for resolution, stride in attempts(rounds, tolerance):
@@ -439,25 +500,24 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                 pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
                 high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
                 if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
-                    return high
+                    return high, ""
                 if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
-                    return 0.0
+                    return 0.0, ""
                 best = min(best, high)
                 if high == math.inf:
                     continue
                 # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
                 # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
                 if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
-                    return high
+                    return high, ""
                 if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
-                    return high
+                    return high, ""
                 tried()
             except NoCertificateError:
                 break  # finer ones are no easier
     if best >= pure:
         raise _not_certified(tolerance)
-    _say(f"the upper end is certified, but not that it is within {tolerance:g} of its analysis")
-    return best
+    return best, f"the upper end is certified, but not that it is within {tolerance:g} of its analysis"
 
 
 def _apart(rounds: Rounds) -> float:
@@ -469,12 +529,12 @@ def _apart(rounds: Rounds) -> float:
 def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     """Resolutions and strides to try: a finer lattice helps curves with corners (small crowds)."""
     corners = any(part.profile.hints.scale > 0.1 * part.profile.epsilon_max for part, _ in rounds)
-    resolution, stride = 0.5 * tolerance, 64 if corners else 8
+    resolution, stride = 0.5 * tolerance, _CORNERS if corners else _STRIDE
     yield resolution, stride
     resolution, stride = 0.8 * resolution, 2 * stride  # most that fail, fail by little
     for _ in range(_MOST_REFINEMENTS):
         yield resolution, stride
-        resolution, stride = 0.4 * resolution, min(8 * stride, 1024)
+        resolution, stride = 0.4 * resolution, min((8 if stride >= _CORNERS else 2) * stride, 1024)
 
 
 def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
