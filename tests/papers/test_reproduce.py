@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 import shuffledp as sdp
 from shuffledp.cli.main import cli
+from shuffledp.collecting._gaussian import gaussian_delta
 from shuffledp.collecting.number import least_single_message_error
 from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_mixed_upper
 from shuffledp.papers import _runner as runner, _template
@@ -28,7 +29,7 @@ from shuffledp.papers.balle_2019._summation import Plan, simulated
 from shuffledp.papers.biswas_2022 import _cities as cities
 from shuffledp.papers.girgis_2021 import _figures as girgis_2021
 from shuffledp.papers.koskela_2021._figures import transcribed_2021
-from shuffledp.papers.koskela_2023._gaussian import gaussian_alone, shuffled_gaussians
+from shuffledp.papers.koskela_2023._gaussian import shuffled_gaussians
 
 QUICK = Setting(quick=True)
 
@@ -311,7 +312,7 @@ def test_the_mnist_page_has_both_numbers_of_the_paper_s_analysis() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.8])
 def test_one_gaussian_report_has_the_closed_form_of_the_gaussian_mechanism(epsilon: float) -> None:
     lower, upper = (float(end[0]) for end in shuffled_gaussians(2.0, 1, 400, np.array([epsilon])))
-    assert lower <= gaussian_alone(epsilon) <= upper
+    assert lower <= gaussian_delta(epsilon, 2.0) <= upper
     assert upper - lower < 5e-4
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._allocation import enclosed
+from shuffledp.collecting._gaussian import gaussian_delta
 from shuffledp.papers._result import Curve, Panel, Result, Setting, item
 
 SIGMA = 2.0
@@ -30,7 +31,7 @@ def figure_5(setting: Setting) -> Result:
         curves.append(Curve(f"n = {n}", "certified", epsilon, upper, lower, hue=f"n = {n}"))
     some = epsilon[: -1 : setting.choose(4, 2)]
     sampled = _monte_carlo(some, 7, setting.choose(4_000_000, 200_000))
-    alone = [gaussian_alone(float(e)) for e in epsilon]
+    alone = [gaussian_delta(float(e), SIGMA) for e in epsilon]
     numbers = {
         "widest": max(float(np.max(curve.y - curve.lower)) for curve in curves),
         "off": float(np.max(np.abs(sampled.y - np.interp(some, epsilon, curves[4].y)))),
@@ -45,16 +46,6 @@ def shuffled_gaussians(sigma: float, n: int, cells: int, epsilon: Floats) -> tup
     below, above = enclosed(sigma, n, cells)
     lower, upper = below.support(epsilon, _RESOLUTION).value, above.upper(epsilon, _RESOLUTION)
     return lower, np.minimum.accumulate(upper)  # delta falls with epsilon: a bound holds to its right
-
-
-def _right_of(z: float) -> float:
-    return 0.5 * math.erfc(z / math.sqrt(2.0))
-
-
-def gaussian_alone(epsilon: float, sigma: float = SIGMA) -> float:
-    """The Gaussian mechanism of sensitivity 1 (Balle, Wang 2018)."""
-    near, far = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
-    return _right_of(-near) - math.exp(epsilon) * _right_of(-far)
 
 
 def _monte_carlo(epsilon: Floats, n: int, samples: int) -> Curve:
