@@ -20,6 +20,7 @@ from itertools import pairwise
 from flint import arb
 
 from shuffledp.verifying._balls import positive
+from shuffledp.verifying._families import Family
 from shuffledp.verifying._positive_part import TiltedSum, Variable, lowest
 
 _STEPS = (
@@ -34,7 +35,7 @@ _FEWEST, _ALL_NODES, _EASIER = 3, 15, (0.7, 0.5, 0.35)  # speed: corners, nodes,
 _POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
-_SPREAD, _MANY = 2e-3, 50  # speed: of laws of so many values that are not the first
+_SPREAD, _CLOSE_SPREAD, _MANY = 2e-3, 1e-4, 50  # speed: of laws of so many values that are not the first
 _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
 _HOPELESS = 1.6  # speed: guesses are no better than that
 _POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
@@ -90,15 +91,15 @@ class _Corner:
         return self.rare * (1 + 1 / (2 * users * arb(theta)))
 
 
-def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
+def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
-    leaders, best = _leaders(laws, n), arb(1)
+    leaders, best = _leaders(family, n), arb(1)
     guess = _tilt(leaders, n)[1]
     size, well = pool.size(n, guess), enough if enough > 0 else arb(_WELL * guess)
     for _ in range(_POOLS):
         if size > _LARGEST_SHARE * n:
             break
-        found = _with_pool(laws, leaders, n - 1 - size, partial(pool.corners, size), enough)
+        found = _with_pool(family, leaders, n - 1 - size, partial(pool.corners, size), enough)
         if found is None or (best < 1 and found > best):
             break  # what larger pools lose is more than what they gain
         best = best.min(found)
@@ -109,7 +110,7 @@ def crowd(laws: Sequence[Variable], n: int, pool: Pool, enough: arb) -> arb:
 
 
 def _with_pool(
-    laws: Sequence[Variable],
+    family: Family,
     leaders: Sequence[Variable],
     users: int,
     pool: Callable[[float], list[_Corner]],
@@ -123,23 +124,40 @@ def _with_pool(
     corners, theta = _nearer(leaders[0], users, pool(guess / closer), theta, guess / closer)
     scaled = _scaled(corners)
     theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
-    first, *others = _ordered(laws, theta)
+    first = _ordered(family.widest, theta)[0]
     loss = _LOSS / closer
     lost = corners[-1].lost(users, theta)
-    highest = _Heights(first, users, theta, loss).close
-    for nodes in (*(_FEW_NODES if enough > 0 else ()), len(scaled)):
-        most = _mean(corners, scaled, _products(scaled, _through(highest, scaled, nodes)))
+    for law, nodes in _nodes(first, theta, len(scaled), few=enough > 0):
+        heights = _through(_Heights(law, users, theta, loss).close, scaled, nodes)
+        most = _mean(corners, scaled, _products(scaled, heights))
         if most + lost <= enough:
             break
     if enough > 0 and not most <= enough:
         return arb(1)  # other laws do not help
-    for law in others:
+
+    def settled(second: float) -> bool:
+        tilts = [(weight, weight * theta) for weight in scaled]
+        values = [weight * _crude(family.moment(tilt, second), users, tilt) for weight, tilt in tilts]
+        return bool(_mean(corners, scaled, values) <= most.max(enough - lost))
+
+    for law in family.unless(settled):
+        if law is first:
+            continue
         for height, nodes in _tried(_Heights(law, users, theta, loss), len(scaled)):
             found = _mean(corners, scaled, _products(scaled, _through(height, scaled, nodes)))
             if found <= most.max(enough - lost):
                 break
         most = most.max(found)
     return most + lost
+
+
+def _nodes(law: Variable, theta: float, corners: int, *, few: bool) -> Iterator[tuple[Variable, int]]:
+    """Of the first law: weights at which it is looked at, and coarser ones before it."""
+    if few:
+        if len(law.values) > _MANY:
+            yield law.coarser(theta, _CLOSE_SPREAD), _FEW_NODES[1]
+        yield from ((law, nodes) for nodes in _FEW_NODES)
+    yield law, corners
 
 
 def _scaled(corners: Sequence[_Corner]) -> list[arb]:
@@ -165,7 +183,6 @@ def _nearer(
 
 def _tried(heights: _Heights, corners: int) -> Iterator[tuple[Callable[[arb], arb], int]]:
     """Heights from crude to close, and at how many weights."""
-    yield heights.crude, 3
     yield heights.normal, 3
     law = heights.law
     if len(law.values) > _MANY:
@@ -195,16 +212,22 @@ def _eased(height: Callable[[float], float], theta: float) -> float:
     return share
 
 
-def without_pool(laws: Sequence[Variable], n: int) -> arb:
+def without_pool(family: Family, n: int) -> arb:
     """The same of a random cohort of n users, X being that of the cohort: all weights are one."""
-    leaders, most = _leaders(laws, n), arb(0)
+    leaders = _leaders(family, n)
     best, _ = _tilt(leaders, n)
     theta = min(
         (share * best for share in _TILTS),
         key=lambda at: max(float(_alone(law, n, at)) for law in _ordered(leaders, at)[:2]),
     )
-    for law in _ordered(laws, theta):
-        if not _Heights(law, n, theta).crude(arb(1)) <= most:
+    first, tilt = _ordered(family.widest, theta)[0], arb(theta)
+    most = _alone(first, n, theta)
+
+    def settled(second: float) -> bool:
+        return bool(_crude(family.moment(tilt, second), n, tilt) <= most)
+
+    for law in family.unless(settled):
+        if law is not first and not _Heights(law, n, theta).crude(arb(1)) <= most:
             most = most.max(_alone(law, n, theta))
     return most
 
@@ -213,27 +236,45 @@ def _alone(law: Variable, n: int, theta: float) -> arb:
     return _Heights(law, n, theta, _FINE_LOSS).close(arb(1))
 
 
-def by_coins(laws: Sequence[Variable], n: int, rate: arb, away: arb) -> arb:
+def by_coins(family: Family, n: int, rate: arb, away: arb) -> arb:
     """The same if each of n users takes part by a coin; ``away`` = 1 - alpha is the X of those who do not."""
-    mixed = [Variable([*law.values, away], [*(rate * m for m in law.masses), 1 - rate]) for law in laws]
-    theta, _ = _tilt(_leaders(mixed, n), n)
-    most, coin = arb(0), (rate, (away * theta).exp())
-    for law, whole in sorted(zip(laws, mixed, strict=True), key=lambda pair: -pair[1].cumulants(theta)[0]):
-        if not _Heights(whole, n, theta).crude(arb(1)) <= most:
-            made = TiltedSum.at(theta, whole, n, _FINE_LOSS)
-            most = most.max(replace(made, law=law, coin=coin, absolute=True).upper())
+
+    def mixed(law: Variable) -> Variable:
+        return Variable([*law.values, away], [*(rate * m for m in law.masses), 1 - rate])
+
+    theta, _ = _tilt([mixed(law) for law in _leaders(family, n)], n)
+    tilt = arb(theta)
+    silent = (away * tilt).exp()
+
+    def close(law: Variable) -> arb:
+        made = TiltedSum.at(theta, mixed(law), n, _FINE_LOSS)
+        return replace(made, law=law, coin=(rate, silent), absolute=True).upper()
+
+    def settled(second: float) -> bool:
+        return bool(_crude(rate * family.moment(tilt, second) + (1 - rate) * silent, n, tilt) <= most)
+
+    first = _ordered(family.widest, theta)[0]
+    most = close(first)
+    for law in family.unless(settled):
+        if law is not first and not _Heights(mixed(law), n, theta).crude(arb(1)) <= most:
+            most = most.max(close(law))
     return most + rate**n
 
 
-def _leaders(laws: Sequence[Variable], n: int) -> list[Variable]:
+def _leaders(family: Family, n: int) -> list[Variable]:
     """Laws that are likely to have the largest curve, or next to these: for guesses."""
-    theta = _FAR / math.sqrt(n * max(law.cumulants(0.0)[2] for law in laws))
-    first = _ordered(laws, theta)[:_LEADERS]
+    theta = _FAR / math.sqrt(n * max(law.cumulants(0.0)[2] for law in family.widest))
+    first = _ordered(family.widest, theta)[:_LEADERS]
     return [law.coarser(theta, _SPREAD) if len(law.values) > _MANY else law for law in first]
 
 
 def _ordered(laws: Sequence[Variable], theta: float) -> list[Variable]:
     return sorted(laws, key=lambda law: -law.cumulants(theta)[0])
+
+
+def _crude(moment: arb, users: int, tilt: arb) -> arb:
+    """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
+    return moment**users / (2 * users * tilt)
 
 
 def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
@@ -270,9 +311,7 @@ class _Heights:
         return replace(made, theta=weight * self.theta, blur=self._blur, absolute=True).upper()
 
     def crude(self, weight: arb) -> arb:
-        """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
-        tilt = weight * self.theta
-        return self.law.moment(tilt) ** self.users / (2 * self.users * tilt)
+        return _crude(self.law.moment(weight * self.theta), self.users, weight * self.theta)
 
     def normal(self, weight: arb) -> arb:
         """Sizes fall like those of a normal law up to a frequency, and are at most the first beyond (V5)."""

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
-from itertools import permutations
 from typing import Any
 
 from flint import arb
@@ -31,6 +30,7 @@ from shuffledp._json import canonical
 from shuffledp.verifying._balls import exact, max_of, near, positive, probability
 from shuffledp.verifying._binary import binary
 from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
+from shuffledp.verifying._families import Family, known, triples
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors, thinned_sum
 from shuffledp.verifying._positive_part import About, Variable, positive_part
@@ -229,7 +229,7 @@ def _approximate_crowd(curve: Curve, at: arb, enough: arb) -> arb:
     laws = list(_of_any(local, at.expm1()))
     found = {"n": base["n"], "fraction": curve.get("fraction", 1.0), "rate": curve.get("rate", 1.0)}
     pool = _leaking_pool(float(base["epsilon0"]), float(curve["delta0"]))
-    return _of_crowds(found, laws, at.expm1(), positive(enough - added), pool) + added
+    return _of_crowds(found, Family.of(laws), at.expm1(), positive(enough - added), pool) + added
 
 
 def _of_any(local: arb, growth: arb) -> Iterator[Variable]:
@@ -314,26 +314,24 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     if epsilon >= exact(curve["epsilon0"]):
         return arb(0)
     share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
-    growth = epsilon.expm1()
-    made = list(_of_triples(curve["rows"], growth) if "rows" in curve else _of_laws(curve["laws"], growth))
-    return _of_crowds(curve, made, growth, enough, _pool(canonical(curve)) if share == rate == 1.0 else None)
+    growth, budget = epsilon.expm1(), _CUT * float(enough) / share  # rare large values are cut
+    if "rows" in curve:
+        family, beyond = triples(canonical(curve["rows"])).family(growth, budget)
+    else:
+        family, beyond = Family.cut(list(_of_laws(curve["laws"], growth)), budget)
+    beyond, pool = arb(share) * beyond, _pool(canonical(curve)) if share == rate == 1.0 else None
+    return _of_crowds(curve, family, growth, enough - beyond, pool) + beyond
 
 
-def _of_crowds(curve: Curve, made: list[Variable], growth: arb, enough: arb, pool: Pool | None) -> arb:
+def _of_crowds(curve: Curve, family: Family, growth: arb, enough: arb, pool: Pool | None) -> arb:
     """Of all laws of crowds of one value; in random cohorts without a pool."""
     n, share, rate = _count(curve, "n"), float(curve.get("fraction", 1.0)), float(curve.get("rate", 1.0))
     if share < 1.0:
-        part = probability(share)
-        made = [Variable([part * x - (1 - part) * growth for x in law.values], law.masses) for law in made]
-    # Rare large values are cut, and what is cut is added.
-    cut = [law.cut(_CUT * float(enough)) for law in made]
-    laws, beyond = [law for law, _ in cut], max_of(added for _, added in cut)
-    if share < 1.0:
-        return without_pool(laws, n) + beyond
+        return without_pool(family.shared(probability(share), -growth), n)
     if rate < 1.0:
-        return by_coins(laws, n, probability(rate), -growth) + beyond
+        return by_coins(family, n, probability(rate), -growth)
     assert pool is not None
-    return crowd(laws, n, pool, enough - beyond) + beyond
+    return crowd(family, n, pool, enough)
 
 
 def _of_laws(laws: list[list[tuple[float, ...]]], growth: arb) -> Iterator[Variable]:
@@ -342,33 +340,13 @@ def _of_laws(laws: list[list[tuple[float, ...]]], growth: arb) -> Iterator[Varia
         yield Variable([w / clone for w, clone in hidden], [clone for _, clone in hidden])
 
 
-def _known(rows: list[list[float]]) -> tuple[list[list[arb]], bool]:
-    """Rows, and whether they are their own mirror image, with balls that hold the entries of both."""
-    known = [[near(entry) for entry in row] for row in rows]
-    both = list(zip(known, [row[::-1] for row in known[::-1]], strict=True))
-    if not all(a.overlaps(b) for one, other in both for a, b in zip(one, other, strict=True)):
-        return known, False
-    return [[a.union(b) for a, b in zip(one, other, strict=True)] for one, other in both], True
-
-
-def _of_triples(rows: list[list[float]], growth: arb) -> Iterator[Variable]:
-    """Of all rows x, x' and z; of two mirrored triples one."""
-    known, mirrored = _known(rows)
-    last, inverse = len(rows) - 1, [[1 / entry for entry in row] for row in known]
-    for x, y in permutations(range(last + 1), 2):
-        weight = [u - (1 + growth) * v for u, v in zip(known[x], known[y], strict=True)]
-        for z in range(last + 1):
-            if not mirrored or (x, y, z) <= (last - x, last - y, last - z):
-                yield Variable([w * i for w, i in zip(weight, inverse[z], strict=True)], known[z])
-
-
 @lru_cache(maxsize=64)
 def _pool(crowd: str) -> Pool:
     """Of everybody's common part m, of mass g: a report of any input, or of m/g for all, hidden by m."""
     curve = json.loads(crowd)
     local = exact(curve["epsilon0"])
     if "rows" in curve:
-        rows, mirrored = _known(curve["rows"])
+        rows, mirrored = known(curve["rows"])
         pairs = list(_centred(rows))[: (len(rows) + 1) // 2 if mirrored else None]
     else:
         pairs = [_two_densities(low, high, local) for low, high in _ranges(curve, local)]

@@ -26,6 +26,7 @@ _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
 _AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
 _NEAR = 1e-13  # speed
+_HALVES = 18  # speed: of the logarithm of a tilt
 _FALLS = 2.4  # soundness: at most the root of 6
 _CELLS, _FEW_VALUES, _SPREAD = 20, 16, 5e-3  # speed: of coarser laws, where a bound is not refined
 _CUTS, _CUT, _WORSE = 16, 0.6, 0.7  # speed, there: values beyond which a law is cut, as shares of the largest
@@ -53,6 +54,10 @@ class Variable:
             (m * (theta * v).exp() for v, m in zip(self.values, self.masses, strict=True)), arb(self.rest)
         )
 
+    def total(self, term: Callable[[arb], arb]) -> arb:
+        """The mean of a function that is zero at zero."""
+        return sum((term(v) * m for v, m in zip(self.values, self.masses, strict=True)), arb(0))
+
     def tilted(self, theta: arb) -> tuple[arb, arb]:
         """E e^{theta X}, and the variance of X under that tilt."""
         rows = [(m * (theta * v).exp(), v) for v, m in zip(self.values, self.masses, strict=True)]
@@ -73,8 +78,7 @@ class Variable:
 
     def mean_above(self, cut: arb) -> arb:
         """E[(X - cut)_+] for a cut that is not negative."""
-        pairs = zip(self.values, self.masses, strict=True)
-        return sum(((v - cut).max(arb(0)) * m for v, m in pairs), arb(0))
+        return self.total(lambda v: (v - cut).max(arb(0)))
 
     def cut(self, budget: float) -> tuple[Variable, arb]:
         """Without the largest values, which add about ``budget`` to the mean; and what they add at most."""
@@ -171,7 +175,7 @@ class Variable:
     def tilt(self, n: int, shift: float = 0.0) -> float:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
         low, high = -200.0, math.log(600.0 / max(shift, self.largest))  # nothing overflows
-        for _ in range(32):
+        for _ in range(_HALVES):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
             falls = (shift + n * self.cumulants(theta)[1]) * theta < 2.0

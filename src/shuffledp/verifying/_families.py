@@ -1,0 +1,173 @@
+"""Laws of X against every third input, made as they are asked for; most are seen to tell less by E X^2 alone.
+
+With X <= c, E X <= m and E X^2 <= s, E e^(tau X) <= 1 + tau m + s (e^(tau c) - 1 - tau c) / c^2 (Bennett)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache, reduce
+from itertools import permutations
+
+from flint import arb
+
+from shuffledp.verifying._balls import max_of, near, positive
+from shuffledp.verifying._positive_part import Variable
+
+_CUTS, _NARROWER = 60, 0.8  # speed: values beyond which laws are cut
+_WIDEST = 24  # speed: laws among which leaders are looked for
+
+Rows = list[list[arb]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """``seconds``: E X^2 of each law, at most, the largest first; no value is above ``most``, and ``mean``
+    holds all means."""
+
+    make: Callable[[int], Variable]
+    seconds: Sequence[float]
+    mean: arb
+    most: arb
+
+    @classmethod
+    def of(cls, laws: Sequence[Variable]) -> Family:
+        """Of some laws as they are."""
+        seconds = [_above(law.total(lambda v: v * v)) for law in laws]
+        order = sorted(range(len(laws)), key=lambda i: -seconds[i])
+        mean = reduce(arb.union, (law.total(lambda v: v) for law in laws))
+        most = max_of(v for law in laws for v in law.values)
+        return cls(lambda i: laws[order[i]], [seconds[i] for i in order], mean, most)
+
+    @classmethod
+    def cut(cls, laws: Sequence[Variable], budget: float) -> tuple[Family, arb]:
+        """Without rare large values, and what they add at most."""
+        parts = [law.cut(budget) for law in laws]
+        return cls.of([law for law, _ in parts]), max_of(added for _, added in parts)
+
+    def shared(self, share: arb, away: arb) -> Family:
+        """X of random cohorts: share X + (1 - share) away (T5')."""
+        rest = (1 - share) * away
+
+        @cache
+        def make(place: int) -> Variable:
+            law = self.make(place)
+            return Variable([share * x + rest for x in law.values], law.masses, law.rest)
+
+        seconds = [_above(share**2 * arb(s) + 2 * share * rest * self.mean + rest**2) for s in self.seconds]
+        return Family(make, seconds, share * self.mean + rest, positive(share * self.most + rest))
+
+    @cached_property
+    def widest(self) -> list[Variable]:
+        return [self.make(i) for i in range(min(_WIDEST, len(self.seconds)))]
+
+    def unless(self, settled: Callable[[float], bool]) -> Iterator[Variable]:
+        """All laws but for those of a second moment that settles it: smaller ones are below, too."""
+        low, high = 0, len(self.seconds)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if settled(self.seconds[middle]) else (middle + 1, high)
+        return map(self.make, range(high))
+
+    def moment(self, tau: arb, second: float) -> arb:
+        """E e^(tau X) of all laws of at most that second moment, from above."""
+        if not self.most > 0:
+            return arb(1)
+        y = tau * self.most
+        return 1 + tau * self.mean + arb(second) * (y.expm1() - y) / self.most**2
+
+
+def known(rows: list[list[float]]) -> tuple[Rows, bool]:
+    """Rows, and whether they are their own mirror image, with balls that hold the entries of both."""
+    found = [[near(entry) for entry in row] for row in rows]
+    both = list(zip(found, [row[::-1] for row in found[::-1]], strict=True))
+    if not all(a.overlaps(b) for one, other in both for a, b in zip(one, other, strict=True)):
+        return found, False
+    return [[a.union(b) for a, b in zip(one, other, strict=True)] for one, other in both], True
+
+
+@dataclass(frozen=True)
+class _Triple:
+    """Rows x, x' and z; sums of (x - x')^2/z, (x - x') x'/z and x'^2/z."""
+
+    places: tuple[int, int, int]
+    sums: tuple[arb, arb, arb]
+
+
+@lru_cache(maxsize=8)
+def triples(text: str) -> Triples:
+    """Of rows as JSON."""
+    return Triples(*known(json.loads(text)))
+
+
+@dataclass(frozen=True)
+class Triples:
+    """The laws of all rows x, x' and z of a matrix; of two mirrored triples one."""
+
+    rows: Rows
+    mirrored: bool
+
+    @cached_property
+    def _inverse(self) -> Rows:
+        return [[1 / entry for entry in row] for row in self.rows]
+
+    @cached_property
+    def _all(self) -> list[_Triple]:
+        last, found = len(self.rows) - 1, list[_Triple]()
+        for x, y in permutations(range(last + 1), 2):
+            gaps = [u - v for u, v in zip(self.rows[x], self.rows[y], strict=True)]
+            products = [(gap * gap, gap * v, v * v) for gap, v in zip(gaps, self.rows[y], strict=True)]
+            for z in range(last + 1):
+                if not self.mirrored or (x, y, z) <= (last - x, last - y, last - z):
+                    a, b, c = (
+                        sum((row[i] * w for row, w in zip(products, self._inverse[z], strict=True)), arb(0))
+                        for i in range(3)
+                    )
+                    found.append(_Triple((x, y, z), (a, b, c)))
+        return found
+
+    @cached_property
+    def _columns(self) -> list[tuple[arb, arb]]:
+        """The largest and the smallest entry of each."""
+        columns = list(zip(*self.rows, strict=True))
+        return [(reduce(arb.max, column), reduce(arb.min, column)) for column in columns]
+
+    def family(self, growth: arb, budget: float) -> tuple[Family, arb]:
+        """At alpha = 1 + growth, without rare large values, and what they add at most, in all laws."""
+        end = max_of(high / low for high, low in self._columns)
+        beyond = arb(0)
+        if budget > 0.0:
+            for _ in range(_CUTS):
+                nearer = _NARROWER * end
+                added = self._beyond(growth, nearer)
+                if not added <= budget:
+                    break
+                end, beyond = nearer, added
+        cap = arb(end.upper())
+        seconds = [
+            _above(a - 2 * growth * b + growth**2 * c) for a, b, c in (triple.sums for triple in self._all)
+        ]
+        order = sorted(range(len(seconds)), key=lambda i: -seconds[i])
+        totals = [sum(row, arb(0)) for row in self.rows]
+        total = reduce(arb.union, totals)
+        mean = total - (1 + growth) * total
+        mean = mean.union(mean - beyond)
+
+        @cache
+        def make(place: int) -> Variable:
+            x, y, z = self._all[order[place]].places
+            entries = zip(self.rows[x], self.rows[y], self._inverse[z], strict=True)
+            return Variable([((u - (1 + growth) * v) * w).min(cap) for u, v, w in entries], self.rows[z])
+
+        return Family(make, [seconds[i] for i in order], mean, cap), beyond
+
+    def _beyond(self, growth: arb, end: arb) -> arb:
+        """E[(X - end)_+] of every triple is at most this: column by column."""
+        return sum((positive(high - (1 + growth + end) * low) for high, low in self._columns), arb(0)).upper()
+
+
+def _above(value: arb) -> float:
+    """A double that is not below, nor negative."""
+    return math.nextafter(max(float(value.upper()), 0.0), math.inf)
