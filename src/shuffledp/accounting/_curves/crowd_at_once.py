@@ -102,17 +102,15 @@ class AtOnce:
 
     def _groups(self, size: Places, guess: Guess) -> Iterator[tuple[Places, Scales, float]]:
         """Epsilons that have the same pool and weights; some have none."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for place in np.flatnonzero(size).tolist():
-            last = self.hints.last_weight(self.corners(int(size[place])).rare, float(guess.bound[place]))
-            found.setdefault((int(size[place]), last), []).append(place)
-        for (pool, last), places in found.items():
-            yield np.array(places), *self.corners(pool).until(last)
+        for pool in np.unique(size[size > 0]).tolist():
+            at, corners = np.flatnonzero(size == pool), self.corners(pool)
+            last = max(self.hints.last_weight(corners.rare, bound) for bound in guess.bound[at].tolist())
+            yield at, *corners.until(last)
 
     def _among(self, growth: Floats, guess: Guess, users: int, scales: Scales, rare: float) -> Floats:
         each, leaders = np.arange(growth.size), self._laws(growth, guess.leader)
         tried = np.clip(np.outer(guess.theta, _FLATTER), *TILTS)
-        theta = tried[each, self._means(leaders, tried, users, scales).argmin(axis=1)]
+        theta = tried[each, self._means(leaders, tried, users, scales.thinned).argmin(axis=1)]
         count = len(self.family.stated[0])
         found = self._means(self._laws(growth), np.repeat(theta, count)[:, None], users, scales)
         lost = rare * (1.0 + 0.5 / (users * theta))

@@ -61,6 +61,12 @@ class Scales:
         inner = np.arange(self.middle % _STRIDE, self.weight.size, _STRIDE)
         return np.unique(np.concatenate([[0], inner, [self.weight.size - 1]])).astype(np.intp)
 
+    @cached_property
+    def thinned(self) -> Scales:
+        """Fewer of them, to compare with."""
+        places = np.arange(self.middle % _STRIDE, 2 * self.middle + 1, _STRIDE)
+        return Scales(self.weight[places], self.middle // _STRIDE, self.excess[::_STRIDE])
+
     def interpolated(self, values: Floats) -> Floats:
         """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
         nodes = self.weight[self.nodes]

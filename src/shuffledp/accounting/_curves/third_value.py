@@ -27,12 +27,13 @@ from shuffledp._certified.buckets import Buckets, binomial_buckets
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, gamma, positive, up
 from shuffledp._certified.signs import Excess, signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
-from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import SignsHints
 
 _CELLS_AT_ONCE = 1 << 17
 _ROUGHLY = 2e-4
 _RARE = 1e-4
+_FINER = 0.3  # speed
 _UNITS = 8 * CALL  # soundness
 """Of weights, kappa and y: of inputs that are sums of few products, an exponential, ten operations."""
 _MOST_FARTHER = 8192  # speed
@@ -105,6 +106,10 @@ class EvenCrowdProfile(PrivacyProfile):
         high = np.concatenate([(excess + error) @ (kappa * weight) for excess, error, *_ in parts])
         grown = 1.0 + np.exp(capped(epsilon))
         return up(up(high, operations=0) * grown, operations=first.size + 3 * _UNITS)
+
+    def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
+        """Of finer buckets: they change kappa, too, on either side."""
+        return super().both_or_crude(epsilon, _FINER * resolution)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         buckets, rule = self._buckets(resolution)

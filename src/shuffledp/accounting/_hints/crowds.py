@@ -26,7 +26,7 @@ _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _NEWTON = 6  # speed
 _AROUND = np.geomspace(0.4, 2.5, 9), np.linspace(0.96, 1.04, 3)  # where to begin
-_RARE = 0.03  # of the bound: what pools of larger weights may add
+_RARE = 0.003  # of the bound: what pools of larger weights may add
 
 
 class Values(Protocol):
