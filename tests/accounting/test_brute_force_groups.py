@@ -170,6 +170,21 @@ def test_groups_that_are_alike_are_one_group(k: int) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("kind", [sdp.KaryRandomizedResponse, sdp.OptimisedUnaryEncoding])
+def test_dishonest_people_of_a_group_hide_nobody(kind: Any) -> None:
+    """Their reports are known: what is left is a round of the honest ones, rounded down."""
+    all_of, some = {1.0: 401, 2.0: 601}, {1.0: 200, 2.0: 300}
+    half = sdp.ShuffledGroups.of(kind, all_of, k=4, honest_fraction=0.5)
+    left = sdp.ShuffledGroups.of(kind, some, k=4)
+    for local in all_of:
+        assert half.person(local).epsilon(delta=1e-6) == left.person(local).epsilon(delta=1e-6)
+    nobody = sdp.ShuffledGroups.of(kind, {1.0: 3, 2.0: 3}, k=4, honest_fraction=0.1)
+    assert nobody.epsilon(delta=1e-9).upper == pytest.approx(2.0, rel=1e-6)
+    with pytest.raises(ValueError, match="honest_fraction"):
+        sdp.ShuffledGroups.of(kind, all_of, k=4, honest_fraction=0.0)
+
+
+@pytest.mark.quick
 def test_a_person_is_hidden_by_all_groups() -> None:
     """More by people of a small epsilon0 than by as many of a large one, and by more people than by fewer."""
     kind = sdp.KaryRandomizedResponse

@@ -60,6 +60,39 @@ def test_the_pure_epsilon_is_an_answer(rounds: int) -> None:
     assert 2.0 * rounds <= answer.upper <= 2.0 * rounds * (1.0 + 1e-14)
 
 
+@dataclass(frozen=True)
+class Unbounded(Patchy):
+    """The same with losses that may be infinite, rarely; and no lines below it."""
+
+    @property
+    def epsilon_max(self) -> float:
+        return math.inf
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        return CURVE.upper(epsilon, resolution) + 1e-12
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        raise sdp.NoCertificateError("no line")
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_rounds_by_themselves_are_an_answer(rounds: int) -> None:
+    """Basic composition: (epsilon_1, delta/T) each."""
+    with pytest.warns(sdp.CoarserBoundWarning, match="of every round by itself"):
+        found = (rounds * KnownLoss(Unbounded(0.0, 0.0))).epsilon(delta=3e-6)
+    each = KnownLoss(CURVE).epsilon(delta=3e-6 / rounds).upper
+    assert rounds * each * (1.0 - 1e-4) <= found.upper <= rounds * each * 1.05
+
+
+def test_one_delta_without_an_answer_spoils_no_other() -> None:
+    with pytest.warns(sdp.CoarserBoundWarning) as said:
+        found = KnownLoss(Unbounded(0.0, 0.0)).epsilon(delta=[1e-6, 1e-13])
+    assert found.upper[0] < 1.0
+    assert found.upper[1] == math.inf
+    assert "at 1e-13 nothing is known" in str(said[-1].message)
+    assert "ask for a larger one" in str(said[-1].message)
+
+
 def test_two_outcomes_of_odds_e_tell_the_most() -> None:
     """(E - alpha)/(E + 1) by brute force: random pairs with ratios in [1/E, E]."""
     rng = np.random.default_rng(5)

@@ -83,6 +83,34 @@ def test_a_cap_below_the_largest_value_is_paid_for() -> None:
     assert law.upper() >= float(exact)
 
 
+@pytest.mark.parametrize("rare", [1e-7, 1e-9])
+def test_where_only_jumps_are_positive_the_others_add_nothing(rare: float) -> None:
+    """Against the law of the sum in rationals, report by report."""
+    x = np.array([-40.0, -5.0, -1.0, 0.0, 17.0, 90.0, 600.0])
+    w = np.append([0.02, 0.3, 0.4], rare * np.array([0.2, 0.03, 0.01]))
+    w = np.insert(w, 3, 1.0 - math.fsum(w))
+    n = 24
+    sums = {0: Fraction(1)}
+    for _ in range(n):
+        after: dict[int, Fraction] = {}
+        for total, p in sums.items():
+            for value, q in zip(x, w, strict=True):
+                after[total + int(value)] = after.get(total + int(value), Fraction(0)) + p * Fraction(
+                    float(q)
+                )
+        sums = after
+    exact = sum((total * p for total, p in sums.items() if total > 0), Fraction(0)) / n
+    weight = (x * w)[None]
+    found = SpreadLaw.of(weight, w, n, 1e-3, LatticeHints())
+    assert isinstance(found, Apart)
+    assert not (found.bulk.x > 0.0).any()
+    assert (
+        exact * (1 - Fraction(1, 10**12)) <= Fraction(float(found.upper()[0])) <= exact * Fraction(101, 100)
+    )
+    assert exact * Fraction(95, 100) <= Fraction(float(found.lower(weight, np.zeros(7))[0, 0])) <= exact
+    assert found.chernoff()[0] >= float(exact)
+
+
 def heavy_profile(n: int) -> AmplificationProfile:
     return FiniteBlanketProfile(DiscreteGaussian(0.35, levels=4).finite.table, n).laws[0]
 

@@ -109,6 +109,24 @@ def test_who_takes_part_and_who_is_honest_reach_the_library(
 
 
 @pytest.mark.parametrize(
+    ("line", "sign"),
+    [
+        ("epsilon --krr 4 --epsilon0 2 --n 1e3 --delta 1e-6", 1),
+        ("epsilon --krr 4 --epsilon0 2 --n 54000 --population 1.2e6 --delta 1e-6", 1),
+        ("epsilon --krr 4 --epsilon0 2 --rate 0.05 --population 1e5 --delta 1e-6", 1),
+        ("delta --krr 4 --epsilon0 2 --n 1e3 --rounds 3 --epsilon 0.2", 1),
+        ("compare --epsilon0 2 --n 1e3 --delta 1e-6", 1),
+        ("groups 1:500 2:500 --krr 4 --delta 1e-6", 1),
+        ("calibrate --krr 4 --n 1e3 --epsilon 0.2 --delta 1e-6", -1),
+    ],
+)
+def test_dishonest_people_never_make_an_answer_better(shuffledp: Run, line: str, sign: int) -> None:
+    found = [answer(shuffledp(f"{line} --honest-fraction {share} --json")) for share in (1, 0.9, 0.5)]
+    values = [sign * (one["upper"] if sign > 0 else one["value"]) for one in found]
+    assert values[0] < values[1] < values[2]
+
+
+@pytest.mark.parametrize(
     ("line", "analysis"),
     [
         ("epsilon --binary --epsilon0 1 --n 1000 --delta 1e-6", "exact"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result
+
+import shuffledp as sdp
 
 torch = pytest.importorskip("torch")
 learning = pytest.importorskip("shuffledp.learning")
@@ -54,6 +57,18 @@ def test_it_learns_within_its_budget_and_measures_on_public_examples(shuffledp: 
     assert found["accuracy"] > 0.9
     assert found["lower"] <= found["upper"] <= 2.0
     assert (found["rounds"], found["parameters"]) == (6, 6)
+
+
+def test_dishonest_people_hide_nobody(shuffledp: Run) -> None:
+    result = shuffledp(LINE.replace("--cohort 300", "--cohort 1000 --seed 1 --honest-fraction 0.5"))
+    assert result.exit_code == 0, result.output
+    assert "1,000 of 1,000 in each round, 500 of them relied on" in result.stdout
+    local, spent = (
+        float(re.findall(word, result.stdout)[0]) for word in (r"epsilon0=([\d.]+)", r"<= ([\d.]+)")
+    )
+    among = [sdp.Shuffled(sdp.PrivUnit(6, local), n=n) for n in (500, 1_000)]
+    half, everybody = ((6 * one).upper_epsilon(delta=1e-5) for one in among)
+    assert everybody < half <= spent <= 2.0
 
 
 def test_the_table_names_what_was_certified_and_measured(shuffledp: Run) -> None:

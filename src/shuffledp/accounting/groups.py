@@ -11,8 +11,10 @@ True
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -38,21 +40,28 @@ _MOST_ROWS = 16  # speed: all pairs of inputs of a matrix are compared
 class ShuffledGroups(OneRound):
     """One round of several groups: ``groups`` are (randomizer, people) with one common blanket.
 
-    It holds for everybody; ``person`` says what holds for somebody of one group."""
+    It holds for everybody; ``person`` says what holds for somebody of one group. ``honest_fraction``: at
+    least this share of each group randomizes as told; the others hide nobody."""
 
     groups: tuple[tuple[Any, int], ...]
+    honest_fraction: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.groups:
             raise ValueError("groups must hold at least one (randomizer, people)")
         counted = tuple((one, _validate.count("people", people)) for one, people in self.groups)
         object.__setattr__(self, "groups", counted)
+        share = _validate.probability("honest_fraction", self.honest_fraction, positive=True)
+        object.__setattr__(self, "honest_fraction", share)
         _ = self._blanket  # refused now, not when asked
 
     @classmethod
-    def of(cls, kind: Any, groups: Mapping[float, int], **parameters: Any) -> ShuffledGroups:
+    def of(
+        cls, kind: Any, groups: Mapping[float, int], *, honest_fraction: float = 1.0, **parameters: Any
+    ) -> ShuffledGroups:
         """``{epsilon0: people}`` of one kind of randomizer."""
-        return cls(tuple((kind(**parameters, epsilon0=local), people) for local, people in groups.items()))
+        made = tuple((kind(**parameters, epsilon0=local), people) for local, people in groups.items())
+        return cls(made, honest_fraction)
 
     def person(self, epsilon0: float) -> OneRound:
         """The round for a person of the group whose randomizer was made with this epsilon0."""
@@ -61,6 +70,11 @@ class ShuffledGroups(OneRound):
         if not close:
             raise ValueError(f"epsilon0 must be that of a group, one of {known}, got {epsilon0!r}")
         return Person(self, close[0])
+
+    @property
+    def _honest(self) -> list[int]:
+        """The honest people of each group, rounded down."""
+        return [math.floor(Fraction(self.honest_fraction) * people) for _, people in self.groups]
 
     @cached_property
     def _facts(self) -> list[Facts]:
@@ -88,7 +102,7 @@ class ShuffledGroups(OneRound):
 
     def _of_group(self, place: int) -> Round:
         laws, mass = self._blanket[place]
-        counts = tuple(people - (j == place) for j, (_, people) in enumerate(self.groups))
+        counts = tuple(max(0, people - (j == place)) for j, people in enumerate(self._honest))
         pairs = [self._pair(law, mass, counts) for law in laws]
         every = tuple(side for pair in pairs for side in pair.directions)
         facts = self._facts[place]
@@ -97,7 +111,7 @@ class ShuffledGroups(OneRound):
         profile: PrivacyProfile = every[0] if len(every) == 1 else LargestProfile(every)
         if facts.blanket is not None and facts.blanket.mass is None:
             # Who tells the other groups' reports apart leaves the own group: that bounds it, too.
-            alone = profile_of(facts, self.groups[place][1], "best")
+            alone = profile_of(facts, max(1, self._honest[place]), "best")
             profile = BestProfile(("all groups", "own group"), (profile, alone), rivals=2)
         return Round(profile, crowds, facts.epsilon0.upper, attained, sum(counts) == 0)
 

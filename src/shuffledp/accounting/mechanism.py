@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,7 +38,7 @@ from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
 from shuffledp.bound import Bound
-from shuffledp.errors import NoCertificateError
+from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 from shuffledp.facts import Facts
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class Mechanism(ABC):
 
     def _search(self, delta: float, tolerance: float | None) -> Search[tuple[float, float]]:
         rounds = self._rounds()
-        return (yield from ends_of(rounds, delta, tolerance)) if rounds else (0.0, 0.0)
+        ends = ends_of(rounds, delta, tolerance, local=self._alone(delta))
+        return (yield from ends) if rounds else (0.0, 0.0)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -77,8 +79,8 @@ class Mechanism(ABC):
         """The smallest epsilon of (epsilon, delta)-DP at delta (a number or an array), enclosed.
 
         ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative; by default 1e-3,
-        and 1e-4 for one round wherever that can be certified); ``lower`` is attained by a concrete pair of
-        neighbouring datasets."""
+        and 1e-4 for one round of bounded losses wherever that can be certified); ``lower`` is attained by a
+        concrete pair of neighbouring datasets."""
         if np.ndim(delta):
             return _each(lambda one: self.epsilon(delta=one, tolerance=tolerance), delta)
         level = _validate.probability("delta", delta)
@@ -88,8 +90,7 @@ class Mechanism(ABC):
         """``epsilon(...)``, where the ``_upper_end`` may be known already."""
         rounds = self._rounds()
         with self._named():
-            low, high = _ends(rounds, level, allowed, known) if rounds else (0.0, 0.0)
-        high = min(high, self._alone(level))
+            low, high = _ends(rounds, level, allowed, known, self._alone(level)) if rounds else (0.0, 0.0)
         source = partial(self.certificate, epsilon=high, delta=level, tolerance=allowed or DEFAULT_TOLERANCE)
         return Bound(low, high, source, self.gaussian_limit)
 
@@ -101,8 +102,7 @@ class Mechanism(ABC):
     def _upper_end(self, level: float, allowed: float | None, near: float | None = None) -> tuple[float, str]:
         """``upper_epsilon``, which may be ``near`` a number, and in what it is coarser than asked for."""
         with self._named():
-            upper, coarser = upper_end(self._rounds(), level, allowed, near)
-        return min(upper, self._alone(level)), coarser
+            return upper_end(self._rounds(), level, allowed, near, self._alone(level))
 
     def _alone(self, delta: float) -> float:
         """What holds whatever the crowd adds: the local epsilons add up if delta covers every delta0."""
@@ -304,31 +304,39 @@ def epsilon_of_each(
                 if isinstance(found, NoCertificateError):  # whatever else is an answer
                     bound = one.epsilon(delta=level, tolerance=allowed)
                     found = bound.lower, bound.upper
-                ends.append((found[0], min(found[1], one._alone(level))))
+                ends.append(found)
             answered()
     low, high = np.array(ends).reshape(-1, 2).T
     return Bound.of(low, high, low)
 
 
 def _each(question: Callable[[float], Bound], points: Any) -> Bound:
-    """The answers to a question about each of the points."""
+    """The answers to a question about each of the points; one that is refused spoils no other."""
     found = []
     with expected(np.size(points), "answers") as answered:
         for one in np.ravel(points):
-            found.append(question(float(one)))
+            try:
+                found.append(question(float(one)))
+            except NoCertificateError as refused:
+                warnings.warn(f"at {one:.6g} nothing is known: {refused}", CoarserBoundWarning, stacklevel=3)
+                found.append(Bound(0.0, math.inf))
             answered()
     return Bound.of(np.array([one.lower for one in found]), np.array([one.upper for one in found]), points)
 
 
 def _ends(
-    rounds: list[tuple[Round, int]], delta: float, tolerance: float | None, known: tuple[float, str] | None
+    rounds: list[tuple[Round, int]],
+    delta: float,
+    tolerance: float | None,
+    known: tuple[float, str] | None,
+    local: float,
 ) -> tuple[float, float]:
     """Both ends; where that fails, the local epsilons of all rounds, which hold whatever the crowd adds, if a
     dataset shows that it adds next to nothing."""
     try:
-        return epsilon_of(rounds, delta, tolerance, known=known)
+        return epsilon_of(rounds, delta, tolerance, known=known, local=local)
     except NoCertificateError:
-        low, high = epsilon_of(rounds, delta, _COARSEST)
+        low, high = epsilon_of(rounds, delta, _COARSEST, local=local)
         pure = upper_end(rounds, 0.0, tolerance)[0]
         if low < (1.0 - (tolerance or DEFAULT_TOLERANCE)) * min(pure, high):
             raise

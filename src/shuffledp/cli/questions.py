@@ -131,6 +131,14 @@ ANALYSES = ("best", "best-leaked", "exact", "crowd", "blanket", "clones", "clone
 """Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
 _UNCOVERED = ("exact", "crowd"), "  covers no leaked coin flip of anybody (--analysis best-leaked does)"
 
+honest_option = option(
+    "--honest-fraction",
+    POSITIVE_PROBABILITY,
+    "At least this share of all people randomizes as told; the rest hides nobody.",
+    group=ROUNDS,
+    default=1.0,
+    show_default=False,
+)
 size_options = stacked(
     option("--n", WHOLE, "Reports in one shuffle.", group=ROUNDS),
     option("--rounds", WHOLE, "Adaptive rounds.  [default: 1]", group=ROUNDS, metavar="T"),
@@ -144,14 +152,7 @@ size_options = stacked(
         group=ROUNDS,
     ),
     option("--rate", POSITIVE_PROBABILITY, "The same with this probability, in place of --n.", group=ROUNDS),
-    option(
-        "--honest-fraction",
-        POSITIVE_PROBABILITY,
-        "At least this share of all people randomizes as told; the rest hides nobody.",
-        group=ROUNDS,
-        default=1.0,
-        show_default=False,
-    ),
+    honest_option,
 )
 rounds_options = stacked(
     size_options,

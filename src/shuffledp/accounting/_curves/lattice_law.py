@@ -21,11 +21,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, Result, log_transform, tail_sum
-from shuffledp._certified.rounding import CALL, UNIT, Floats, gamma, up
+from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.jumps import Jumps, above_cap
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
-from shuffledp.accounting._hints.saddle import TOO_LOW
+from shuffledp.accounting._hints.saddle import TOO_LOW, largest_value
 from shuffledp.errors import NoCertificateError
 
 _LOWEST = -1e300  # soundness: the only way that values below are changed is up
@@ -117,6 +117,7 @@ class SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         largest = x.max(axis=1)
         top = np.where(top > 0.0, np.minimum(top, largest), largest)
+        top = np.where(top > 0.0, top, positive(-x.min(axis=1)))  # no value is positive: any unit will do
         beyond = above_cap(x, w, top)
         with np.errstate(over="ignore"):
             x = np.minimum(x, top[:, None]) / top[:, None]
@@ -199,16 +200,21 @@ class Apart:
     budget: Floats
 
     def chernoff(self) -> Floats:
-        result = self.bulk.chernoff()
+        result = self._bulk
         result[self.heavy] += [law.crude() for law in self.jumps]
         return result
 
+    @property
+    def _bulk(self) -> Floats:
+        """Chernoff's bound of what the bulk adds: nothing where all its values are negative."""
+        return np.where((self.bulk.x > 0.0).any(axis=1), self.bulk.chernoff(), 0.0)
+
     def upper(self) -> Floats:
         """Where the bulk alone has next to nothing, Chernoff's bound of it will do."""
-        result = self.bulk.chernoff()
+        result = self._bulk
         needed = ~self.heavy | (result > 2.0 * self.budget)
         if needed.any():
-            result[needed] = self.bulk.rows(needed).upper()
+            result[needed] = np.minimum(result[needed], self.bulk.rows(needed).upper())
         for row, law in zip(np.flatnonzero(self.heavy), self.jumps, strict=True):
             try:
                 result[row] += law.upper()
@@ -226,7 +232,7 @@ class Apart:
             chance[row] = math.exp((law.n - 1.0) * math.log1p(-law.chance))
             with suppress(NoCertificateError):  # no line is as good as one that is zero
                 result[:, row] = law.lower(weight[row], other)
-        needed = ~self.heavy | (self.bulk.chernoff() > 2.0 * self.budget)
+        needed = ~self.heavy | (self._bulk > 2.0 * self.budget)
         if needed.any():
             found = self.bulk.rows(needed).lower(mine[needed], seen[needed]) * chance[needed]
             result[:, needed] += np.where(found[0] > 0.0, found, 0.0)
@@ -264,7 +270,7 @@ def unhidden(clone: Sequence[float]) -> float:
 
 def usable_tilt(theta: Floats, x: Floats) -> Floats:
     """Any number made a tilt under which no value overflows."""
-    steepest = _STEEPEST_TILT / np.maximum(x.max(axis=1), UNIT)
+    steepest = _STEEPEST_TILT / largest_value(x)
     return np.asarray(np.minimum(np.maximum(theta, _FLATTEST_TILT), steepest))
 
 

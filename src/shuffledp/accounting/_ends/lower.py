@@ -103,17 +103,23 @@ def _seen_at_once(rounds: Rounds) -> float:
 def _witness_epsilon(part: Round, delta: float, upper: float, tolerance: float) -> Search[float]:
     """How far the best witness stays above ``delta``."""
     best = 0.0
-    for witness in part.witnesses if len(part.witnesses) == 1 else _promising(part, upper):
-        for curve in witness.directions:
-            for accuracy in _accuracies(tolerance):
-                # A witness that cannot be evaluated is no witness: the others still hold.
-                with suppress(NoCertificateError):
-                    relative = EXACT if part.alone else accuracy
-                    passed = yield from _passed(curve, delta, upper, best, accuracy, relative)
-                    best = max(best, passed)
-                    break
-            if best >= (1.0 - _CLOSE_IN_TOLERANCES * tolerance) * upper:
-                return best
+    witnesses = part.witnesses if len(part.witnesses) == 1 else _promising(part, upper)
+    curves = [curve for witness in witnesses for curve in witness.directions]
+    if part.profile.epsilon_max == math.inf > upper:  # the two directions may be far apart
+        at = np.array([_NEAR * upper])
+        curves.sort(
+            key=lambda c: -_as_fine_as_can_be(lambda a: float(c.support(at, a).value[0]), _COARSE, 0.0)
+        )
+    for curve in curves:
+        for accuracy in _accuracies(tolerance):
+            # A witness that cannot be evaluated is no witness: the others still hold.
+            with suppress(NoCertificateError):
+                relative = EXACT if part.alone else accuracy
+                passed = yield from _passed(curve, delta, upper, best, accuracy, relative)
+                best = max(best, passed)
+                break
+        if best >= (1.0 - _CLOSE_IN_TOLERANCES * tolerance) * upper:
+            return best
     return best
 
 

@@ -32,6 +32,8 @@ from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 
 _MOST_REFINEMENTS, _FEW_REFINEMENTS = 7, 4  # speed
 _CANDIDATES_IN_TOLERANCES = np.array([0.25, 0.5, 0.95])  # speed: above the root
+_APART_IN_TOLERANCES, _FINEST = 0.5, 0.1  # speed: of a look; as a share of its usual resolution
+_NEXT_TO_IN_TOLERANCES = np.array([-1.0, 0.0, 1.0])  # speed: of a start that is about the root
 _AROUND_IN_TOLERANCES = np.array([-0.42, -0.15, 0.15, 0.42])  # speed
 _FAR_LOOK, _CLOSE_LOOK = (np.zeros(1), 0.8), (np.array([-0.36, 0.33]), 0.6)
 _LOOKS = (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
@@ -57,8 +59,10 @@ _COARSER = (_ONE_ROUND, 1e-3, 1e-2, 1e-1)  # speed: where a smaller tolerance ca
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
+_AS_MUCH = 0.5  # speed: of what was at an infinite loss before
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _ROUGHLY = 0.1  # speed: a resolution that shows about how much is seen
+_LOOKS_APART, _POINTS = 3, 9  # speed: to a percent
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
 
 
@@ -68,12 +72,13 @@ def epsilon_of(
     tolerance: float | None,
     accuracy: float | None = None,
     known: tuple[float, str] | None = None,
+    local: float = math.inf,
 ) -> tuple[float, float]:
     """(lower, upper) on the smallest epsilon for which the rounds are (epsilon, delta)-DP.
 
     ``tolerance``: None for the default; ``accuracy``: of the lower end, if other than the tolerance;
-    ``known``: the ``upper_end``, if it was computed already."""
-    return alone(ends_of(rounds, delta, tolerance, accuracy, known))
+    ``known``: the ``upper_end``, if it was computed already; ``local``: as there."""
+    return alone(ends_of(rounds, delta, tolerance, accuracy, known, local))
 
 
 def ends_of(
@@ -82,16 +87,17 @@ def ends_of(
     tolerance: float | None,
     accuracy: float | None = None,
     known: tuple[float, str] | None = None,
+    local: float = math.inf,
 ) -> Search[tuple[float, float]]:
     """``epsilon_of``, to be searched for."""
-    upper, coarser = known or (yield from _upper_end(rounds, delta, tolerance, None))
+    upper, coarser = known or (yield from _upper_end(rounds, delta, tolerance, None, local))
     if coarser:
         _say(coarser)
     if delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
         lower = lower if is_single(rounds) else down(lower, operations=2 * len(rounds), tiny=0.0)
     else:
-        usual = _ITS_LOWER_END if is_single(rounds) else DEFAULT_TOLERANCE
+        usual = max(_ITS_LOWER_END, _usual(rounds))
         least = max(delta, SMALLEST_DELTA)
         lower = yield from lower_epsilon(rounds, least, upper, accuracy or tolerance or usual)
     return _agreed(lower, upper), upper
@@ -108,18 +114,28 @@ def _agreed(lower: float, upper: float) -> float:
 
 
 def upper_end(
-    rounds: Rounds, delta: float, tolerance: float | None, near: float | None = None
+    rounds: Rounds, delta: float, tolerance: float | None, near: float | None = None, local: float = math.inf
 ) -> tuple[float, str]:
     """The certified upper end alone, and in what it is coarser than asked for, in words.
 
-    ``near``: about what it will be, if that is known."""
-    return alone(_upper_end(rounds, delta, tolerance, near))
+    ``near``: about what it will be, if that is known; ``local``: an epsilon that will do in any case."""
+    return alone(_upper_end(rounds, delta, tolerance, near, local))
 
 
 def _upper_end(
-    rounds: Rounds, delta: float, tolerance: float | None, near: float | None
+    rounds: Rounds, delta: float, tolerance: float | None, near: float | None, local: float
 ) -> Search[tuple[float, str]]:
-    pure, promised = _pure(rounds), tolerance or DEFAULT_TOLERANCE
+    found, said = yield from _crowd_end(rounds, delta, tolerance, near, min(_pure(rounds), local))
+    if found == local < _pure(rounds) and not all(part.alone for part, _ in rounds):
+        said = "the upper end is coarse: what the local epsilons add up to, whatever the crowd adds"
+    return found, said
+
+
+def _crowd_end(
+    rounds: Rounds, delta: float, tolerance: float | None, near: float | None, pure: float
+) -> Search[tuple[float, str]]:
+    """At most ``pure``, which is known to do."""
+    promised = tolerance or DEFAULT_TOLERANCE
     first = _usual(rounds) if tolerance is None else promised
     if delta >= 1.0 or pure == 0.0:
         return 0.0, ""
@@ -139,10 +155,35 @@ def _upper_end(
                 upper, loose = _composed_epsilon(rounds, delta, allowed, pure)
                 said = loose or said
             return min(upper, pure), said
-    if pure == math.inf:
+    if pure == _pure(rounds) < math.inf:
+        said = (
+            "the upper end is the pure epsilon, that of every delta: none for this delta could be certified"
+        )
+        return pure, said
+    if (apart := _apart_epsilon(rounds, delta)) >= pure == math.inf:
         raise _not_certified(promised)
-    said = "the upper end is the pure epsilon, that of every delta: none for this delta could be certified"
-    return pure, said
+    return min(
+        apart, pure
+    ), "the upper end is coarse: of every round by itself, at its share of delta, added up"
+
+
+def _apart_epsilon(rounds: Rounds, delta: float) -> float:
+    """The sum of each round's epsilon at its share of delta (basic composition), after a few looks."""
+    share = down(delta / sum(count for _, count in rounds), operations=2)
+    total = math.fsum(count * _looked_up(part.profile, share) for part, count in rounds)
+    return up(total, operations=2) if math.isfinite(total) else math.inf
+
+
+def _looked_up(profile: PrivacyProfile, delta: float) -> float:
+    """An epsilon at which the curve is certified to be at most delta; inf where none is found."""
+    points = min(profile.epsilon_max, _LARGEST_EPSILON) * np.append(0.0, np.geomspace(1e-6, 1.0, 4 * _POINTS))
+    for _ in range(_LOOKS_APART):
+        enough = np.flatnonzero(profile.upper(points, _ROUGHLY) <= delta)
+        if not enough.size:
+            return profile.epsilon_max
+        found = float(points[enough[0]])
+        points = np.linspace(points[max(enough[0] - 1, 0)], found, _POINTS)
+    return found
 
 
 def glance(rounds: Rounds, epsilon: float, delta: float, tolerance: float) -> tuple[float, float]:
@@ -162,8 +203,8 @@ def glance(rounds: Rounds, epsilon: float, delta: float, tolerance: float) -> tu
 
 
 def _usual(rounds: Rounds) -> float:
-    """The tolerance where none is asked for."""
-    if not is_single(rounds):
+    """The tolerance where none is asked for: that of unbounded losses is never the wider part."""
+    if not is_single(rounds) or rounds[0][0].profile.epsilon_max == math.inf:
         return DEFAULT_TOLERANCE
     profile = rounds[0][0].profile
     curves = profile.profiles if isinstance(profile, BestProfile) else (profile,)
@@ -297,14 +338,16 @@ def _single_epsilon(
         found, start = yield from _close_to(profile, delta, start, tolerance)
         if found is not None:
             return found
+    first = (1.0 + _NEXT_TO_IN_TOLERANCES * tolerance,)  # where to look
+    around: tuple[Floats, ...] = () if costly or not start > 0.0 else first
 
     def attempt(resolution: float) -> tuple[float, bool]:
-        nonlocal start
+        nonlocal start, around
 
-        low, _ = alone(crossing(profile, resolution, delta, start, ceiling, 0.15 * tolerance))
+        low, _ = alone(crossing(profile, resolution, delta, start, ceiling, 0.15 * tolerance, *around))
         if low == 0.0 and float(profile.upper(np.zeros(1), resolution)[0]) <= delta:
             return 0.0, True
-        start = positive(low)
+        start, around = positive(low), first
         # A few candidates within the tolerance above it; take the first that is certified. Where
         # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
         points = np.minimum(low * (1.0 + tolerance * _CANDIDATES_IN_TOLERANCES), ceiling)
@@ -350,12 +393,13 @@ def _close_to(
     """(the certified epsilon, or None; a better start), where the start is as good as it should be.
 
     Above the answer the curve is certified below delta, and a tolerance below it still above."""
+    finer = 1.0  # where the ends of a look were too far apart: in proportion to the resolution
     for around, resolution in (_CLOSE_LOOK if profile.hints.close else _FAR_LOOK, *_LOOKS):
         points = np.minimum(start * (1.0 + tolerance * around), profile.epsilon_max)
         if not points[0] > 0.0:
             break
         with suppress(NoCertificateError):
-            upper, lines = yield Asked(profile, points, resolution * tolerance, both=True)
+            upper, lines = yield Asked(profile, points, finer * resolution * tolerance, both=True)
             above, below = lines.value >= delta, (upper <= delta) | (points == profile.epsilon_max)
             if above[0] and below[-1]:
                 low, high = (
@@ -365,6 +409,11 @@ def _close_to(
                 if high <= low * (1.0 + tolerance):
                     return min(float(high), profile.epsilon_max), start
             start = _aimed(profile, points, upper, lines, delta)
+            apart = np.log(positive(upper) / positive(lines.value)) * lines.value
+            steep = points * np.exp(np.minimum(points, _LARGEST_EPSILON)) * lines.slope_high
+            loose = float((apart / positive(steep)).min()) / tolerance
+            if loose > _APART_IN_TOLERANCES:
+                finer = max(finer * _APART_IN_TOLERANCES / loose, _FINEST)
     return None, start
 
 
@@ -493,7 +542,7 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> tuple[float, str]:
-    best = math.inf
+    best = lost = math.inf
     with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
         for resolution, stride in attempts(rounds, tolerance):
             try:
@@ -504,7 +553,10 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                 if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
                     return 0.0, ""
                 best = min(best, high)
-                if high == math.inf:
+                if high >= pure:
+                    if pairs.above.infinity > _AS_MUCH * lost:
+                        break  # finer ones lose as much
+                    lost = pairs.above.infinity
                     continue
                 # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
                 # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.

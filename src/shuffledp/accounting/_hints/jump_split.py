@@ -48,15 +48,28 @@ class Split:
         reach = flat + n * mean[:, None]
         # Scarf: E[(y + S)_+] <= (y + sqrt(y^2 + var S)) / 2 for S of mean zero.
         excess = 0.5 * (reach + np.hypot(reach, np.sqrt(n * variance)[:, None]))
+        excess = np.minimum(excess, np.repeat(_alone(x, w, n), kinds, axis=0))
         jumps = np.where(kept, 0.0, weight * excess).sum(axis=1)
-        total = np.where(usable, bulk + jumps, np.inf).reshape(rows, kinds)
+        total = (bulk + jumps).reshape(rows, kinds)
         least = total.min(axis=1)
         # The more are called jumps, the faster is the sum of the others.
-        alone = np.where(usable, bulk, np.inf).reshape(rows, kinds)
-        good = (alone <= least[:, None]) & (_COUNTS <= _FEW_JUMPS)
+        good = (bulk.reshape(rows, kinds) <= least[:, None]) & (_COUNTS <= _FEW_JUMPS)
         last = kinds - 1 - np.argmax(good[:, ::-1], axis=1)
         chosen = np.where(good.any(axis=1), last, np.argmin(total, axis=1))
-        return cls(b[np.arange(rows), chosen], least, least <= _MUCH_LESS * total[:, 0])
+        found = b[np.arange(rows), chosen]
+        # Where hardly anybody has a positive value, all of those are jumps.
+        found = np.maximum(found, 0.5 * np.where(x > 0.0, x, np.inf).min(axis=1, initial=x.max()))
+        return cls(found, least, least <= _MUCH_LESS * total[:, 0])
+
+
+def _alone(x: Floats, w: Floats, n: int) -> Floats:
+    """Of every value, what it adds if that is nothing unless all others are smaller in size."""
+    order = np.argsort(x, axis=1)
+    value = np.take_along_axis(x, order, axis=1)
+    below = np.cumsum(np.take_along_axis(np.broadcast_to(w, x.shape), order, axis=1), axis=1)
+    places = [np.searchsorted(row, -here) for row, here in zip(value, x, strict=True)]
+    beyond = np.take_along_axis(np.insert(below, 0, 0.0, axis=1), np.array(places), axis=1)
+    return np.asarray(np.maximum(x, 0.0) * np.exp(-n * beyond))
 
 
 def _thresholds(x: Floats, w: Floats, n: int) -> Floats:

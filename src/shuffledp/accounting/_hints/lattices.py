@@ -51,7 +51,7 @@ class LatticeHints:
         usable = (excess <= budget[:, None]) & (x > 0.0)
         last = np.maximum(usable.sum(axis=1) - 1, 0)
         rows = np.arange(len(x))
-        found = x[rows, last] - (budget - excess[rows, last]) / mass[rows, last]
+        found = x[rows, last] - (budget - excess[rows, last]) / positive(mass[rows, last])
         following = x[rows, np.minimum(last + 1, x.shape[1] - 1)]
         found = np.maximum(found, np.maximum(following, 0.5 * x[rows, last]))
         return np.where(usable[:, 0], np.minimum(found, x[:, 0]), x[:, 0])

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats, positive
+from shuffledp._certified.rounding import UNIT, Floats, positive
 
 TOO_LOW = -(2.0**40)
 """Values of X so low, in units of the largest, decide the sum alone: raising them changes nothing."""
+
+
+def largest_value(x: Floats) -> Floats:
+    """Of every row, or one where none is positive."""
+    most = x.max(axis=1)
+    return np.where(most > 0.0, np.maximum(most, UNIT), 1.0)
 
 
 def saddle(x: Floats, w: Floats, n: int | Floats) -> Floats:
     """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
     mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
     theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)
-    steepest = 600.0 / x.max(axis=1)
+    steepest = 600.0 / largest_value(x)
     theta = np.minimum(theta, steepest)
     low, high = 1e-3 * theta, steepest
     for _ in range(40):

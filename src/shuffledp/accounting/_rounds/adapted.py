@@ -39,6 +39,7 @@ from shuffledp.errors import NoCertificateError
 
 _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
 _AT_ONCE = 8  # speed: points of the tail
+_AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
 _SHARE_APART, _MANY_ROUNDS = (0.6, 0.4), 100  # speed: where points take long; of many rounds few points do
@@ -97,10 +98,11 @@ class _Sampler:
         return Samples.at(self.profile, index, self.lattice.spacing, self.resolution, self.both_sides)
 
     def quickly(self, floor: float) -> tuple[_Sampler, Samples]:
-        """``coarse``, of a quick bound where there is one."""
-        if self.profile.quick is not self.profile:
+        """``coarse``, of a quick bound where there is one that is followed as far down."""
+        quick, least = self.profile.quick, max(floor, _AS_FAR * self.profile.infinite_loss)
+        if quick is not self.profile and quick.infinite_loss <= least:
             with suppress(NoCertificateError):
-                return replace(self, profile=self.profile.quick).quickly(floor)
+                return replace(self, profile=quick).quickly(floor)
         return self, self.coarse(floor)
 
     def coarse(self, floor: float) -> Samples:

@@ -8,7 +8,7 @@ from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.options import EPSILON0, PROBABILITY, WHOLE, command, option, wrong_usage
 from shuffledp.cli.output import json_option, print_headline, print_json, print_table
-from shuffledp.cli.questions import chosen, parameters, randomizer_options
+from shuffledp.cli.questions import chosen, honest_option, parameters, randomizer_options
 
 EXAMPLE = """
 $ shuffledp groups 1:5000 4:20000 --krr 16 --delta 1e-6
@@ -34,6 +34,7 @@ def _groups(context: click.Context, parameter: click.Parameter, typed: tuple[str
 @click.argument("groups", nargs=-1, required=True, metavar="EPSILON0:PEOPLE...", callback=_groups)
 @option("--delta", PROBABILITY, "The delta at which epsilon is asked for.", group="Question", required=True)
 @option("--rounds", WHOLE, "Adaptive rounds.", group="Question", default=1, metavar="T")
+@honest_option
 @randomizer_options
 @json_option
 def groups(groups: dict[float, int], delta: float, rounds: int, as_json: bool, **given: Any) -> None:
@@ -44,7 +45,8 @@ def groups(groups: dict[float, int], delta: float, rounds: int, as_json: bool, *
 
     choice = chosen(given)
     with wrong_usage(), Progress.clock("bounding epsilon"):
-        survey = ShuffledGroups.of(choice.load(), groups, **parameters(choice, given, "epsilon0"))
+        known = parameters(choice, given, "epsilon0") | {"honest_fraction": given["honest_fraction"]}
+        survey = ShuffledGroups.of(choice.load(), groups, **known)
         bounds = {local: (rounds * survey.person(local)).epsilon(delta=delta) for local in groups}
     worst = max(bounds.values(), key=lambda bound: bound.upper)
     if as_json:

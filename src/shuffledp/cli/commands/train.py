@@ -7,8 +7,10 @@ the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,6 +162,12 @@ training_options = stacked(
 @table_options
 @privacy("--epsilon", POSITIVE, "In total.", required=True)
 @privacy("--delta", POSITIVE_PROBABILITY, "In total.", required=True)
+@privacy(
+    "--honest-fraction",
+    POSITIVE_PROBABILITY,
+    "Count only on so many of the people to hide others.",
+    default=1.0,
+)
 @training_options
 @output(
     "--test test_data", click.Path(exists=True), "Public examples to measure the accuracy on.", metavar="DATA"
@@ -204,15 +212,18 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
     cohort = given["cohort"] or len(people)
     if cohort > len(people):
         raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
+    # Dishonest people are accounted as such who never answer.
+    crowd: dict[str, Any] = {"cohort": cohort}
+    crowd["least_reports"] = max(1, math.floor(Fraction(given["honest_fraction"]) * cohort))
     steps = torch.optim.SGD(model.parameters(), lr=given["learning_rate"], momentum=given["momentum"])
     with Progress.clock("calibrating"):
-        epsilon0 = epsilon0_for(PrivUnit, cohort=cohort, population=len(people), **target, **shape)
+        epsilon0 = epsilon0_for(PrivUnit, population=len(people), **crowd, **target, **shape)
         trainer = ShuffledTrainer(
             model,
             people,
             torch.nn.functional.cross_entropy,
             randomizer=PrivUnit(epsilon0=epsilon0, **shape),
-            cohort=cohort,
+            **crowd,
             optimizer=steps,
             budget=Budget(given["epsilon"], given["delta"]),
             seed=given["seed"],
@@ -306,7 +317,8 @@ def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool)
         seeded = given["seed"] is not None
         print_json(**answer, **facts, epsilon0=trainer.randomizer.epsilon0, simulated=seeded)
         return
-    one = trainer.spending.round
+    one, least = trainer.spending.round, trainer.least_reports
+    relied = "" if least == trainer.cohort else f", {least:,} of them relied on"
     measured = [("accuracy", "not measured: --test FILE names examples that may be looked at")]
     if accuracy is not None:
         measured = [("accuracy", f"{accuracy:.4f} on {given['test_data']}")]
@@ -318,7 +330,7 @@ def _report(trainer: ShuffledTrainer, bound: Bound, given: Given, as_json: bool)
         [
             *(because if simulated else []),
             *measured,
-            ("clients", f"{one.n:,} of {one.population or one.n:,} in each round"),
+            ("clients", f"{trainer.cohort:,} of {one.population or trainer.cohort:,} in each round{relied}"),
             ("randomizer", repr(trainer.randomizer)),
             ("neighbours", "one client's example replaced by any other"),
         ],
