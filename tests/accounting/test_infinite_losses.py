@@ -40,6 +40,15 @@ def twice(matrix: Any, epsilon: float) -> Any:
     return worst
 
 
+def once(matrix: Any, epsilon: float) -> float:
+    """The same of one round."""
+    inputs, worst = range(len(matrix)), 0.0
+    for (x, y), z in product(permutations(inputs, 2), inputs):
+        p, q = (reports(matrix, data) for data in ((x, z), (y, z)))
+        worst = max(worst, sum(max(p[a] - math.exp(epsilon) * q[a], 0.0) for a in p))
+    return worst
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.2746, 0.8, 2.0])
 def test_outputs_that_some_input_never_sends_compose(epsilon: float) -> None:
     two = 2 * sdp.Shuffled(sdp.FiniteRandomizer(ZEROS), n=2)
@@ -47,6 +56,26 @@ def test_outputs_that_some_input_never_sends_compose(epsilon: float) -> None:
     truth = twice(ZEROS, epsilon)
     assert 0.25 * truth < bound.lower <= truth * (1 + 1e-9)
     assert truth <= bound.upper * (1 + 1e-9)
+
+
+NO_BLANKET = [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.25, 0.75, 0.0]]
+ALIKE_WHERE_HIDDEN = [
+    [0.25, 0.5, 0.25, 0.0],
+    [0.25, 0.0, 0.5, 0.25],
+    [0.25, 0.75, 0.0, 0.0],
+    [0.25, 0.25, 0.0, 0.5],
+]
+
+
+@pytest.mark.parametrize("matrix", [NO_BLANKET, ALIKE_WHERE_HIDDEN])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_matrices_whose_hidden_reports_tell_nothing_are_answered(matrix: Any, epsilon: float) -> None:
+    one = sdp.Shuffled(sdp.FiniteRandomizer(matrix), n=2)
+    for rounds in (1, 2):
+        bound = (rounds * one).delta(epsilon=[epsilon, 3.0])
+        truth = twice(matrix, epsilon) if rounds == 2 else once(matrix, epsilon)
+        assert bound.lower[0] <= truth * (1 + 1e-9)
+        assert truth <= bound.upper[0] * (1 + 1e-9)
 
 
 TINY = [

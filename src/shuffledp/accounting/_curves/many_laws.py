@@ -74,9 +74,10 @@ class ManyLaws:
         gap, other, clone = self.family.stated
         if not 0.0 <= epsilon <= LARGEST_EXPONENT:
             return np.full(len(gap), math.inf)
-        growth = math.expm1(epsilon)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            sums = self._sums(Taking(float(self.n), 1.0, growth))
+        growth, sums = math.expm1(epsilon), np.zeros(len(gap))
+        if ((gap > 0.0) & (clone > 0.0)).any():  # else no X is positive
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                sums = self._sums(Taking(float(self.n), 1.0, growth))
         return _with_seen(sums, gap, growth * other, clone)
 
     def largest(self, epsilon: Floats) -> Floats:
