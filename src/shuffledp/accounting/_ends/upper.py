@@ -553,17 +553,16 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                 if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
                     return 0.0, ""
                 best = min(best, high)
+                # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
+                # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
+                if high < math.inf:
+                    near = pairs.below.delta(np.array([high * (1.0 - tolerance), high]))[0]
+                    if near[0] >= delta or near[1] >= delta * (1.0 - tolerance):
+                        return high, ""
                 if high >= pure:
                     if pairs.above.infinity > _AS_MUCH * lost:
                         break  # finer ones lose as much
                     lost = pairs.above.infinity
-                    continue
-                # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
-                # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
-                if float(pairs.below.delta(np.array([high * (1.0 - tolerance)]))[0][0]) >= delta:
-                    return high, ""
-                if float(pairs.below.delta(np.array([high]))[0][0]) >= delta * (1.0 - tolerance):
-                    return high, ""
                 tried()
             except NoCertificateError:
                 break  # finer ones are no easier
