@@ -94,13 +94,13 @@ SLOW = (
     "from shuffledp import _progress\n"
     "from shuffledp.cli.main import main\n"
     "_progress._SECONDS_BEFORE_A_CLOCK = 0.0\n"
-    "asked = shuffledp.Mechanism.epsilon\n"
+    "asked = shuffledp.Mechanism._enclosed\n"
     "def slowly(*arguments, **named):\n"
     "    sys.stdout.write('ready\\n')\n"
     "    sys.stdout.flush()\n"
     "    time.sleep({seconds})\n"
     "    return asked(*arguments, **named)\n"
-    "shuffledp.Mechanism.epsilon = slowly\n"
+    "shuffledp.Mechanism._enclosed = slowly\n"
     "main()"
 )
 

@@ -4,9 +4,11 @@ Everybody hides behind what all groups' reports have in common, a blanket of one
 
 >>> from shuffledp import KaryRandomizedResponse
 >>> survey = ShuffledGroups.of(KaryRandomizedResponse, {1.0: 5_000, 4.0: 20_000}, k=16)
->>> careful, open_ = (survey.person(epsilon0).epsilon(delta=1e-6).upper for epsilon0 in (1.0, 4.0))
->>> careful < open_ == survey.epsilon(delta=1e-6).upper
-True
+>>> for people in (survey.person(1.0), survey.person(4.0), survey):
+...     print(f"{float(people.epsilon(delta=1e-6)):.4f}")
+0.0185
+0.1720
+0.1720
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ def epsilon_of_each(
     >>> from shuffledp import KaryRandomizedResponse
     >>> answers = [KaryRandomizedResponse(k=16, epsilon0=epsilon0) for epsilon0 in (1.0, 2.0, 4.0)]
     >>> epsilon_of_each([Shuffled(answer, n=10_000) for answer in answers], delta=1e-6).upper.round(3)
-    array([0.031, 0.062, 0.218])
+    array([0.019, 0.067, 0.362])
     """
     level = _validate.probability("delta", delta)
     allowed = None if tolerance is None else _validate.tolerance(tolerance)

@@ -9,7 +9,7 @@ of the population takes part. With beta = 1 - alpha (1 - g), for alpha >= 1,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -67,7 +67,7 @@ class ReversedCohortPair(PrivacyProfile):
         value = np.where(
             live, np.maximum(value, 0.0) * np.maximum(beta - gamma(_UNITS) * (g + fall), 0.0), 0.0
         )
-        above = replace(self.base, off=-self.base.off).upper(inner, resolution)
+        above = self.base.other_side().upper(inner, resolution)
         low = g * lines.slope_low + (1.0 - g) * (lines.value + ratio * lines.slope_low)
         high = g * lines.slope_high + (1.0 - g) * (above + ratio * lines.slope_high)
         low, high = np.where(live, low, 0.0), np.where(live, np.minimum(up(high, _UNITS), 1.0), positive(0.0))

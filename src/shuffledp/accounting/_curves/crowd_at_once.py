@@ -102,10 +102,13 @@ class AtOnce:
 
     def _groups(self, size: Places, guess: Guess) -> Iterator[tuple[Places, Scales, float]]:
         """Epsilons that have the same pool and weights; some have none."""
-        for pool in np.unique(size[size > 0]).tolist():
-            at, corners = np.flatnonzero(size == pool), self.corners(pool)
-            last = max(self.hints.last_weight(corners.rare, bound) for bound in guess.bound[at].tolist())
-            yield at, *corners.until(last)
+        found: dict[tuple[int, int], dict[int, int]] = {}
+        for place in np.flatnonzero(size).tolist():
+            pool = int(size[place])
+            last = self.hints.last_weight(self.corners(pool).rare, float(guess.bound[place]))
+            found.setdefault((pool, self.hints.grade(last)), {})[place] = last
+        for (pool, _), lasts in found.items():
+            yield np.array(list(lasts)), *self.corners(pool).until(max(lasts.values()))
 
     def _among(self, growth: Floats, guess: Guess, users: int, scales: Scales, rare: float) -> Floats:
         each, leaders = np.arange(growth.size), self._laws(growth, guess.leader)

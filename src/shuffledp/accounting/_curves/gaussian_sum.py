@@ -10,8 +10,9 @@ A substitution moves the sum by up to ``shift`` deviations of the noise, mu:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 
@@ -34,6 +35,9 @@ class GaussianSumProfile(NearProfile):
     @property
     def _pure(self) -> float:
         return math.inf
+
+    def other_side(self) -> Self:
+        return replace(self, off=-self.off)
 
     @cached_property
     def hints(self) -> NearHints:

@@ -41,6 +41,10 @@ class NearProfile(PrivacyProfile):
     def _central(self, epsilon: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """(H, its absolute error, Q of the event, its absolute error) of the curve itself."""
 
+    @abstractmethod
+    def other_side(self) -> Self:
+        """The bound from above for one from below, and the other way round."""
+
     @property
     def epsilon_max(self) -> float:
         return math.inf if self.off > 0.0 else self._pure

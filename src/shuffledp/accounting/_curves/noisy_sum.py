@@ -12,8 +12,9 @@ whole number below (L - epsilon scale)/2 (none: delta = 0) and u = L - epsilon s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 
@@ -37,6 +38,9 @@ class NoisySumProfile(NearProfile):
     @property
     def _pure(self) -> float:
         return up(self.levels / self.scale, operations=1)
+
+    def other_side(self) -> Self:
+        return replace(self, off=-self.off)
 
     @cached_property
     def hints(self) -> NearHints:

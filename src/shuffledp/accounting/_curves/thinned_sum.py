@@ -11,9 +11,9 @@ is off by is part of ``off``: see ``near``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class ThinnedSumProfile(NearProfile):
     @cached_property
     def off(self) -> float:
         return math.copysign(up(abs(self.beyond) + self._table.error, 1), self.beyond)
+
+    def other_side(self) -> Self:
+        return replace(self, beyond=-self.beyond)
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats]:

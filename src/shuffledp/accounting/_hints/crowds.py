@@ -22,11 +22,12 @@ _FAR = 5.0  # deviations
 _LEADERS = 8  # laws that the tilt is chosen for
 _PIECES = (0.0, 3.0, 0.4), (3.0, 6.0, 0.6), (6.0, 12.0, 1.0), (12.0, 24.0, 2.0)
 _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
+_ENDS = np.cumsum([np.arange(*piece).size for piece in _PIECES])
 _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _NEWTON = 6  # speed
 _AROUND = np.geomspace(0.4, 2.5, 9), np.linspace(0.96, 1.04, 3)  # where to begin
-_RARE = 0.003  # of the bound: what pools of larger weights may add
+_RARE = 0.01, 0.03  # of the bound: what pools of larger weights may add; where a delta0 leaves no less
 
 
 class Values(Protocol):
@@ -50,7 +51,7 @@ class CrowdHints:
 
     def pool_sizes(self, n: int, variance: float, guess: float) -> Iterator[int]:
         """From where what is lost with the pool's members balances what their weights cost; in few sizes."""
-        rare = -math.log(positive(_RARE * guess))
+        rare = -math.log(positive(_RARE[0] * guess))
         least = max(math.sqrt(n * variance), _POOLED_VARIANCES * variance * rare)
         for power in count(math.ceil(2.0 * math.log2(positive(least)))):
             yield math.ceil(math.sqrt(2.0) ** power)
@@ -119,8 +120,14 @@ class CrowdHints:
 
     def last_weight(self, rare: Floats, guess: float) -> int:
         """The first weight beyond which pools are rare enough."""
-        enough = np.flatnonzero(rare <= positive(_RARE * guess))
-        return int(enough[0]) if enough.size else rare.size - 1
+        for share in _RARE:
+            if (enough := np.flatnonzero(rare <= positive(share * guess))).size:
+                return int(enough[0])
+        return rare.size - 1
+
+    def grade(self, last: int) -> int:
+        """How coarse weights up to one are: those that are no coarser share a table."""
+        return int(np.searchsorted(_ENDS, last))
 
 
 @dataclass(frozen=True, kw_only=True)
