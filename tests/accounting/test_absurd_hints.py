@@ -78,7 +78,7 @@ class AbsurdLattices(LatticeHints):
             return usual
         return usual * self.far.off(shape) if kind < 0.8 else self.far.anything(shape)
 
-    def tilt(self, x: np.ndarray, w: np.ndarray, n: int) -> np.ndarray:
+    def tilt(self, x: np.ndarray, w: np.ndarray, n: Any) -> np.ndarray:
         return self._moved(super().tilt(x, w, n))
 
     def split(self, x: np.ndarray, w: np.ndarray, types: int, n: int) -> Split | None:
@@ -95,7 +95,7 @@ class AbsurdLattices(LatticeHints):
         return self._moved(super().cut(x, w, budget))
 
     def spacing(
-        self, x: np.ndarray, w: np.ndarray, tilted: np.ndarray, n: int, resolution: float
+        self, x: np.ndarray, w: np.ndarray, tilted: np.ndarray, n: Any, resolution: float
     ) -> np.ndarray:
         return self._moved(super().spacing(x, w, tilted, n, resolution))
 

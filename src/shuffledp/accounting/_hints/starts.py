@@ -14,6 +14,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -141,9 +142,15 @@ class LawHints(Hints):
     def start(self, delta: float, most: float) -> float:
         """Of few types secants of nearly normal sums; else estimates on finer and finer grids."""
         most = min(most, self.reach, LARGEST_EXPONENT)
+        found = None
+        with suppress(ArithmeticError, ValueError):  # values whose powers are no numbers
+            found = self._by_secants(delta, most)
+        return self._looked_for(delta, most) if found is None else found
+
+    def _by_secants(self, delta: float, most: float) -> float | None:
         at, theta, before = super().start(delta, most), None, None
         if not (self.close and 0.0 < at < most):
-            return self._looked_for(delta, most)
+            return None
         live, x, w = self.law(np.array([0.0, at]))  # X is a line in e^epsilon
         grown = math.expm1(at)
         for _ in range(_STEPS if live.all() else 0):
@@ -157,7 +164,7 @@ class LawHints(Hints):
                 return at + step
             if not (at := min(max(at + step, 0.5 * at), 2.0 * at)) < most:
                 break
-        return self._looked_for(delta, most)
+        return None
 
     def _looked_for(self, delta: float, most: float) -> float:
         # In a huge crowd the answer is far below ``most``: first, look also around where it normally is.
