@@ -192,6 +192,12 @@ def test_a_report_that_is_all_but_certain_raises_no_warning(matrix: Any, n: int)
     assert bound.upper == math.inf
 
 
+def test_values_whose_powers_are_no_numbers_are_answered() -> None:
+    """A report that one input sends once in ten million: a guess must not fail."""
+    bound = sdp.Shuffled(sdp.FiniteRandomizer([[1.0, 0.0], [0.9999999, 1e-7]]), n=1000).epsilon(delta=1e-6)
+    assert 0.0 <= bound.lower <= bound.upper < 1.0
+
+
 def test_losses_beyond_exponentials_raise_no_warning() -> None:
     randomizer = sdp.KaryRandomizedResponse(k=4, epsilon0=113.7)
     bound = sdp.Shuffled(randomizer, n=20, analysis="strong").delta(epsilon=[1.0, 600.0])
