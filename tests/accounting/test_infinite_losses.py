@@ -198,6 +198,15 @@ def test_values_whose_powers_are_no_numbers_are_answered() -> None:
     assert 0.0 <= bound.lower <= bound.upper < 1.0
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
+def test_cells_wider_than_exponentials_reach_compose(epsilon: float) -> None:
+    matrix = sdp.FiniteRandomizer([[1.0, 0.0], [4.6e-10, 1.0 - 4.6e-10]])
+    bound = (2 * sdp.Shuffled(matrix, n=2)).delta(epsilon=epsilon)
+    truth = twice(matrix.realised.matrix.tolist(), epsilon)
+    assert bound.lower <= truth * (1 + 1e-9)
+    assert truth <= bound.upper * (1 + 1e-9)
+
+
 def test_losses_beyond_exponentials_raise_no_warning() -> None:
     randomizer = sdp.KaryRandomizedResponse(k=4, epsilon0=113.7)
     bound = sdp.Shuffled(randomizer, n=20, analysis="strong").delta(epsilon=[1.0, 600.0])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 60  # speed
 _ALIKE, _TOGETHER = 2.0, 64  # speed: deviations from the first to the last of one tilt; and how many
+_WIDEST = 40.0  # speed: deviation of a round's loss, a few of which are as far as a curve is followed
 _SPARE_EXPONENT = 3.0  # speed: how far, in nats, a steeper tilt may raise the exponent
 
 
@@ -117,7 +118,9 @@ def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
 
     Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
     if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
-    scales = np.array([min(part.profile.hints.scale, part.profile.epsilon_max / 8.0) for part, _ in rounds])
+    scales = np.array(
+        [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0, _WIDEST) for part, _ in rounds]
+    )
     counts = np.array([count for _, count in rounds], dtype=np.float64)
     total = float((counts * scales * scales).sum())
     h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale

@@ -111,12 +111,14 @@ class _Sampler:
         reachable = min(last, LARGEST_LOSS / h)
         if not reachable < LARGEST_INDEX:
             raise NoCertificateError("the lattice is too fine for the losses")
-        step = _power(_COARSE_STEP * max(self.profile.hints.scale, 0.0) / h)
+        scale = min(max(self.profile.hints.scale, 0.0), LARGEST_LOSS / (2.0 * _COARSE_SCALES))
+        step = _power(_COARSE_STEP * scale / h)
         scales = math.ceil(_COARSE_SCALES / _COARSE_STEP)
         index = [step * i for i in range(scales + 1)]
         while index[-1] < reachable:
             index.append(index[-1] + step * max(1.0, math.floor(_COARSE_GROWTH * index[-1] / step)))
         points = np.array(index)
+        points = points[points * h <= LARGEST_LOSS]
         if last <= reachable:
             unit = min(step, float(self.lattice.stride))
             end = unit * max(1.0, math.ceil(last / unit))

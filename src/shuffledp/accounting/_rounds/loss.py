@@ -61,7 +61,7 @@ class Lattice:
     stride: int
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.spacing < math.inf:
+        if not 0.0 < self.spacing * self.stride <= LARGEST_LOSS:
             raise NoCertificateError(f"no lattice has the spacing {self.spacing!r}")
 
 
