@@ -42,6 +42,17 @@ def check(mechanism: Any, curve: Curve, delta: float, tolerance: float = 1e-3) -
     assert 0 <= there.lower <= there.upper
 
 
+def test_a_delta_that_no_double_can_hold_is_not_zero() -> None:
+    """Losses add up to 349 at most, so delta is positive before; at epsilon = 1.13 it is near 1e-390."""
+    rounds = 2000 * sdp.Shuffled(sdp.LocalRandomizer(epsilon0=3.0), n=10**4, analysis="clones").sampled_from(
+        10**6
+    )
+    alone, many = rounds.delta(epsilon=1.13), rounds.delta(epsilon=np.array([1.0, 1.13, 350.0]))
+    for end in (alone.upper, *many.upper[:2]):
+        assert 0.0 < end < 1e-290
+    assert alone.lower == many.lower[1] == many.upper[2] == 0.0
+
+
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize(("n", "epsilon0"), [(10**4, 1.0), (10**6, 4.0), (10**6, 0.5)])
 def test_clones(n: int, epsilon0: float, delta: float) -> None:

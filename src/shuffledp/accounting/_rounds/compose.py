@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
-from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
+from shuffledp._certified.rounding import CALL, TINY, Floats, capped, down, gamma, up
 from shuffledp.accounting._rounds.loss import LossDistribution
 
 _MOST_STEPS = 60  # speed
@@ -106,6 +106,8 @@ class ComposedLoss:
                 tilts = self.hints.at(epsilon[at])
             if at.size:
                 out[:, at] = self._delta(epsilon[at], np.array([self._usable(float(each)) for each in tilts]))
+        # A scale may underflow. Where none was needed, beyond the largest loss, a zero is a true one.
+        out[:, live] = np.maximum(out[0, live] - TINY, 0.0), out[1, live] + TINY
         # infinity + finite (1 - infinity) grows with both.
         low, high = (known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True))
         return (
