@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import shuffledp as sdp
 from oracles import pairs
 from oracles.brute import k_ary, shuffled_pairs, worst
 from oracles.golden import Golden, entries
@@ -19,9 +20,15 @@ from shuffledp.literature.as_published.koskela_2023 import (
     strong_figure_as_published,
     strong_tail_as_published,
     strong_tail_joint_as_published,
+    subsampled_curve_as_published,
+    subsampled_delta_as_published,
+    subsampled_epsilon_as_published,
     weak_tail_as_published,
     weak_tail_joint_as_published,
 )
+from shuffledp.literature.cohorts import koskela_2023_cohort
+from shuffledp.literature.girgis import girgis_2021_epsilon
+from shuffledp.papers.koskela_2023._figures import STORED
 
 pytestmark = pytest.mark.quick
 
@@ -175,6 +182,55 @@ def test_for_two_symbols_specific_clones_are_the_clones() -> None:
         found = specific_clones_as_published(2, 2.0, 50, epsilon)
         profile = strong_clones(2.0, 50)
         assert lower(profile, epsilon) * (1 - 1e-6) <= found <= upper(profile, epsilon) * (1 + 1e-6)
+
+
+def test_the_script_without_its_slip_is_lemma_7_and_with_it_every_loss_is_too_large() -> None:
+    """Losses are rounded up by a step at most; the slip adds about gamma q (1 - q), q = E/(E + 1)."""
+    one = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=3.0), n=1000, analysis="clones").sampled_from(10**5)
+    lemma, step, epsilon = koskela_2023_cohort(one), 1e-7, np.array([0.001, 0.005, 0.01])
+    truth = lemma.upper_delta(epsilon=epsilon)
+    found = subsampled_curve_as_published(3.0, 1000, 0.01, np.exp(epsilon), step, slip=False)
+    assert found == pytest.approx(truth, rel=3e-3)
+    assert (subsampled_curve_as_published(3.0, 1000, 0.01, np.exp(epsilon), step) > 1.1 * truth).all()
+    drift = 0.01 * math.exp(3.0) / (math.exp(3.0) + 1.0) ** 2
+    assert drift < subsampled_epsilon_as_published(3.0, 1000, 0.01, 1, 0.0) < 1.2 * drift
+
+
+def test_the_slips_of_the_scripts_give_back_what_they_stored_and_drew() -> None:
+    kept = STORED["figure-3"]
+    for rounds, stored in zip(kept["rounds"], kept["pld"], strict=True):
+        found = subsampled_epsilon_as_published(3.0, 1000, 0.01, rounds, 1e-5)
+        assert found == pytest.approx(stored, rel=5e-5 if rounds < 10**4 else 2e-3)
+    kept = STORED["figure-2"]
+    for size in (500, 3000):
+        drawn = subsampled_delta_as_published(3.0, 10**4, 0.01, size, 2000, np.array(kept["epsilon"]))
+        assert drawn == pytest.approx(kept[str(size)], rel=1e-3)
+
+
+def test_the_stored_bound_of_girgis_has_half_of_its_last_term() -> None:
+    """girgis_upper.py: Theorem 1, (47), with (E^2 - 1)/(2 E) in the last term; orders to 1000."""
+    E, gamma, k, delta = math.exp(3.0), 0.01, 1000, 1e-5
+    counted = math.floor((k - 1) / (2 * E)) + 1
+
+    def epsilon(rounds: int, order: int) -> float:
+        first = 4 * math.comb(order, 2) * gamma**2 * (E - 1) ** 2 / (counted * E)
+        sums = math.fsum(
+            math.comb(order, j)
+            * gamma**j
+            * j
+            * math.gamma(j / 2)
+            * (2 * (E**2 - 1) ** 2 / (counted * E**2)) ** (j / 2)
+            for j in range(3, order + 1)
+        )
+        share = gamma * (E**2 - 1) / (2 * E)
+        last = ((1 + share) ** order - 1 - order * share) * math.exp(-(k - 1) / (8 * E))
+        renyi = math.log(1 + first + sums + last) / (order - 1)
+        return rounds * renyi + math.log(1 - 1 / order) - math.log(delta * order) / (order - 1)
+
+    for rounds, stored in zip(STORED["figure-3"]["rounds"], STORED["figure-3"]["girgis"], strict=True):
+        found = min(epsilon(rounds, order) for order in range(2, 40))
+        assert found == pytest.approx(stored, rel=1e-5)
+        assert found < girgis_2021_epsilon(3.0, 1000, 10**5, rounds, delta)
 
 
 def test_too_many_users_are_refused() -> None:

@@ -7,7 +7,7 @@ A curve's ``kind`` says how far it can be trusted:
     lower       a valid lower bound: no guarantee
     unsound     as published; it can be below the truth, even where it is not in the picture
     published   numbers that the paper prints
-    stored      numbers that its authors keep in a public repository; "stored" does not prove "drawn"
+    stored      numbers that its authors keep in a public repository, or that a picture there draws
     measured    a simulation, fixed seed; ``lower`` is one standard deviation
     check       a simulation that is only compared with a certified curve
     guide       a line for the eye

@@ -12,6 +12,7 @@ k p, a = e^epsilon:
 * The clone pair (3.1)-(3.2) with p = 1/(E + k - 1), *not an upper bound* for any k >= 3. The paper's text has
   p = 1/(E + 1), which is right; the smaller p is in its code for Figure 4, in Feldman, McMillan, Talwar 2022
   (whose erratum is about it) and in Wang et al. 2024 (variation ratio).
+* Figures 2 and 3 as the authors' scripts compute them (same repository): two slips, of the scripts alone.
 
 >>> strong_tail_as_published(n=1000, k=2, gamma=0.9, epsilon=0.3) < 6.19e-9  # the truth there
 True
@@ -26,9 +27,17 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, down
-from shuffledp.literature.as_published._tables import alpha, binomial_table, require_small, trinomial_table
+from shuffledp.literature.as_published._tables import (
+    alpha,
+    binomial_table,
+    log_factorials,
+    require_small,
+    trinomial_table,
+)
 
 _TIES = down(1.0, operations=2**13)  # ratios that differ by rounding alone are equal
+
+_MOST_IN_SCRIPTS = 10**4
 
 _Counts = Callable[[int, float, tuple[float, float]], Floats]
 
@@ -111,6 +120,86 @@ def specific_clones_as_published(k: int, epsilon0: float, n: int, epsilon: float
     i, j, law = trinomial_table(users, 1.0 / (E + symbols - 1.0))
     excess = (E - a) * i + (1.0 - a * E) * j + neither * (users - i - j)
     return float((law * np.maximum(excess, 0.0)).sum()) / users
+
+
+def subsampled_curve_as_published(
+    epsilon0: float, n: int, gamma: float, a: Floats, step: float, slip: bool = True
+) -> Floats:
+    """h of Lemma 7 as the scripts of Figures 2 and 3 have it, losses rounded up to multiples of ``step``.
+
+    ``get_omega`` of plot_doroshenko_shuffle.py and numerical_subsample_substitute_doroshenko.py divides by
+    q b/a + (1 - q)^2, where q b/a + 1 - q belongs, q = E/(E + 1): every loss of that direction is too large,
+    by about gamma q (1 - q). Without the ``slip`` it is Lemma 7."""
+    users = _validate.count("n", n, least=2, most=_MOST_IN_SCRIPTS)
+    share = _validate.probability("gamma", gamma, positive=True)
+    q = 1.0 / (1.0 + math.exp(-_validate.epsilon0(epsilon0)))
+    ratio, law = _crowd(users - 1, 1.0 - q)
+    own, other = q + (1.0 - q) * ratio, q * ratio + (1.0 - q)
+    divisor = q * ratio + (1.0 - q) ** 2 if slip else other
+    ways = (
+        (share * own + (1.0 - share) * other, np.log(share * own / divisor + 1.0 - share)),
+        (own, -np.log(share * other / own + 1.0 - share)),
+    )
+    return np.maximum(*(_hockey_stick(law * mass, np.ceil(loss / step) * step, a) for mass, loss in ways))
+
+
+def subsampled_delta_as_published(
+    epsilon0: float, n: int, gamma: float, size: int, rounds: int, epsilon: Floats
+) -> Floats:
+    """Figure 2, as its script has it: a grid of ``size`` values from e^-0.5 to e^0.5, n users in the shuffle;
+    to within 1e-12, by a plain Fourier transform. Far too large."""
+    step = 1e-5
+    loss, mass = _pair_on_grid(epsilon0, n, gamma, np.linspace(-0.5, 0.5, size), step)
+    points = 1 << 22  # losses from -20 to 20
+    place = np.rint(loss / step).astype(np.int64)
+    one = np.bincount(place % points, mass / mass.sum(), points)
+    law = np.fft.irfft(np.fft.rfft(one) ** rounds, points)
+    sums = np.arange(points // 2) * step  # of the losses; only those above epsilon >= 0 count
+    return np.array([float((law[: sums.size] * -np.expm1(np.minimum(e - sums, 0.0))).sum()) for e in epsilon])
+
+
+def subsampled_epsilon_as_published(
+    epsilon0: float, n: int, gamma: float, rounds: int, delta: float
+) -> float:
+    """Figure 3, as ``get_epsilon_PQ`` of its script finds it: exactly linear in the rounds. UNSOUND.
+
+    Its sum of 1 - e^(epsilon - loss) begins at index 21 of the grid in place of the loss epsilon (``dx`` was
+    set to one), so it is taken over all losses: 1 - e^epsilon (mean of e^-loss)^rounds."""
+    loss, mass = _pair_on_grid(epsilon0, n, gamma, np.linspace(-0.2, 0.2, 500), step=2e-5)
+    return math.log1p(-delta) - rounds * math.log(float((mass * np.exp(-loss)).sum() / mass.sum()))
+
+
+def _pair_on_grid(epsilon0: float, n: int, gamma: float, grid: Floats, step: float) -> tuple[Floats, Floats]:
+    """(loss, mass) of the pair whose curve is the chord of the script's h on a grid, but for its ends."""
+    loss = grid[1:-1]
+    a = np.exp(loss)
+    value = subsampled_curve_as_published(epsilon0, n, gamma, a, step)
+    slope = np.diff(value, prepend=1.0) / np.diff(a, prepend=0.0)
+    return np.ceil(loss / step) * step, a * np.diff(slope, append=0.0)
+
+
+def _crowd(others: int, lie: float) -> tuple[Floats, Floats]:
+    """b/a at a = A + 1, b = C - A, with its probability: C ~ Bin(others, 2 lie) within 15 deviations,
+    A ~ Bin(C, 1/2)."""
+    mean, wide = 2.0 * lie * others, 15.0 * math.sqrt(2.0 * lie * others) + 15.0
+    count = np.arange(max(0, math.floor(mean - wide)), min(others, math.ceil(mean + wide)) + 1)
+    c, first = np.broadcast_arrays(count[:, None], np.arange(count[-1] + 1))
+    inside = first <= c
+    c, first = c[inside], first[inside]
+    logs = log_factorials(others)
+    log_law = logs[others] - logs[others - c] - logs[first] - logs[c - first]
+    log_law = log_law + c * math.log(lie) + (others - c) * math.log1p(-2.0 * lie)
+    with np.errstate(under="ignore"):
+        return (c - first) / (first + 1.0), np.exp(log_law)
+
+
+def _hockey_stick(mass: Floats, loss: Floats, a: Floats) -> Floats:
+    """sum of mass (1 - a e^-loss)_+ at each a, masses divided by their sum."""
+    order = np.argsort(loss)
+    loss, mass = loss[order], mass[order] / mass.sum()
+    above, paid = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (mass, mass * np.exp(-loss)))
+    first = np.searchsorted(loss, np.log(a), side="right")
+    return np.asarray(above[first] - a * paid[first])
 
 
 def _checked(n: int, k: int, gamma: float, epsilon: float) -> tuple[int, int, float, float]:

@@ -94,17 +94,18 @@ def _composed(one: Mechanism, rounds: int, inner: Floats) -> Callable[[float], f
 def figure_2(setting: Setting) -> Result:
     """2000 rounds of the discretised subsampled pair, by the number of points of its grid."""
     epsilon, rounds, sizes = np.linspace(0.2, 1.13, setting.choose(32, 6)), 2000, (100, 500, 3000)
+    hues = dict(zip(sizes, ("4", "2", "16"), strict=True))
     panels: list[Panel] = []
-    numbers: dict[str, dict[Any, float]] = {}
+    numbers: dict[str, Any] = {}
+    attained: list[float] = []
     for cohort, where in ((100, "small"), (10**4, "large")):
         population = 100 * cohort
         tight = Shuffled(LocalRandomizer(3.0), n=cohort, analysis="clones").sampled_from(population)
         one = koskela_2023_cohort(tight)
         truth = Curve.upper("Lemma 7, the accountant's grid", rounds * one, epsilon, hue="Lemma 7")
         certified = Curve.delta("certified", rounds * tight, epsilon, "certified")
-        grids = [
-            _on_grid(one, size, rounds, epsilon, str(i)) for i, size in zip((4, 2, 16), sizes, strict=True)
-        ]
+        attained.append(float(certified.lower[-1]))
+        grids = [_on_grid(one, size, rounds, epsilon, hue) for size, hue in hues.items()]
         title = f"a random {cohort:,} of {population:,} users, ε₀ = 3, {rounds} rounds"
         panels.append(Panel(title, [certified, truth, *grids], floor=1e-20))
         if where == "small":
@@ -114,6 +115,22 @@ def figure_2(setting: Setting) -> Result:
         numbers[where] = {"at": float(epsilon[middle]), "lemma": float(truth.y[middle])}
         numbers[where]["certified"] = float(certified.y[middle])
         numbers[where] |= {size: float(grid.y[middle]) for size, grid in zip(sizes, grids, strict=True)}
+    kept, at = STORED["figure-2"], np.array(STORED["figure-2"]["epsilon"])
+    coded = [
+        Curve(f"the script, {size} α", "sound", at, again, hue=hues[size])
+        for size in sizes[1:]
+        for again in [printed.subsampled_delta_as_published(3.0, 10**4, 0.01, size, rounds, at)]
+    ]
+    drawn = [
+        Curve(f"{size} α, as drawn", "stored", at, kept[str(size)], hue=hues[size]) for size in sizes[1:]
+    ]
+    panels.append(Panel("what the script computes, and what it drew", [*coded, *drawn]))
+    numbers["drawn"] = {
+        "apart": max(_apart(*pair) for pair in zip(drawn, coded, strict=True)),
+        "there": float(np.interp(numbers["small"]["at"], at, kept["3000"])),
+        "end": kept["3000"][-1],
+        "attained": attained[0],
+    }
     return Result(panels, numbers)
 
 
@@ -172,7 +189,10 @@ def figure_3(setting: Setting) -> Result:
         "upper bound, stored",
     )
     below = [T for T, mine, stored in zip(rounds, ours.lower, kept["pld"], strict=True) if stored < mine]
+    coded = [printed.subsampled_epsilon_as_published(3.0, 1000, 0.01, T, delta) for T in rounds]
     numbers = {
+        "coded": 100.0 * float(np.abs(np.divide(coded, kept["pld"]) - 1.0).max()),
+        "drift": coded[-1] / rounds[-1],
         "below": max(below, default=0),
         "small": float(kept["pld"][0] / ours.y[0]),
         "large": float(kept["pld"][-1] / ours.y[-1]),
