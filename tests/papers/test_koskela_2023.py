@@ -16,6 +16,7 @@ from shuffledp.accounting._curves.clones import strong_adversary, strong_clones
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.literature._solve import smallest_below
 from shuffledp.literature.as_published.koskela_2023 import (
+    clones_figure_as_published,
     specific_clones_as_published,
     strong_figure_as_published,
     strong_tail_as_published,
@@ -205,6 +206,9 @@ def test_the_slips_of_the_scripts_give_back_what_they_stored_and_drew() -> None:
     for size in (500, 3000):
         drawn = subsampled_delta_as_published(3.0, 10**4, 0.01, size, 2000, np.array(kept["epsilon"]))
         assert drawn == pytest.approx(kept[str(size)], rel=1e-3)
+    for rounds, stored in STORED["figure-4"]["clones"].items():
+        levels = clones_figure_as_published(1000, 4, 0.25, int(rounds), np.array(stored))
+        assert levels == pytest.approx(np.geomspace(1e-4, 1e-7, 5), rel=0.01)  # they stopped within 1e-9
 
 
 def test_the_stored_bound_of_girgis_has_half_of_its_last_term() -> None:

@@ -12,7 +12,8 @@ k p, a = e^epsilon:
 * The clone pair (3.1)-(3.2) with p = 1/(E + k - 1), *not an upper bound* for any k >= 3. The paper's text has
   p = 1/(E + 1), which is right; the smaller p is in its code for Figure 4, in Feldman, McMillan, Talwar 2022
   (whose erratum is about it) and in Wang et al. 2024 (variation ratio).
-* Figures 2 and 3 as the authors' scripts compute them (same repository): two slips, of the scripts alone.
+* Figures 2, 3 and the clones of Figure 4 as the authors' scripts compute them (same repository): slips of the
+  scripts alone.
 
 >>> strong_tail_as_published(n=1000, k=2, gamma=0.9, epsilon=0.3) < 6.19e-9  # the truth there
 True
@@ -133,7 +134,8 @@ def subsampled_curve_as_published(
     users = _validate.count("n", n, least=2, most=_MOST_IN_SCRIPTS)
     share = _validate.probability("gamma", gamma, positive=True)
     q = 1.0 / (1.0 + math.exp(-_validate.epsilon0(epsilon0)))
-    ratio, law = _crowd(users - 1, 1.0 - q)
+    first, second, law = _crowd(users - 1, 1.0 - q)
+    ratio = second / first
     own, other = q + (1.0 - q) * ratio, q * ratio + (1.0 - q)
     divisor = q * ratio + (1.0 - q) ** 2 if slip else other
     ways = (
@@ -150,12 +152,7 @@ def subsampled_delta_as_published(
     to within 1e-12, by a plain Fourier transform. Far too large."""
     step = 1e-5
     loss, mass = _pair_on_grid(epsilon0, n, gamma, np.linspace(-0.5, 0.5, size), step)
-    points = 1 << 22  # losses from -20 to 20
-    place = np.rint(loss / step).astype(np.int64)
-    one = np.bincount(place % points, mass / mass.sum(), points)
-    law = np.fft.irfft(np.fft.rfft(one) ** rounds, points)
-    sums = np.arange(points // 2) * step  # of the losses; only those above epsilon >= 0 count
-    return np.array([float((law[: sums.size] * -np.expm1(np.minimum(e - sums, 0.0))).sum()) for e in epsilon])
+    return _composed(loss, mass / mass.sum(), step, rounds, epsilon)
 
 
 def subsampled_epsilon_as_published(
@@ -178,9 +175,36 @@ def _pair_on_grid(epsilon0: float, n: int, gamma: float, grid: Floats, step: flo
     return np.ceil(loss / step) * step, a * np.diff(slope, append=0.0)
 
 
-def _crowd(others: int, lie: float) -> tuple[Floats, Floats]:
-    """b/a at a = A + 1, b = C - A, with its probability: C ~ Bin(others, 2 lie) within 15 deviations,
-    A ~ Bin(C, 1/2)."""
+def clones_figure_as_published(
+    n: int, k: int, gamma: float, rounds: int, epsilon: Floats, step: float = 2e-5
+) -> Floats:
+    """The clones of Figure 4, as pld_for_clones.py has them; to within 1e-12. UNSOUND.
+
+    Its ``get_logP2`` is defined twice, so the masses are those of (5.1) of 2021, C ~ Bin(n - 1, 1/E), while
+    the losses are those of (3.1) with p = 1/(E + k - 1), with 2 p for p in the third term and (1 - q)^2 for
+    1 - q."""
+    users, symbols, blanket, _ = _checked(n, k, gamma, 0.0)
+    E = (symbols * (1.0 - blanket) + blanket) / blanket
+    q, lie = E / (E + symbols - 1.0), 1.0 / (E + symbols - 1.0)
+    first, second, law = _crowd(users - 1, 0.5 / E)
+    ratio, none = second / first, (users - first - second) / first
+    mass = law * (E + none / (2.0 * (E - 1.0))) / (E + 1.0)
+    neither = (1.0 - q - lie) * none * 2.0 * lie / (1.0 - 4.0 * lie)
+    loss = np.log((q + lie * ratio + neither) / (q * ratio + lie * (1.0 - q) + neither))
+    return _composed(np.ceil(loss / step) * step, mass, step, rounds, epsilon)
+
+
+def _composed(loss: Floats, mass: Floats, step: float, rounds: int, epsilon: Floats) -> Floats:
+    """sum (1 - e^(epsilon - L))_+ of the sum L of so many losses, multiples of ``step``; plain arithmetic."""
+    points = 1 << 22
+    one = np.bincount(np.rint(loss / step).astype(np.int64) % points, mass, points)
+    law = np.fft.irfft(np.fft.rfft(one) ** rounds, points)
+    sums = np.arange(points // 2) * step  # only those above epsilon >= 0 count
+    return np.array([float((law[: sums.size] * -np.expm1(np.minimum(e - sums, 0.0))).sum()) for e in epsilon])
+
+
+def _crowd(others: int, lie: float) -> tuple[Floats, Floats, Floats]:
+    """(A + 1, C - A, probability): C ~ Bin(others, 2 lie) within 15 deviations, A ~ Bin(C, 1/2)."""
     mean, wide = 2.0 * lie * others, 15.0 * math.sqrt(2.0 * lie * others) + 15.0
     count = np.arange(max(0, math.floor(mean - wide)), min(others, math.ceil(mean + wide)) + 1)
     c, first = np.broadcast_arrays(count[:, None], np.arange(count[-1] + 1))
@@ -190,7 +214,7 @@ def _crowd(others: int, lie: float) -> tuple[Floats, Floats]:
     log_law = logs[others] - logs[others - c] - logs[first] - logs[c - first]
     log_law = log_law + c * math.log(lie) + (others - c) * math.log1p(-2.0 * lie)
     with np.errstate(under="ignore"):
-        return (c - first) / (first + 1.0), np.exp(log_law)
+        return first + 1.0, np.asarray(c - first, dtype=np.float64), np.exp(log_law)
 
 
 def _hockey_stick(mass: Floats, loss: Floats, a: Floats) -> Floats:

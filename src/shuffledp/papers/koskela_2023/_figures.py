@@ -242,6 +242,10 @@ def figure_4(setting: Setting) -> Result:
     low = Curve("certified lower end", "lower", epsilon, truth.lower)
     pairs = [(each, truth) for each in (wrong[0], wrong[2], low)] + [(wrong[1], strong)]
     panels += [formulas, formulas.ratio("over weak; Theorem 13 over strong", pairs, "ratio of δ")]
+    coded = [
+        printed.clones_figure_as_published(N, K, GAMMA, count, np.array(kept["clones"][str(count)])) / LEVELS
+        for count in COUNTS
+    ]
     any_randomizer = Shuffled(LocalRandomizer(survey.epsilon0), n=N, analysis="clones")
     numbers = {
         "weak": Shuffled(survey, n=N).delta(epsilon=1.0),
@@ -250,6 +254,7 @@ def figure_4(setting: Setting) -> Result:
         "again": printed.strong_figure_as_published(N, K, GAMMA, float(kept["strong"]["1"][0])),
         "attained": any_randomizer.epsilon(delta=float(LEVELS[-1])).lower,
         "stored": kept["clones"]["1"][-1],
+        "coded": 100.0 * float(np.abs(np.array(coded) - 1.0).max()),
         "crosses": float(epsilon[np.argmax(wrong[0].y < truth.lower)]),
         "off": {name: [100.0 * (end(ratios) - 1.0) for end in (min, max)] for name, ratios in apart.items()},
     }
