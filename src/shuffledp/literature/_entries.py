@@ -161,7 +161,7 @@ _BALLE, _FMT = "Balle et al. 2019, ", "Feldman, McMillan, Talwar "
 _ONE_ROUND = tuple(
     Entry(name, theorem, *_both(bounds, of), applies, reason=reason)
     for name, theorem, bounds, of, applies, reason in (
-        ("Feldman et al. 2022, closed form", _FMT + "2022, Theorem 3.2",
+        ("Feldman et al. 2022, closed form", _FMT + "2022, Theorem 3.2; T2",
          (closed.feldman_2022_epsilon, closed.feldman_2022_delta), _generic, _single, ""),
         ("Feldman et al. 2021, closed form", _FMT + "2021, Theorem 3.1",
          (closed.feldman_2021_epsilon, closed.feldman_2021_delta), _generic, _single, ""),
@@ -219,7 +219,7 @@ _MANY_ROUNDS = (
         for name, theorem, one_round, compose, applies, reason in (
             ("certified round, optimal composition", "the certified profile at one point; " + _KOV,
              _certified, kairouz_oh_viswanath_epsilon, _repeated, ""),
-            ("Feldman et al. 2022, optimal composition", f"{_FMT}2022, Theorem 3.2; {_KOV}",
+            ("Feldman et al. 2022, optimal composition", f"{_FMT}2022, Theorem 3.2; T2; {_KOV}",
              _closed(closed.feldman_2022_epsilon), kairouz_oh_viswanath_epsilon, _repeated, ""),
             ("Feldman et al. 2021, optimal composition", f"{_FMT}2021, Theorem 3.1; {_KOV}",
              _closed(closed.feldman_2021_epsilon), kairouz_oh_viswanath_epsilon, _repeated, ""),

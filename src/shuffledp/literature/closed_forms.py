@@ -20,6 +20,8 @@ shuffled reports. With E = e^epsilon0, a = e^epsilon, s = E - 1/E:
     feldman_2021:        epsilon = log(1 + (E-1)/(E+1) (8 sqrt(E log(4/delta)/n) + 8 E/n))
     feldman_2022:        epsilon = log(1 + (E-1) (4 sqrt(2 log(4/delta)/((E+1) n)) + 4/n))
 
+(Their authors' erratum restricts Theorems 3.1 and 3.2 of 2022; for one common randomizer they hold by T2.)
+
 Outside its range a bound raises OutsideRangeError, which says the condition that fails;
 ``usable(bound)`` answers epsilon0 there, which always holds.
 
