@@ -44,8 +44,9 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
 {tables}
 ## Where it is wider, and which end is believed
 
-- **Everybody takes part, few people.** The [crowd theorem](proofs/crowd.md) sets a pool of people aside, and
-  its slack is about sqrt(v/n), v = (e^(epsilon0/2) - 1)^2 at most: 1 to 2% once n is some hundred times v.
+- **Everybody takes part, few people.** The [crowd theorem](proofs/crowd.md) sets a pool of people aside,
+  and its slack is about $\\sqrt{{v/n}}$, $v = (e^{{\\varepsilon_0/2}} - 1)^2$ at most: 1 to 2% once n is
+  some hundred times v.
   Below that the blanket (or the clones, for any randomizer) is hardly worse: at n = 200 from epsilon0 = 1 on,
   at 1,000 from 2 on, at 10,000 for 4, for unary encodings, subset selection, l1 and l-infinity vectors,
   matrices, noise on a grid, PrivUnit and any randomizer. The *lower* end is believed. Of all crowds of 3 x 3
