@@ -21,7 +21,7 @@ from shuffledp.collecting._gaussian import gaussian_delta
 from shuffledp.collecting.number import least_single_message_error
 from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_mixed_upper
 from shuffledp.papers import _runner as runner, _template
-from shuffledp.papers._drawing import HUES
+from shuffledp.papers._drawing import HUES, looks
 from shuffledp.papers._page import body, index, made_with, numbers, page, summary
 from shuffledp.papers._result import Curve, Item, Panel, Result as Figure, Setting
 from shuffledp.papers._runner import BY_NAME, ITEMS, PAPERS, named
@@ -465,7 +465,7 @@ def test_papers_and_index_in_the_documentation_say_what_their_items_say() -> Non
 
 def fresh(name: str, data: Path | None = None) -> None:
     """The committed page is what the code makes today: values within 0.2% of their decades, the same prose
-    but for digits; simulations (seeded) within 15%."""
+    but for digits, the same labels, colours and marks in the picture; simulations (seeded) within 15%."""
     item = BY_NAME[name]
     result = item.run(Setting(False, data, sdp.__version__))
     committed = list(csv.DictReader((DOCUMENTED / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
@@ -477,6 +477,7 @@ def fresh(name: str, data: Path | None = None) -> None:
         ]
         loose = 0.15 if new["kind"] in ("measured", "check") else 0.0
         assert all(close(old[key], new[key], loose) for key in ("x", "y", "value", "lower")), (old, new)
+    assert looks(result).encode() in (DOCUMENTED / f"{name}.png").read_bytes()
     text = page(item, result, {})
     then, now = body((DOCUMENTED / f"{name}.md").read_text(encoding="utf-8")), body(text)
     assert PRINTED.sub("#", then) == PRINTED.sub("#", now)
@@ -567,6 +568,22 @@ def test_a_changed_number_picture_or_template_is_found_out(tmp_path: Path) -> No
     assert not close("0.5", "0.51", 0.0)
     assert close("0.5", "0.501", 0.0)
     assert not close("1e-30", "1e-31", 0.0)
+
+
+def test_another_label_colour_or_mark_is_another_look() -> None:
+    (panel,) = tiny().run(QUICK).panels
+    assert isinstance(panel, Panel)
+    (curve,) = panel.curves
+    others = (
+        replace(panel, x_label="z"),
+        replace(panel, marks={1.0: "here"}),
+        replace(panel, y_log=True),
+        replace(panel, curves=[replace(curve, hue="certified")]),
+        replace(panel, curves=[replace(curve, line=":")]),
+    )
+    assert len({looks(Figure([each])) for each in (panel, *others)}) == 6
+    moved = replace(panel, curves=[replace(curve, y=2.0 * curve.y)])
+    assert looks(Figure([moved])) == looks(Figure([panel]))  # numbers have a digest of their own
 
 
 def test_a_method_has_one_colour_in_all_pictures_and_no_lower_bound_is_called_wrong() -> None:

@@ -55,6 +55,20 @@ def made_from(numbers: str) -> str:
     return hashlib.sha256("\n".join((numbers, source, repr(_LOOK), repr(HUES))).encode()).hexdigest()[:16]
 
 
+def looks(result: Result) -> str:
+    """A digest of what a picture shows besides its numbers: labels, scales, colours, dashes, marks."""
+    return hashlib.sha256(repr([_shown(panel) for panel in result.panels]).encode()).hexdigest()[:16]
+
+
+def _shown(panel: Panel | Map) -> tuple[Any, ...]:
+    known = panel.title, panel.x_label, panel.y_label
+    if isinstance(panel, Map):
+        return *known, panel.scale, f"{panel.low:.2g} {panel.high:.2g} {panel.aspect:.2g}"
+    marks = [(f"{x:.2g}", words) for x, words in panel.marks.items()]
+    curves = [(curve.name, curve.kind, curve.hue, curve.line) for curve in panel.curves]
+    return *known, panel.x_log, panel.y_log, panel.floor, marks, curves
+
+
 def draw(result: Result, path: Path, mark: str = "") -> None:
     """Write the picture as a PNG file; ``mark`` is kept inside it, as its description."""
     matplotlib = look.require_matplotlib()

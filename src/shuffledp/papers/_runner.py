@@ -4,7 +4,7 @@ A page names the parameters it was made with, its template among them. An item w
 whose page has the same parameters is finished and is not run again, so an interrupted run goes on where it
 stopped. An interruption leaves no half a file. Page and picture also keep a digest of the numbers they were
 made from, and the page one of its own text: who changes one of the three by hand, or the drawing, is found
-out (``stale``).
+out (``stale``); the picture also one of its labels and colours, for whoever runs the item again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from shuffledp._files import write_text
 from shuffledp._progress import Progress
 from shuffledp.papers import _template
-from shuffledp.papers._drawing import draw, made_from
+from shuffledp.papers._drawing import draw, looks, made_from
 from shuffledp.papers._page import body, index, made_with, numbers, overview, page
 from shuffledp.papers._result import Item, Setting
 
@@ -140,7 +140,7 @@ def _run(item: Item, setting: Setting, folder: Path) -> None:
     made = {**stamp(item, setting), "numbers": _sha(table.encode())}
     made["text"] = _sha(body(page(item, result, made)).encode())
     text = page(item, result, made)
-    draw(result, folder / f"{item.name}.png", made_from(table))
+    draw(result, folder / f"{item.name}.png", f"{made_from(table)} {looks(result)}")
     write_text(folder / f"{item.name}.csv", table)
     write_text(folder / f"{item.name}.md", text)
 
