@@ -55,6 +55,17 @@ def test_shuffles_are_audited_too() -> None:
     assert "shuffled    3 reports" in str(truth)
 
 
+def test_a_true_claim_with_a_delta0_stands() -> None:
+    rng = np.random.default_rng(2)
+
+    def client(value: int) -> int:
+        return 10 + value if rng.random() < 0.05 else int(CLAIM.randomize(value, rng=rng))
+
+    leaks = sdp.LocalRandomizer(epsilon0=1.0, delta0=0.05)
+    assert not sdp.audit(client, leaks, runs=4000, confidence=0.999).violated
+    assert sdp.audit(client, sdp.LocalRandomizer(epsilon0=1.0, delta0=0.01), runs=4000).violated
+
+
 @pytest.mark.parametrize(("hits", "runs"), [(0, 20), (1, 20), (7, 20), (20, 20), (60, 400)])
 def test_bounds_of_a_probability_are_clopper_and_pearson_s(hits: int, runs: int) -> None:
     def tail(p: float, least: int) -> float:

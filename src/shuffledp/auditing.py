@@ -2,8 +2,8 @@
 
 On half of the runs the reports are sorted by how much more often one input sends them than the other; the
 best set of reports is then *tested* on the other half, with exact (Clopper-Pearson) bounds of its two
-probabilities. If P(S) >= p and P'(S) <= q, no epsilon0 below log(p/q) is true: with the stated confidence,
-whatever the client is. A claim below that is false. A claim that stands is not proved: an audit finds what it
+probabilities. If P(S) >= p and P'(S) <= q, no epsilon0 below log(p/q) is true (of a claim with a delta0,
+log((p - delta0)/q)): with the stated confidence, whatever the client is. A claim below that is false. A claim that stands is not proved: an audit finds what it
 looks for.
 
 The same is done for shuffles of n reports, all other people holding a third value, by the sum of the reports'
@@ -115,8 +115,10 @@ def audit(
                 progress.advance(1)
             samples.append(reports)
     learned, tested = _halves(samples)
-    found = max(_told(learned, tested, doubt), _told(learned[::-1], tested[::-1], doubt))
-    result = Audit(claimed.facts().epsilon0.upper, found, times, sure, impossible)
+    facts = claimed.facts()
+    ways = (learned, tested), (learned[::-1], tested[::-1])
+    found = max(_told(*parts, doubt, facts.delta0) for parts in ways)
+    result = Audit(facts.epsilon0.upper, found, times, sure, impossible)
     if shuffled is None:
         return result
     n = _validate.count("shuffled", shuffled, least=2)
@@ -130,9 +132,9 @@ def audit(
     sums = [[total(value) for _ in range(max(times // 10, 50))] for value in inputs]
     before, after = _halves(sums)
     exchanged = _mirrored(before), _mirrored(after)
-    ways = [_threshold(*parts, doubt, level) for parts in ((before, after), exchanged)]
+    seen = [_threshold(*parts, doubt, level) for parts in ((before, after), exchanged)]
     certified = Shuffled(claimed, n=n).epsilon(delta=level).upper
-    return Audit(result.claim, found, times, sure, impossible, n, level, float(certified), max(0.0, *ways))
+    return Audit(result.claim, found, times, sure, impossible, n, level, float(certified), max(0.0, *seen))
 
 
 def _halves(samples: list[list[Item]]) -> tuple[list[list[Item]], list[list[Item]]]:
@@ -168,7 +170,7 @@ def _scores(first: Counter[Hashable], second: Counter[Hashable]) -> dict[Hashabl
     return {key: math.log((first[key] + 0.5) / (second[key] + 0.5)) for key in first.keys() | second.keys()}
 
 
-def _told(learned: list[list[Hashable]], tested: list[list[Hashable]], doubt: float) -> float:
+def _told(learned: list[list[Hashable]], tested: list[list[Hashable]], doubt: float, delta: float) -> float:
     """The largest epsilon that some set of reports refutes: the set is learned, then tested."""
     first, second = map(Counter, learned)
     score = _scores(first, second)
@@ -176,9 +178,10 @@ def _told(learned: list[list[Hashable]], tested: list[list[Hashable]], doubt: fl
     p = np.cumsum([first[key] for key in order])
     q = np.cumsum([second[key] for key in order])
     # Roughly what the test will say: counts less and more by two deviations.
-    rough = np.log(np.maximum(p - 2.0 * np.sqrt(p + 1.0), 0.1) / (q + 2.0 * np.sqrt(q + 1.0) + 1.0))
+    kept = np.maximum(p - 2.0 * np.sqrt(p + 1.0) - delta * len(learned[0]), 0.1)
+    rough = np.log(kept / (q + 2.0 * np.sqrt(q + 1.0) + 1.0))
     chosen = set(order[: int(rough.argmax()) + 1])
-    return _refuted([[key in chosen for key in part] for part in tested], doubt, 0.0)
+    return _refuted([[key in chosen for key in part] for part in tested], doubt, delta)
 
 
 def _threshold(learned: list[list[float]], tested: list[list[float]], doubt: float, delta: float) -> float:
