@@ -89,6 +89,9 @@ def test_the_command_finds_programs_that_repeat_themselves(tmp_path: Path) -> No
         result = runner.invoke(cli, [*claim, sys.executable, str(client)])
         assert result.exit_code == status, result.output
         assert ("randomness repeats" in result.output) == bool(seed)
+    shuffles = ["--shuffled", "3", "--third", "2", "--delta", "0.01"]
+    result = runner.invoke(cli, [*claim[:-1], *shuffles, "--", sys.executable, str(tmp_path / "client.py")])
+    assert "shuffled    3 reports at delta = 0.01" in result.output
     missing = runner.invoke(cli, ["audit", "--krr", "4", "--epsilon0", "2", "--", "no-such-program"])
     assert missing.exit_code != 0
 

@@ -3,8 +3,8 @@
 On half of the runs the reports are sorted by how much more often one input sends them than the other; the
 best set of reports is then *tested* on the other half, with exact (Clopper-Pearson) bounds of its two
 probabilities. If P(S) >= p and P'(S) <= q, no epsilon0 below log(p/q) is true (of a claim with a delta0,
-log((p - delta0)/q)): with the stated confidence, whatever the client is. A claim below that is false. A claim that stands is not proved: an audit finds what it
-looks for.
+log((p - delta0)/q)): with the stated confidence, whatever the client is. A claim below that is false. A
+claim that stands is not proved: an audit finds what it looks for.
 
 The same is done for shuffles of n reports, all other people holding a third value, by the sum of the reports'
 scores: log((p - delta)/q) is below the true epsilon at delta.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shuffledp.cli.options import POSITIVE_PROBABILITY, Whole, command, option, stacked
+from shuffledp.cli.options import POSITIVE_PROBABILITY, PROBABILITY, Whole, command, option, stacked
 from shuffledp.cli.output import json_option, print_json
 from shuffledp.cli.questions import randomizer_of, randomizer_options
 
@@ -20,6 +20,11 @@ question = stacked(
     option("--inputs", str, "The two values to tell apart.", group="Question", nargs=2, default=("0", "1")),
     option("--runs", Whole(least=100), "Reports of each.", group="Question", default=4000),
     option("--confidence", POSITIVE_PROBABILITY, "Of what is refuted.", group="Question", default=0.95),
+    option(
+        "--shuffled", Whole(least=2), "Also test shuffles of so many reports.", group="Question", metavar="N"
+    ),
+    option("--third", str, "What all others hold there.  [default: the second value]", group="Question"),
+    option("--delta", PROBABILITY, "Of the shuffled epsilon.", group="Question", default=1e-3),
 )
 
 
@@ -32,21 +37,24 @@ def audit(client: tuple[str, ...], inputs: tuple[str, str], as_json: bool, **giv
     """Run a client many times and test what it claims.
 
     CLIENT is a command that reads values, one a line, and writes as many reports, one a line. What is
-    printed as seen is a lower bound of its true epsilon0 with the given confidence, whatever it does; a
-    client that starts with the same randomness twice is found as well. A claim that stands is not proved.
-    Exit status 1 if it is refuted."""
+    printed as seen is a lower bound of its true epsilon0 (and of the epsilon of shuffled reports, with
+    --shuffled) with the given confidence, whatever it does; a client that starts with the same randomness
+    twice is found as well. A claim that stands is not proved. Exit status 1 if it is refuted."""
     from shuffledp.auditing import audit as run
 
     claimed = randomizer_of(given)
     ask, repeats = _reports(client, inputs[0])
-    found = run(ask, claimed, inputs=inputs, runs=given["runs"], confidence=given["confidence"])
+    asked = {name: given[name] for name in ("runs", "confidence", "shuffled", "third", "delta")}
+    found = run(ask, claimed, inputs=inputs, **asked)
     if as_json:
+        shuffled = {"shuffled_claim": found.shuffled_claim, "shuffled_found": found.shuffled_found}
         print_json(
             violated=found.violated or repeats,
             claim=found.claim,
             found=found.found,
             impossible=found.impossible,
             repeats=repeats,
+            **(shuffled if found.shuffled_n else {}),
         )
     else:
         click.echo(str(found))
