@@ -59,7 +59,7 @@ _COARSER = (_ONE_ROUND, 1e-3, 1e-2, 1e-1)  # speed: where a smaller tolerance ca
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
-_AS_MUCH = 0.5  # speed: of what was at an infinite loss before
+_AS_MUCH, _AS_FAR = 0.5, 0.95  # speed: of what was at an infinite loss before; of a distance in delta
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _ROUGHLY = 0.1  # speed: a resolution that shows about how much is seen
 _LOOKS_APART, _POINTS = 3, 9  # speed: to a percent
@@ -542,7 +542,7 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> tuple[float, str]:
-    best = lost = math.inf
+    best = lost = apart = math.inf
     with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
         for resolution, stride in attempts(rounds, tolerance):
             try:
@@ -559,6 +559,9 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                     near = pairs.below.delta(np.array([high * (1.0 - tolerance), high]))[0]
                     if near[0] >= delta or near[1] >= delta * (1.0 - tolerance):
                         return high, ""
+                    before, apart = apart, delta - float(near[0])
+                    if apart > _AS_FAR * before:
+                        break  # finer ones are as far from the analysis
                 if high >= pure:
                     if pairs.above.infinity > _AS_MUCH * lost:
                         break  # finer ones lose as much
