@@ -11,7 +11,7 @@ from flint import arb, ctx
 from shuffledp._digits import rounded_up
 from shuffledp._progress import Progress
 from shuffledp.errors import NoCertificateError
-from shuffledp.verifying._curves import Curve, upper
+from shuffledp.verifying._curves import Curve, alternatives, least_of, upper
 from shuffledp.verifying._rounds import Losses, precision, thinned
 from shuffledp.verifying._stated import largest_loss, local_guarantee
 
@@ -121,10 +121,10 @@ class _Grid:
 
     def confirmed(self, nearly: float, progress: Progress) -> _Grid:
         """With all points derived again, up to ``nearly``."""
-        bound = list(self.bound)
+        bound, curves = list(self.bound), alternatives(self.curve)
         for i, (j, value) in enumerate(zip(self.index, self.value, strict=True)):
             if self._is_open(value, bound[i], nearly):
-                found = upper(self.curve, self.spacing * j, value * (1 + arb(nearly)))
+                found, curves = least_of(curves, self.spacing * j, value * (1 + arb(nearly)))
                 bound[i] = bound[i].min(found)
                 if self._is_open(value, bound[i], _BELOW):
                     raise NoCertificateError(f"the grid is below the curve of the round at index {j}")

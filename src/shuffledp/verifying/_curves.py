@@ -298,13 +298,32 @@ def _mixture(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """Analyses that all hold: the first that is good enough will do; crowds of few people rarely are."""
+    return least_of(alternatives(curve), epsilon, enough)[0]
+
+
+def alternatives(curve: Curve) -> list[Curve]:
+    """Analyses that all hold, in the order in which they are tried: crowds of few people rarely are enough."""
+    if curve["kind"] == "least":
+        found = [one for part in curve["curves"] for one in alternatives(part)]
+        return sorted(found, key=_is_small_crowd)
+    if curve["kind"] == "cohort":
+        return [{**curve, "base": base} for base in alternatives(curve["base"])]
+    return [curve]
+
+
+def _is_small_crowd(curve: Curve) -> bool:
+    inner = curve["base"] if curve["kind"] in ("approximate", "cohort") else curve
+    return inner["kind"] == "crowd" and inner["n"] < _FEW_PEOPLE
+
+
+def least_of(curves: list[Curve], epsilon: arb, enough: arb) -> tuple[arb, list[Curve]]:
+    """Any that is good enough will do; all of them again, with that one first: it is likely to be so nearby."""
     best = arb(1)
-    for part in sorted(curve["curves"], key=lambda part: part["kind"] == "crowd" and part["n"] < _FEW_PEOPLE):
-        best = best.min(upper(part, epsilon, enough))
+    for place, curve in enumerate(curves):
+        best = best.min(upper(curve, epsilon, enough))
         if best <= enough:
-            break
-    return best
+            return best, [curve, *curves[:place], *curves[place + 1 :]]
+    return best, curves
 
 
 def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
