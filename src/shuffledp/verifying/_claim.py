@@ -123,6 +123,7 @@ class _Grid:
         """With all points derived again, up to ``nearly``."""
         bound, curves = list(self.bound), alternatives(self.curve)
         for i, (j, value) in enumerate(zip(self.index, self.value, strict=True)):
+            bound[i] = bound[i].min(bound[i - 1]) if i else bound[i]  # curves fall
             if self._is_open(value, bound[i], nearly):
                 found, curves = least_of(curves, self.spacing * j, value * (1 + arb(nearly)))
                 bound[i] = bound[i].min(found)

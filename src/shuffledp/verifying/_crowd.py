@@ -30,7 +30,8 @@ _STEPS = (
     *(14.2 + 2.0 * i for i in range(6)),
 )
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
-_CLOSER = 10  # tightness: by how much closer a bound is that should be enough
+_RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much rarer, and closer
+_SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what rare pools may add
 _FEWEST, _ALL_NODES, _EASIER = 3, 15, (0.7, 0.5, 0.35)  # speed: corners, nodes, tilts as the last is chosen
 _POOLED_VARIANCES = 1.5  # speed
 _LARGEST_SHARE = 0.3  # speed
@@ -56,15 +57,15 @@ class Pool:
     local: arb
     leaks: bool = False
 
-    def size(self, n: int, guess: float) -> int:
-        """Where what is lost with the members balances what their weights cost."""
-        rare = -math.log(max(_RARE[0] * guess, 1e-300))
-        least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * rare, 1.0)
+    def size(self, n: int, rare: float) -> int:
+        """Where what is lost with the members balances what their weights cost; larger ones are ``rare``."""
+        depth = -math.log(max(rare, 1e-300))
+        least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * depth, 1.0)
         least *= _HEAVY[1] if self.local > _HEAVY[0] else 1.0
         return math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
 
-    def corners(self, size: int, guess: float) -> list[_Corner]:
-        """From l = 1 to where weights are rare, or to beyond all there are.
+    def corners(self, size: int, enough: float) -> list[_Corner]:
+        """From l = 1 to where weights are rare ``enough``, or to beyond all there are.
 
         With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
@@ -74,7 +75,7 @@ class Pool:
             for one in found:
                 rare = rare.min(one.excess * (1 + top) / (top - one.weight))
             found.append(_Corner(top, excess.min(found[-1].excess) if found else excess, rare))
-            if rare <= arb(_RARE[1] * guess):
+            if rare <= arb(enough):
                 return found
         return found if self.leaks else [*found, _Corner(self.local.exp(), arb(0), arb(0))]
 
@@ -95,7 +96,8 @@ def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
     leaders, best = _leaders(family, n), arb(1)
     guess = _tilt(leaders, n)[1]
-    size, well = pool.size(n, guess), enough if enough > 0 else arb(_WELL * guess)
+    well = enough if enough > 0 else arb(_WELL * guess)
+    size = pool.size(n, max(_RARE[0] * guess, _spare(guess, enough)))
     for _ in range(_POOLS):
         if size > _LARGEST_SHARE * n:
             break
@@ -120,8 +122,9 @@ def _with_pool(
     theta, guess = _tilt(leaders, users)
     if enough > 0 and arb(guess) > _HOPELESS * enough:
         return None
-    closer = _CLOSER if enough > 0 else 1.0
-    corners, theta = _nearer(leaders[0], users, pool(guess / closer), theta, guess / closer)
+    closer, rarer = (_CLOSER, _RARER) if enough > 0 else (1, 1)
+    rare = max(_RARE[1] * guess / rarer, _spare(guess, enough))
+    corners, theta = _nearer(leaders[0], users, pool(rare), theta, rare)
     scaled = _scaled(corners)
     theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
     first = _ordered(family.widest, theta)[0]
@@ -151,6 +154,11 @@ def _with_pool(
     return most + lost
 
 
+def _spare(guess: float, enough: arb) -> float:
+    """What rare pools may add where a bound need not be close."""
+    return _SPARE[0] * (float(enough) - _SPARE[1] * guess)
+
+
 def _nodes(law: Variable, theta: float, corners: int, *, few: bool) -> Iterator[tuple[Variable, int]]:
     """Of the first law: weights at which it is looked at, and coarser ones before it."""
     if few:
@@ -166,12 +174,12 @@ def _scaled(corners: Sequence[_Corner]) -> list[arb]:
 
 
 def _nearer(
-    law: Variable, users: int, corners: list[_Corner], theta: float, guess: float
+    law: Variable, users: int, corners: list[_Corner], theta: float, rare: float
 ) -> tuple[list[_Corner], float]:
     """Those up to where weights further out cost more than they leave, and about the best tilt: any do."""
     scaled, middle = _scaled(corners), len(corners) - 1
     costs = list[tuple[float, int, float]]()
-    for tilt in (theta, *(share * theta for share in _EASIER if corners[-1].rare > _RARE[1] * guess)):
+    for tilt in (theta, *(share * theta for share in _EASIER if corners[-1].rare > rare)):
         values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, _ALL_NODES))
         for last in range(min(_FEWEST, middle), middle + 1):
             inner = slice(middle - last, middle + last + 1)
