@@ -38,7 +38,7 @@ _LARGEST_SHARE = 0.3  # speed
 _HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
 _SPREAD, _CLOSE_SPREAD, _MANY = 2e-3, 1e-4, 50  # speed: of laws of so many values that are not the first
 _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
-_HOPELESS = 1.6  # speed: guesses are no better than that
+_HOPELESS, _ROUGHLY = 1.6, 1.2  # speed: guesses, and rough bounds, are no better than that
 _POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
@@ -124,7 +124,9 @@ def _with_pool(
         return None
     closer, rarer = (_CLOSER, _RARER) if enough > 0 else (1, 1)
     rare = max(_RARE[1] * guess / rarer, _spare(guess, enough))
-    corners, theta = _nearer(leaders[0], users, pool(rare), theta, rare)
+    cost, corners, theta = _nearer(leaders[0], users, pool(rare), theta, rare)
+    if enough > 0 and cost > _ROUGHLY * enough:
+        return arb(1)
     scaled = _scaled(corners)
     theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
     first = _ordered(family.widest, theta)[0]
@@ -175,8 +177,10 @@ def _scaled(corners: Sequence[_Corner]) -> list[arb]:
 
 def _nearer(
     law: Variable, users: int, corners: list[_Corner], theta: float, rare: float
-) -> tuple[list[_Corner], float]:
-    """Those up to where weights further out cost more than they leave, and about the best tilt: any do."""
+) -> tuple[float, list[_Corner], float]:
+    """Those up to where weights further out cost more than they leave, and about the best tilt: any do.
+
+    First, a rough bound."""
     scaled, middle = _scaled(corners), len(corners) - 1
     costs = list[tuple[float, int, float]]()
     for tilt in (theta, *(share * theta for share in _EASIER if corners[-1].rare > rare)):
@@ -185,8 +189,8 @@ def _nearer(
             inner = slice(middle - last, middle + last + 1)
             most = _mean(corners[: last + 1], scaled[inner], values[inner])
             costs.append((float(most + corners[last].lost(users, tilt)), last, tilt))
-    _, last, tilt = min(costs)
-    return corners[: last + 1], tilt
+    cost, last, tilt = min(costs)
+    return cost, corners[: last + 1], tilt
 
 
 def _tried(heights: _Heights, corners: int) -> Iterator[tuple[Callable[[arb], arb], int]]:

@@ -46,9 +46,8 @@ def covers_its_mirror(rows: Sequence[Row]) -> bool:
     def below(one: float, other: float) -> bool:
         return one <= (1.0 + _MARGIN) * other
 
-    pairs = zip(
-        ordered((u, v, c) for u, v, _, c in rows), ordered((v, u, c) for u, v, _, c in rows), strict=True
-    )
+    told = [(u, v, c) for u, v, _, c in rows if u != v]  # others are their own mirror images
+    pairs = zip(ordered(told), ordered((v, u, c) for u, v, c in told), strict=True)
     return all(
         below(u_, u) and below(v, v_) and below(c, c_) and below(c_, c) for (u, v, c), (u_, v_, c_) in pairs
     )
