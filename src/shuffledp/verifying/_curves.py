@@ -49,7 +49,7 @@ _FINER = 0.95  # speed
 _WIDER = 1.25  # speed: of a pool, whose common part is not known
 _FEW_PEOPLE = 1000  # speed
 _MOST_PAIRS = 20_000  # speed
-_CUT = 2e-3  # tightness: of what is enough, what rare values may add
+_CUTS = 2e-3, 3e-2  # tightness: of what is enough, what rare values may add
 
 
 def upper(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -332,12 +332,21 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     checked_crowd(curve)
     if epsilon >= exact(curve["epsilon0"]):
         return arb(0)
+    best = arb(1)
+    for cut in _CUTS:
+        best = best.min(_cut_crowd(curve, epsilon.expm1(), enough, cut * float(enough)))
+        if best <= enough or not enough > 0:
+            break
+    return best
+
+
+def _cut_crowd(curve: Curve, growth: arb, enough: arb, budget: float) -> arb:
+    """Without rare large values, which add about the ``budget``."""
     share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
-    growth, budget = epsilon.expm1(), _CUT * float(enough) / share  # rare large values are cut
     if "rows" in curve:
-        family, beyond = triples(canonical(curve["rows"])).family(growth, budget)
+        family, beyond = triples(canonical(curve["rows"])).family(growth, budget / share)
     else:
-        family, beyond = Family.cut(list(_of_laws(curve["laws"], growth)), budget)
+        family, beyond = Family.cut(list(_of_laws(curve["laws"], growth)), budget / share)
     beyond, pool = arb(share) * beyond, _pool(canonical(curve)) if share == rate == 1.0 else None
     return _of_crowds(curve, family, growth, enough - beyond, pool) + beyond
 
