@@ -22,6 +22,7 @@ _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
 _JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
 _SHARES_OF_MORE = 1e-3, 1e-4, 1e-5  # tightness: of what is enough, what several jumps may add
+_FAR, _CLOSE = 1.0, 1.01  # speed: where jumps are looked at first, and where it is in vain
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
 _AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
@@ -213,7 +214,7 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
     best, loss, before = alone, 2e-3, math.inf
     if not enough > 0:
         return alone.min(About.of(law, n).upper(law, n, enough))
-    for _ in range(_TRIALS):
+    for trial in range(_TRIALS):
         part, beyond = law.cut(0.1 * loss * float(enough))
         sum_ = TiltedSum.of(part, n, loss)
         if sum_.frequencies > _MOST_FREQUENCIES:
@@ -223,16 +224,15 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
             return best
         # A blur that is smaller by r takes away r of what it cost, or its root (atoms at zero).
         excess = float((best / enough).mid()) - 1.0
+        if trial == 0 and excess > _FAR and (best := best.min(_with_jumps(law, n, enough))) <= enough:
+            return best
         hopeless = excess > 100.0 * loss and excess > 0.6 * (before - excess)
         if hopeless or loss <= _FINEST:
             break
         loss, before = max(0.05 * loss if before < math.inf else 0.1 * loss, _FINEST), excess
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[1]:
         best = best.min(_enumerated(law, n))
-    for share in _SHARES_OF_MORE:
-        if not best <= enough:
-            best = best.min(_with_jumps(law, n, enough, share))
-    return best
+    return best if best <= enough else best.min(_with_jumps(law, n, enough))
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,17 @@ class About:
         return crude.min(TiltedSum.at(self.theta, part, n, _JUMP_LOSSES[0]).upper() + beyond)
 
 
-def _with_jumps(law: Variable, n: int, enough: arb, share: float) -> arb:
+def _with_jumps(law: Variable, n: int, enough: arb) -> arb:
+    """The best of several thresholds, or the first that is good enough."""
+    best = arb(1)
+    for share in _SHARES_OF_MORE:
+        best = best.min(_with_some_jumps(law, n, enough, share))
+        if best <= enough:
+            break
+    return best
+
+
+def _with_some_jumps(law: Variable, n: int, enough: arb, share: float) -> arb:
     """Rare values above a threshold, jumps, told apart by their number (T13): none; one, of each size; more,
     which tell at most what they tell alone, about a ``share`` of what is enough."""
     rows = sorted(zip(law.values, law.masses, strict=True), key=lambda row: float(row[0]))
@@ -289,6 +299,8 @@ def _with_jumps(law: Variable, n: int, enough: arb, share: float) -> arb:
         if max(one.frequencies for one in sums) > _MOST_FREQUENCIES:
             break
         found = more + sums[0].upper()
+        if found > _CLOSE * enough:
+            break
         for one, (v, m) in zip(sums[1:], jumps, strict=True):
             found += m * (n - 1) * replace(one, shift=v).upper()
         best = best.min(found)
