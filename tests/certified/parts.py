@@ -307,7 +307,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
 
     def positive_part() -> Ends:
         at = np.array([[0.0, 1.0]]), np.array([[0.7, 0.3]]), np.array([-0.31]), np.ones(1), np.array([0.05])
-        return above(lattice_law.positive_part(*at, 100))
+        return above(lattice_law.positive_part(*at, 100, np.zeros((1, 2, 0)), 1e-3)[0])
 
     def two_sided() -> Ends:
         high, (value, low, most) = spread.both(np.array([[0.1, -0.12]]), np.array([0.3, 0.4]))

@@ -17,8 +17,8 @@ Ints = npt.NDArray[np.int64]
 Complexes = npt.NDArray[np.complex128]
 Bools = npt.NDArray[np.bool_]
 
-DEPTH = 46.0  # soundness
-"""Every truncation is below e^-DEPTH of the tilted total (1.1e-20)."""
+DEPTH = 46.0  # tightness
+"""Every truncation is below e^-DEPTH of the tilted total (1.1e-20), unless another depth is asked for."""
 
 MAX_POINTS = (1 << 31) - 1  # speed; above 2^31 integer products would overflow
 """Trapezoidal points allowed in one problem; beyond it no certificate is attempted."""
@@ -81,11 +81,12 @@ class Chosen:
     tables: list[Table]
 
 
-def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> list[Chosen]:
+def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: float = DEPTH) -> list[Chosen]:
     """The frequencies to sum: few of them are looked for, or all are transformed and most are dropped.
 
     Problems of wide laws (or few terms, or where asked: ``whole``) are transformed where that is cheap, or
-    where too many frequencies would remain (laws with few heavy atoms)."""
+    where too many frequencies would remain (laws with few heavy atoms). Where one is dropped, the
+    product of all transforms is below e^-(depth + 2)."""
     atoms = max(t.z.shape[1] for t in tilted)
     count = np.sum([t.count for t in tilted], axis=0)
     possible, close = points <= _LARGEST_TRANSFORM, count <= _MOST_COPIES
@@ -94,7 +95,9 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> list[
         done |= (points <= _SMALL_TRANSFORM) & (whole | (count <= _FEW_TERMS))
     few = Chosen(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
     if not done.all():
-        rows, r, crowded = _frequencies(tilted, points, np.flatnonzero(~done).astype(np.int64), possible)
+        rows, r, crowded = _frequencies(
+            tilted, points, np.flatnonzero(~done).astype(np.int64), possible, depth
+        )
         kept = np.bincount(rows.astype(np.intp), minlength=points.size).astype(np.int64)
         crowded |= possible & close & (kept * atoms > 2 * points + _MANY_TERMS)
         if (kept * ~crowded).sum() * atoms > MAX_TERMS:
@@ -103,10 +106,10 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool) -> list[
         left = ~done[rows]
         few = Chosen(rows[left], r[left], [])
     found = [few] if few.rows.size else []
-    return [*found, _transformed(tilted, points, np.flatnonzero(done))] if done.any() else found
+    return [*found, _transformed(tilted, points, np.flatnonzero(done), depth)] if done.any() else found
 
 
-def _transformed(tilted: list[Tilted], points: Ints, problems: Ints) -> Chosen:
+def _transformed(tilted: list[Tilted], points: Ints, problems: Ints, depth: float) -> Chosen:
     """All frequencies by Fourier transforms, but for those whose power is negligible."""
     rows, kept = [], []
     phi: list[list[Complexes]] = [[] for _ in tilted]
@@ -122,7 +125,7 @@ def _transformed(tilted: list[Tilted], points: Ints, problems: Ints) -> Chosen:
                 size += t.count[i] * np.log(np.minimum(np.abs(transform) + slack, 1.0))
             found.append(transform)
         size[0] = 0.0
-        r = np.flatnonzero(size > -(DEPTH + 2.0))
+        r = np.flatnonzero(size > -(depth + 2.0))
         rows.append(np.full(r.size, i, dtype=np.int64))
         kept.append(r.astype(np.int64))
         for all_phi, transform in zip(phi, found, strict=True):
@@ -173,13 +176,13 @@ _LARGEST_TRANSFORM = int(_SMOOTH[-1])  # soundness: the error of a transform is 
 
 
 def _frequencies(
-    tilted: list[Tilted], points: Ints, problems: Ints, possible: Bools
+    tilted: list[Tilted], points: Ints, problems: Ints, possible: Bools, depth: float
 ) -> tuple[Ints, Ints, Bools]:
     """(row, r) of every frequency 0 <= r <= M/2 of these problems that cannot be proved negligible.
 
     Problems with too many are given up, and told, where a transform is ``possible``."""
     half = (points - 1) // 2
-    deepest = -(DEPTH + 2.0)
+    deepest = -(depth + 2.0)
     atoms = max(t.z.shape[1] for t in tilted)
     most = np.where(possible, np.maximum(_FEW_CELLS, 2 * points // atoms), _MOST_CELLS)
     crowded = np.zeros(points.size, bool)

@@ -14,7 +14,7 @@ which costs one evaluation per frequency whatever the count. The error is bounde
 
 1. *Aliasing*. The rule returns sum_j G(j) w_j with w_j = payoff(j) for j in [k0, k0 + M) and, with
    A = the tilted total of |G|, everything else is at most A (e^{-theta (M - J)} + Pr[tilted < k0 - J]
-   + Pr[tilted >= k0 + M]); J and M are chosen by Chernoff so that each term is below e^-DEPTH.
+   + Pr[tilted >= k0 + M]); J and M are chosen by Chernoff so that each term is below e^-depth.
 2. *Dropped frequencies*. A cell of frequencies is dropped only if the product of the |phi_g| is
    proved small all over it: |phi|^2 has a second derivative of at most 2 variance, so value and
    slope at the centre bound it on the cell. What cannot be dropped is split and finally summed.
@@ -110,11 +110,13 @@ class HockeyStick:
 class Result:
     """Value and error share the factor e^log_scale: V in e^log_scale (value +- error).
 
-    The error covers also that e^log_scale, the sum and the product are rounded."""
+    The error covers also that e^log_scale, the sum and the product are rounded. ``cut``: about the part of it
+    that truncation has, which falls with the depth."""
 
     value: Floats
     error: Floats
     log_scale: Floats
+    cut: Floats
 
 
 def log_transform(z: Floats, w: Floats, theta: Floats) -> Floats:
@@ -156,14 +158,15 @@ def tail_sum(
     shifts: Sequence[int] = (0,),
     units: float = ERROR_UNITS,
     whole: bool = False,
+    depth: float = DEPTH,
 ) -> Result:
     """Enclose V for a batch of I problems (rows), for each output of ``own``.
 
     With ``shifts`` (small whole numbers) and a single output, the columns of the result are the
     values at k0 + shift instead. ``units`` bounds the relative error of the given weights and of
     the arithmetic together. ``whole`` asks for one Fourier transform of a single problem also where its
-    laws have few values: that suits those with few heavy ones. Raises NoCertificateError where the work
-    would exceed the limits."""
+    laws have few values: that suits those with few heavy ones. Each truncation is below e^-``depth`` of the
+    tilted total. Raises NoCertificateError where the work would exceed the limits."""
     # Padding must not overflow under the tilt.
     groups = [Group(np.where(g.w > 0.0, g.z, 0.0), g.w, g.count) for g in groups]
     tilted, log_total = [], np.zeros_like(theta)
@@ -178,16 +181,16 @@ def tail_sum(
     if not np.isfinite(own_w).all():
         raise NoCertificateError("a single value outweighs the sum: the numbers are too large")
     largest = np.abs(own_w).max(axis=2)
-    points = _window(groups, tilted, own, largest, k0, theta, log_total)
+    points = _window(groups, tilted, own, largest, k0, theta, log_total, depth)
     points = smooth_size(points + 2 * int(np.abs(shifts).max()))
     moves = np.asarray(shifts, dtype=np.float64)
     problem = _Problem(tilted, own.z, own_w, k0, theta, points, payoff, moves, units)
-    parts = [_sum(problem, chosen) for chosen in choose_frequencies(tilted, points, whole)]
+    parts = [_sum(problem, chosen) for chosen in choose_frequencies(tilted, points, whole, depth)]
     value, error = (
         np.sum([part[side] for part in parts], axis=0) for side in (0, 1)
     )  # of other problems each
     damping = 1.0 / -np.expm1(-theta)
-    truncation = np.exp(-DEPTH) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
+    truncation = np.exp(-depth) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
     # Of e^(log_total - theta k0): what the transforms are off; sums, products and the difference; exp.
     relative = rounding + gamma(4.0 * np.abs(log_total) + 4.0 * np.abs(theta * k0) + CALL)
@@ -197,7 +200,7 @@ def tail_sum(
     error = (error + truncation) * np.exp(relative)[:, None] + np.abs(value) * np.expm1(2.0 * relative)[
         :, None
     ]
-    return Result(value, error, log_total - theta * k0)
+    return Result(value, error, log_total - theta * k0, truncation)
 
 
 def _window(
@@ -208,8 +211,9 @@ def _window(
     k0: Floats,
     theta: Floats,
     log_total: Floats,
+    depth: float,
 ) -> Ints:
-    """The number M of trapezoidal points (odd) that keeps every alias below e^-DEPTH."""
+    """The number M of trapezoidal points (odd) that keeps every alias below e^-depth."""
     whole = own_w.sum(axis=1)
     centre = (own_w * own.z).sum(axis=1) / whole
     variance = (own_w * (own.z - centre[:, None]) ** 2).sum(axis=1) / whole
@@ -221,25 +225,25 @@ def _window(
     right = own.z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
 
     def reach(sign: float, distance: Floats) -> Floats:
-        """Chernoff: beyond it lies less than e^-DEPTH of the tilted sum, best of distances from theta."""
+        """Chernoff: beyond it lies less than e^-depth of the tilted sum, best of distances from theta."""
         shift = theta + sign * distance
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             moment = (size * np.exp(shift[:, :, None] * own.z)).sum(axis=2)
             moment = np.log(moment / whole) - log_total
             for group in groups:
                 moment = moment + group.count * log_transform(group.z, group.w, shift)
-            found = (DEPTH + moment) / distance
+            found = (depth + moment) / distance
         return np.asarray(np.where(np.isfinite(found), found, np.inf).min(axis=0))
 
     eta = np.stack([c / spread for c in _CHERNOFF] + [c * theta for c in _SHARES])
     left = np.maximum(left, -reach(-1.0, eta))
     right = np.minimum(right, reach(1.0, eta[: len(_CHERNOFF)]))
-    enough = np.maximum(k0 - left, 1.0) + DEPTH / theta
+    enough = np.maximum(k0 - left, 1.0) + depth / theta
     if np.any(right - k0 > 2.0 * enough):  # rare large values: distances that suit them
         largest = np.max([np.maximum(g.z.max(axis=1), 1.0) for g in groups], axis=0)
         right = np.minimum(right, reach(1.0, np.stack([c / largest for c in _OF_THE_LARGEST])))
     behind = np.maximum(k0 - left, 1.0)
-    needed = np.maximum(behind + DEPTH / theta, right - k0) + 2.0
+    needed = np.maximum(behind + depth / theta, right - k0) + 2.0
     if not np.all(needed < MAX_POINTS):
         raise NoCertificateError(f"the sum spreads over more than {MAX_POINTS} lattice points")
     return np.asarray(2 * np.ceil(0.5 * needed) + 1, dtype=np.int64)

@@ -29,13 +29,16 @@ _FARTHEST = 50.0  # speed: exponents beyond which a Taylor polynomial says nothi
 
 @dataclass(frozen=True)
 class TwoBinomials:
-    """F ~ Bin(m, keep) + Bin(l, lie), keep + lie = 1, rows of (m, l); tilted by theta > 0."""
+    """F ~ Bin(m, keep) + Bin(l, lie), keep + lie = 1, rows of (m, l); tilted by theta > 0.
+
+    Each truncation is below e^-``depth`` of the tilted total."""
 
     m: Floats
     others: Floats
     keep: float
     lie: float
     theta: float
+    depth: float = DEPTH
 
     def tails(
         self, at_one: Floats, at_zero: Floats, threshold: Floats, shifts: Sequence[int] = (0,)
@@ -63,10 +66,11 @@ class TwoBinomials:
             value = ((turned * numerator) @ weight).real
             own = ERROR_UNITS * (1.0 + size) * mass * (1.0 + doubt)
             error = (modulus * (np.abs(numerator) * doubt + own)) @ np.abs(weight)
-            cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass
-            error += cut * np.exp(-self.theta * moves)
+            cut = math.exp(-self.depth) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass
+            cut = cut * np.exp(-self.theta * moves)
+            error += cut
             error = error * np.exp(relative) + np.abs(value) * np.expm1(2.0 * relative)
-            results.append(Result(value, error, log_total - self.theta * threshold))
+            results.append(Result(value, error, log_total - self.theta * threshold, cut))
         return results
 
     def ridge(self, one: Floats, zero: Floats, threshold: Floats, grid: Ridge) -> tuple[Floats, Floats]:
@@ -84,7 +88,7 @@ class TwoBinomials:
         reach = float(moves[-1]) + width
         users = self.m + self.others
         m = np.stack([np.clip(self.m + a, 0.0, users) for a in (-grid.half, grid.half) * 2], axis=1)
-        block = TwoBinomials(m, users[:, None] - m, self.keep, self.lie, self.theta)
+        block = TwoBinomials(m, users[:, None] - m, self.keep, self.lie, self.theta, self.depth)
         t = (threshold - slope * self.m)[:, None] + slope * m + np.array([-reach, -reach, reach, reach])
         one, zero = one[:, None], zero[:, None]
         points = block._points(one, -zero, t) + 2
@@ -109,7 +113,7 @@ class TwoBinomials:
         kernel = share / one_minus_exp(np.full_like(omega, self.theta), omega)
         log_total = self._log_total(np.array(self.theta))
         relative = self._prefactor_error(threshold, log_total)
-        cut = math.exp(-DEPTH) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass * math.exp(float(far[0]))
+        cut = math.exp(-self.depth) * (6.0 + 2.0 / -math.expm1(-self.theta)) * mass * math.exp(float(far[0]))
 
         b = grid.half
         sizes = np.array([0.0, b, width, 0.5 * b * b, b * width, 0.5 * width**2])
@@ -185,14 +189,14 @@ class TwoBinomials:
             shift = self.theta + sign * eta
             moment = self._log_total(shift) - self._log_total(np.array(self.theta))
             moment += np.log((one * np.exp(shift) + zero) / (one * math.exp(self.theta) + zero))
-            return np.asarray(most((DEPTH + moment) / eta - sign * threshold).min(axis=0))
+            return np.asarray(most((self.depth + moment) / eta - sign * threshold).min(axis=0))
 
         steps = [c / spread for c in _CHERNOFF if self.theta + c / spread <= _LARGEST_TILT]
         behind = reach(-1.0, [c / spread for c in _CHERNOFF] + [c * self.theta for c in _SHARES])
         beyond = reach(1.0, steps) if steps else np.full(len(self.m), np.inf)
         behind = np.maximum(np.minimum(behind, most(threshold + 1.0)), 1.0)
         beyond = np.minimum(beyond, most(self.m + self.others + 2.0 - threshold))
-        needed = np.maximum(behind + DEPTH / self.theta, beyond) + 2.0
+        needed = np.maximum(behind + self.depth / self.theta, beyond) + 2.0
         return int(2 * math.ceil(0.5 * float(needed.max())) + 1)
 
     def _powers(
@@ -206,12 +210,12 @@ class TwoBinomials:
         omega = 2.0 * np.pi * np.arange(min(limit, _FIRST_FREQUENCIES)) / points
         while True:
             logs = [self._log_ratio(p, omega) for p in (self.keep, self.lie)]
-            if omega.size == limit or block._worst(logs)[-1] <= -(DEPTH + 2.0):
+            if omega.size == limit or block._worst(logs)[-1] <= -(self.depth + 2.0):
                 break
             if self.m.size * omega.size > MAX_TERMS // 16:
                 raise NoCertificateError("too many frequencies carry mass")
             omega = 2.0 * np.pi * np.arange(min(limit, 2 * omega.size)) / points
-        keep = int(np.searchsorted(-block._worst(logs), DEPTH + 2.0)) + 1
+        keep = int(np.searchsorted(-block._worst(logs), self.depth + 2.0)) + 1
         omega, logs = omega[:keep], [part[:keep] for part in logs]
         exponent = np.multiply.outer(self.m, logs[0])
         exponent += np.multiply.outer(self.others, logs[1])

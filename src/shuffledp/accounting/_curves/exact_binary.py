@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.frequencies import Ints
+from shuffledp._certified.frequencies import DEPTH, Ints
 from shuffledp._certified.lattice_sum import Result
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
 from shuffledp._certified.two_binomials import Ridge, TwoBinomials
@@ -51,6 +51,7 @@ _OPERATIONS_PER_USER = 2 * CALL + 8  # soundness
 _STEEPEST = 100.0  # speed: the bar of a likelihood ratio, in logarithms
 _STEEPEST_TILT, _FLATTEST_TILT = 200.0, 1e-9  # soundness: nothing overflows in between
 _FARTHEST = 600.0  # soundness: likewise, for epsilon
+_DEPTH = 24.0  # tightness: of sums, for a resolution of one: what they leave out is far below it
 _NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _BAR_UNITS = 4 * CALL  # soundness
@@ -88,7 +89,7 @@ class ExactBinaryProfile(PrivacyProfile):
             lines = [self._tabulated(float(e))[1:] for e in epsilon]
             return SupportingLines(epsilon, *np.array(lines).reshape(-1, 3).T)
         found = np.zeros((3, epsilon.size))
-        for places, bars in self._bars(epsilon, _NUDGE):
+        for places, bars in self._bars(epsilon, _NUDGE, resolution):
             m = _sample(self.n, _SAMPLE, max(1, int(0.5 / (_SAMPLE * bars.lie))))
             found[:, places] = bars.tests(m)
         return SupportingLines(epsilon, *found)
@@ -103,7 +104,7 @@ class ExactBinaryProfile(PrivacyProfile):
         """Upper bounds of the maxima over m: along the ridge, or of intervals that are split until they are
         good enough, below what the lines reach at a slightly smaller epsilon. Few suffice in the tail."""
         found = np.zeros(epsilon.size)
-        for places, bars in self._bars(epsilon, -_NUDGE):
+        for places, bars in self._bars(epsilon, -_NUDGE, resolution):
             smooth = self.n * bars.keep * bars.lie > _SMOOTH
             blocks = self._blocks(bars, resolution) if smooth else self._intervals(bars)
             if np.isfinite(blocks[2]).all():
@@ -124,11 +125,12 @@ class ExactBinaryProfile(PrivacyProfile):
                 found[places[rows]] = self._split_up(bars[rows], blocks, enough[rows], _MOST_INTERVALS)[0]
         return up(found, operations=_BAR_UNITS)
 
-    def _bars(self, epsilon: Floats, nudge: float) -> Iterator[tuple[Places, _Bars]]:
+    def _bars(self, epsilon: Floats, nudge: float, resolution: float) -> Iterator[tuple[Places, _Bars]]:
         """Those of every epsilon whose curve is not zero, a few that have about the same tilt at once."""
         c1, c2 = np.array([_bar(float(e), self.epsilon0, nudge) for e in epsilon]).reshape(-1, 2).T
         live = np.flatnonzero(c1 > 0.0)
-        bars = _Bars(*_coin(self.epsilon0), c1[live], c2[live], self.n - 1, self.hints)
+        depth = min(DEPTH, _DEPTH - math.log(resolution))
+        bars = _Bars(*_coin(self.epsilon0), c1[live], c2[live], self.n - 1, self.hints, depth)
         tilts = bars.tilts
         order = np.argsort(tilts)
         while order.size:
@@ -211,7 +213,8 @@ def _bar(epsilon: float, epsilon0: float, nudge: float) -> tuple[float, float]:
 class _Bars:
     """Bars that a likelihood ratio must pass, one a row: the coefficients of the objectives, of ``users``.
 
-    Any tilt and any threshold to look at first is valid: ``hints`` say which are good."""
+    Any tilt and any threshold to look at first is valid: ``hints`` say which are good. ``depth``: of sums, at
+    first; what it does not prove is looked at more deeply."""
 
     keep: float
     lie: float
@@ -219,6 +222,7 @@ class _Bars:
     c2: Floats
     users: int
     hints: BinaryHints
+    depth: float
 
     def __getitem__(self, rows: Places | slice) -> _Bars:
         return replace(self, c1=self.c1[rows], c2=self.c2[rows])
@@ -234,10 +238,10 @@ class _Bars:
     def _maximise(self, m: Floats, others: Floats, theta: float) -> Floats:
         threshold = self._threshold(m, others)
         result = self.c1.copy()  # H <= c1 always, since c2 < 0
-        todo = np.arange(m.size)
+        todo, depth = np.arange(m.size), self.depth
         for _ in range(50):
-            found = self[todo]._objective(m[todo], others[todo], threshold[todo], theta)
-            sure = found.value - found.error
+            found = self[todo]._objective(m[todo], others[todo], threshold[todo], theta, depth)
+            depth, sure = DEPTH, found.value - found.error
             done, top = _unimodal_maximum(sure, found.value + found.error)
             scaled = np.exp(np.minimum(found.log_scale[done], 300.0)) * np.maximum(top[done], 0.0)
             result[todo[done]] = np.minimum(scaled, self.c1[todo[done]])
@@ -247,9 +251,9 @@ class _Bars:
                 break
         return result
 
-    def _objective(self, m: Floats, others: Floats, threshold: Floats, theta: float) -> Result:
+    def _objective(self, m: Floats, others: Floats, threshold: Floats, theta: float, depth: float) -> Result:
         """The objective at threshold - 2, ..., threshold + 2 (columns)."""
-        law = TwoBinomials(m, others, self.keep, self.lie, theta)
+        law = TwoBinomials(m, others, self.keep, self.lie, theta, depth)
         return law.tails(self.c1[None], self.c2[None], threshold, shifts=(-2, -1, 0, 1, 2))[0]
 
     def ridge(self, resolution: float) -> tuple[Ints, Ints, Floats]:
@@ -271,10 +275,10 @@ class _Bars:
     def _on_ridge(self, middle: Floats, grid: Ridge, theta: float) -> Floats:
         rows, m = self._repeated(middle.size), np.tile(middle, self.c1.size)
         threshold, result = rows._threshold(m, self.users - m), np.zeros(m.size)
-        todo = np.arange(m.size)
+        todo, depth = np.arange(m.size), self.depth
         for _ in range(_MOST_RECENTERINGS):
-            law = TwoBinomials(m[todo], self.users - m[todo], self.keep, self.lie, theta)
-            bars = rows[todo]
+            law = TwoBinomials(m[todo], self.users - m[todo], self.keep, self.lie, theta, depth)
+            bars, depth = rows[todo], DEPTH
             result[todo], threshold[todo] = law.ridge(bars.c1, bars.c2, threshold[todo], grid)
             todo = np.flatnonzero(np.isinf(result))
             if not todo.size:
@@ -285,12 +289,12 @@ class _Bars:
         """(value, Q(A) low, Q(A) high) of "at least t reports x" for the best dataset and t, as columns."""
         rows, m = self._repeated(sample.size), np.tile(sample, self.c1.size)
         threshold, theta = rows._threshold(m, self.users - m), self._theta
-        found = rows._objective(m, self.users - m, threshold, theta)
+        found = rows._objective(m, self.users - m, threshold, theta, self.depth)
         sure = found.value - found.error
         threshold = threshold + sure.argmax(axis=1) - 2.0
         height = found.log_scale + np.log(positive(sure.max(axis=1)))
         best = sample.size * np.arange(self.c1.size) + height.reshape(-1, sample.size).argmax(axis=1)
-        law = TwoBinomials(m[best], self.users - m[best], self.keep, self.lie, theta)
+        law = TwoBinomials(m[best], self.users - m[best], self.keep, self.lie, theta, self.depth)
         same = np.ones(best.size)
         weights = np.stack([self.c1, self.lie * same]), np.stack([self.c2, self.keep * same])
         value, event = law.tails(*weights, threshold[best])

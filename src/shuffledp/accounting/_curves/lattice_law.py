@@ -16,11 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
-from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, Own, Result, log_transform, tail_sum
+from shuffledp._certified.frequencies import DEPTH
+from shuffledp._certified.lattice_sum import Group, Own, Result, log_transform, tail_sum
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.jumps import Jumps, above_cap
 from shuffledp.accounting._curves.profile import Bools
@@ -35,6 +37,8 @@ _LATTICE_SPACINGS = 2.0**-60, 2.0**60  # speed: far finer and coarser than any s
 _MOST_EXPECTED_JUMPS = 1.0  # soundness: the rounding of the number of jumps is counted up to here
 _FEW_USERS = 16  # speed
 _SHARE_CUT_OFF = 0.1  # speed: of the resolution
+_DEPTH = 20.0  # speed: of a sum that is asked for with a resolution of one
+_CUT = 0.01  # tightness: of the resolution, what the truncation of a sum may cost
 _CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 
@@ -60,6 +64,7 @@ class SpreadLaw:
     theta: Floats
     origin: Floats
     h: Floats
+    resolution: float
 
     @classmethod
     def of(
@@ -128,16 +133,17 @@ class SpreadLaw:
         tilted = tilted / tilted.sum(axis=1, keepdims=True)
         origin = x[np.arange(len(x)), np.argsort(tilted, axis=1)[:, -1]]
         h = np.clip(hints.spacing(x, w, tilted, n, resolution), *_LATTICE_SPACINGS)
-        return cls(n, top, beyond, x, w, theta, origin, h)
+        return cls(n, top, beyond, x, w, theta, origin, h, resolution)
 
     def rows(self, chosen: Bools) -> SpreadLaw:
-        parts = (getattr(self, part.name)[chosen] for part in fields(self)[1:])
-        return SpreadLaw(self.n if np.ndim(self.n) == 0 else np.asarray(self.n)[chosen], *parts)
+        parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        return replace(self, **{name: part[chosen] for name, part in parts.items() if np.ndim(part)})
 
     def upper(self) -> Floats:
         """(1/n) E[(sum)_+] of the law spread onto the lattice."""
         z, right = self._cells()
-        scaled = positive_part(z, _split(self.w, right), self.origin, self.h, self.theta * self.h, self.n)
+        w, step, none = _split(self.w, right), self.theta * self.h, np.zeros((*z.shape, 0))
+        scaled, _ = positive_part(z, w, self.origin, self.h, step, self.n, none, self.resolution)
         return np.asarray(self.top * scaled + self.beyond)
 
     def both(self, weight: Floats, other: Floats) -> tuple[Floats, Floats]:
@@ -146,8 +152,8 @@ class SpreadLaw:
         mine = np.zeros((2, *self.x.shape))
         mine[0, :, : weight.shape[1]], mine[1, :, : weight.shape[1]] = weight, other
         own = np.stack([_split(part / self.top[:, None], right) for part in mine], axis=2)
-        step = self.theta * self.h
-        part, result = _positive_part(z, _split(self.w, right), self.origin, self.h, step, self.n, own)
+        w, step = _split(self.w, right), self.theta * self.h
+        part, result = positive_part(z, w, self.origin, self.h, step, self.n, own, self.resolution)
         scale = self.top * np.exp(result.log_scale)
         ends = result.value[:, 1:] + result.error[:, 1:] * np.array([[[-1.0]], [[1.0]]])
         low, high = scale[:, None] * np.maximum(ends, 0.0)
@@ -183,7 +189,7 @@ class SpreadLaw:
         types = weight.shape[1]
         own = Own(z[:, :types], np.stack([weight, np.broadcast_to(other, weight.shape)], axis=2))
         group = Group(z, self.w, np.full(len(z), self.n - 1.0))
-        result = tail_sum([group], own, threshold, self.theta * self.h)
+        result = _tail_sum(group, own, threshold, self.theta * self.h, self.resolution)
         scale = np.exp(result.log_scale)[:, None]
         low = scale * np.maximum(result.value - result.error, 0.0)
         high = scale * (result.value + result.error)
@@ -281,29 +287,31 @@ def positive_part(
     h: Floats,
     theta: Floats,
     n: int | Floats,
-    units: float = ERROR_UNITS,
-) -> Floats:
-    """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+], X = origin + h z with weights w (rows)."""
-    return _positive_part(z, w, origin, h, theta, n, np.zeros((*z.shape, 0)), units)[0]
-
-
-def _positive_part(
-    z: Floats,
-    w: Floats,
-    origin: Floats,
-    h: Floats,
-    theta: Floats,
-    n: int | Floats,
     more: Floats,
-    units: float = ERROR_UNITS,
+    resolution: float,
 ) -> tuple[Floats, Result]:
-    """``positive_part``, and the tails of ``more`` own measures as the further outputs of one sum."""
+    """Upper bounds of (1/n) E[(X_1 + ... + X_n)_+], X = origin + h z with weights w (rows); and the tails of
+    ``more`` own measures as the further outputs of one sum."""
     group = Group(z, w, np.full(len(z), n - 1.0))
     own = Own(z, np.concatenate([(w * (origin[:, None] + z * h[:, None]))[:, :, None], more], axis=2))
     threshold = np.floor(-n * origin / h) + 1.0
-    result = tail_sum([group], own, threshold, theta, units=units)
+    result = _tail_sum(group, own, threshold, theta, resolution)
     # The threshold may be a few off by rounding: then the sum there is within units of n origin.
     few = 1.0 + np.floor(gamma(8) * n * np.abs(origin) / h)
     slip = gamma(32) * np.abs(origin) * np.exp(log_transform(z, w, theta) + few * theta)
     high = result.value[:, 0] + result.error[:, 0] + slip
     return np.asarray(np.exp(result.log_scale) * np.maximum(high, 0.0)), result
+
+
+def _tail_sum(group: Group, own: Own, threshold: Floats, theta: Floats, resolution: float) -> Result:
+    """No deeper than the resolution asks for; rows for which that is not enough once more."""
+    found = tail_sum([group], own, threshold, theta, depth=min(DEPTH, _DEPTH - math.log(resolution)))
+    enough = _CUT * resolution * np.abs(found.value)
+    short = np.flatnonzero((found.cut > enough).any(axis=1))
+    if not short.size:
+        return found
+    parts = Group(group.z[short], group.w[short], group.count[short]), Own(own.z[short], own.c[short])
+    deep = tail_sum([parts[0]], parts[1], threshold[short], theta[short])
+    for name in ("value", "error", "log_scale"):
+        getattr(found, name)[short] = getattr(deep, name)
+    return found
