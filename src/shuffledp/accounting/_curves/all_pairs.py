@@ -36,7 +36,7 @@ from shuffledp.facts import Matrix
 _FEW_LAWS = 2  # speed: evaluated one by one, without a leader
 _MANY_LAWS = 100  # speed: upper bounds are costly
 _FEW_LINES = 4  # speed: laws whose lines are looked at
-_AT_ONCE = 1 << 17  # speed: pairs times reports
+_AT_ONCE = 1 << 17  # speed: pairs times reports, and epsilons
 _WORTH = 2  # speed: bounds are one of about so many parts of the work, as a warning of long work counts
 
 
@@ -93,11 +93,7 @@ class FiniteBlanketProfile(PrivacyProfile):
             return self.largest.upper(epsilon, resolution)
         inside = epsilon * (1.0 - 0.1 * resolution)
         result = self.laws[0].upper(inside, resolution)
-        bounded, bounds = self._bounded, np.zeros((len(self.laws), epsilon.size))
-        with expected(_WORTH * epsilon.size, "comparing pairs of inputs") as compared:
-            for i, e in enumerate(epsilon.tolist()):
-                bounds[:, i] = bounded.bounds(e)
-                compared()
+        bounds = self._bounds(epsilon)
         places = 1 + np.flatnonzero((bounds[1:] > result).any(axis=1))
         bounds = bounds[places]
         left = bounds > result
@@ -116,6 +112,18 @@ class FiniteBlanketProfile(PrivacyProfile):
             bounds[row, at] = 0.0
             left = bounds > result
         return result
+
+    def _bounds(self, epsilon: Floats) -> Floats:
+        """No law (rows) is above its bound, at each epsilon."""
+        bounded = self._bounded
+        if len(self.laws) * epsilon.size * bounded.family.types <= _AT_ONCE:
+            return bounded.each(epsilon)
+        with expected(_WORTH * epsilon.size, "comparing pairs of inputs") as compared:
+            found = []
+            for e in epsilon.tolist():
+                found.append(bounded.bounds(e))
+                compared()
+        return np.stack(found, axis=1)
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         if len(self.laws) <= _FEW_LAWS:

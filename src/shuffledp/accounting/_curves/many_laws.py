@@ -81,7 +81,11 @@ class ManyLaws:
         return _with_seen(sums, gap, growth * other, clone)
 
     def largest(self, epsilon: Floats) -> Floats:
-        """No law's curve is above these numbers, at each epsilon: all at once, each with its own tilt."""
+        """No law's curve is above these numbers, at each epsilon."""
+        return np.asarray(self.each(epsilon).max(axis=0))
+
+    def each(self, epsilon: Floats) -> Floats:
+        """No law's curve (rows) is above its numbers, at each epsilon: all at once, each with a tilt."""
         gap, other, clone = (np.repeat(part, epsilon.size, axis=0) for part in self.family.stated)
         growth = np.tile(np.expm1(np.minimum(epsilon, LARGEST_EXPONENT)), len(self.family.stated[0]))[:, None]
         laws = Laws.of(gap, other, clone, growth, 1.0, math.inf)
@@ -89,8 +93,7 @@ class ManyLaws:
             sums = np.exp(laws.log_bounds(np.clip(self.hints.tilts(laws, self.n), *TILTS)[:, None], self.n))[
                 :, 0
             ]
-        found = _with_seen(sums, gap, growth * other, clone)
-        return np.asarray(found.reshape(-1, epsilon.size).max(axis=0))
+        return _with_seen(sums, gap, growth * other, clone).reshape(-1, epsilon.size)
 
     def _sums(self, taking: Taking) -> Floats:
         """Of the types that somebody hides."""
