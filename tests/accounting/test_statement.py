@@ -104,6 +104,22 @@ def test_a_mixed_composition_names_every_kind_of_round() -> None:
     assert "a fresh random cohort of 50,000 people" in statement.formal
 
 
+def test_a_statement_says_where_no_leaked_coin_is_covered() -> None:
+    """Of several rounds also where the crowd theorem gives a part of the curve only."""
+    noise, answer = sdp.DiscreteLaplace(epsilon0=4.0, levels=4), sdp.KaryRandomizedResponse(k=5, epsilon0=2.0)
+    rounds = 3 * sdp.Shuffled(noise, n=10_000)
+    leaked = 3 * sdp.Shuffled(noise, n=10_000, analysis="best-leaked")
+    stated = rounds.statement(delta=1e-6)
+    assert stated.analysis == "blanket, crowd"
+    assert "no leaked coin of anybody is covered" in stated.formal
+    assert stated.bound.upper < 0.9 * leaked.upper_epsilon(delta=1e-6)
+    for safe in (leaked, 3 * sdp.Shuffled(answer, n=10_000)):
+        assert "leaked" not in safe.statement(delta=1e-6).formal
+    both = sdp.Shuffled(answer, n=10_000) + sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.0), n=1000)
+    assert both.statement(delta=1e-6).analysis == "blanket, exact"
+    assert "no leaked coin" in both.statement(delta=1e-6).formal
+
+
 def test_nobody_signs_a_large_delta_or_a_cliff_unwarned() -> None:
     assert YEAR.statement(delta=1e-7).warnings == ()
     (warning,) = sdp.Shuffled(sdp.LocalRandomizer(1.0), n=1000).statement(delta=0.01).warnings

@@ -180,6 +180,11 @@ BEST = {"best": _ALL_DATA, "best-leaked": _OTHERS_COINS}
 NAMES = (*BEST, *BY_NAME)
 
 
+def covers_leaks(name: str) -> bool:
+    """Whether an analysis holds as well if it leaks which of the others answered at random."""
+    return BY_NAME[name].adversary != _ALL_DATA
+
+
 def names_for(facts: Facts) -> list[str]:
     """The analyses that apply, the tightest first."""
     return [analysis.name for analysis in ANALYSES if analysis.applies(facts)]

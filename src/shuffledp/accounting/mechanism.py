@@ -496,6 +496,11 @@ class Shuffled(OneRound):
         return self._typical.winner(at, DEFAULT_TOLERANCE)
 
     @property
+    def rival_analyses(self) -> tuple[str, ...]:
+        """The analyses of which any may give the smallest delta at some epsilon."""
+        return self._typical.names[: self._typical.rivals]
+
+    @property
     def _typical(self) -> BestProfile:
         """The profile, or that of about as many honest reports as there will be."""
         if self.rate is not None:

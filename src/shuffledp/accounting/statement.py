@@ -21,6 +21,7 @@ from typing import Any
 from shuffledp import __version__
 from shuffledp._certified.rounding import CALL, capped, up
 from shuffledp._digits import rounded_down, rounded_up, written
+from shuffledp.accounting._analyses import BY_NAME, covers_leaks
 from shuffledp.accounting._curves.subsampled import subsampled_epsilon
 from shuffledp.accounting.mechanism import Composition, Mechanism, OneRound, Shuffled
 from shuffledp.bound import Bound
@@ -229,8 +230,10 @@ class PlannedStatement:
     @property
     def _certificate(self) -> str:
         low = rounded_down(self.bound.lower)
+        covered = "" if leaks_are_covered(self.analysis) else "; no leaked coin of anybody is covered"
         return (
-            f"The smallest epsilon at this delta lies in [{low}, {self.epsilon}] (analysis: {self.analysis})"
+            f"The smallest epsilon at this delta lies in [{low}, {self.epsilon}] (analysis: {self.analysis}"
+            f"{covered})"
             f"{'' if self.verification is None else f'; {self.verification}'}"
         )
 
@@ -250,10 +253,19 @@ def analysis_used(mechanism: Mechanism, epsilon: float) -> str:
     """The analysis that is tightest for a round's share of a total ``epsilon``; several rounds: of each kind.
 
     The analyses that apply form a chain, each below the next for every epsilon: the share matters
-    only where two of them agree, as all do from epsilon0 on, where delta is zero."""
+    only where two of them agree, as all do from epsilon0 on, where delta is zero. In a sum of losses all of a
+    curve counts: those that cover no leaked coin are named if they may be the smaller one anywhere."""
     parts = [(part, count) for part, count in mechanism.parts if isinstance(part, Shuffled) and count]
     rounds = sum(count for _, count in parts)
-    return ", ".join(dict.fromkeys(_of_round(part, epsilon / rounds) for part, _ in parts)) or "given losses"
+    names = [_of_round(part, epsilon / rounds) for part, _ in parts]
+    if rounds > 1:
+        names += [name for part, _ in parts for name in part.rival_analyses if not covers_leaks(name)]
+    return ", ".join(dict.fromkeys(names)) or "given losses"
+
+
+def leaks_are_covered(analysis: str) -> bool:
+    """Whether all analyses that ``analysis_used`` names hold if it leaks which others answered at random."""
+    return all(covers_leaks(name) for name in analysis.split(", ") if name in BY_NAME)
 
 
 def _of_round(part: Shuffled, share: float) -> str:

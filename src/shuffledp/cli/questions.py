@@ -129,7 +129,7 @@ def randomizer_of(given: Given) -> Any:
 ROUNDS = "Rounds"
 ANALYSES = ("best", "best-leaked", "exact", "crowd", "blanket", "clones", "clones-2021", "strong")
 """Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
-_UNCOVERED = ("exact", "crowd"), "  covers no leaked coin flip of anybody (--analysis best-leaked does)"
+_UNCOVERED = "  covers no leaked coin flip of anybody (--analysis best-leaked does)"
 
 honest_option = option(
     "--honest-fraction",
@@ -279,13 +279,15 @@ def as_planned(statement: PlannedStatement, path: str) -> str:
 
 def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, str]]:
     """The two ends, what each means, the analysis that gave the upper one, and what was asked about."""
+    from shuffledp.accounting.statement import leaks_are_covered
+
     ((part, rounds),) = mechanism.parts
     high, low = rounded_up(bound.upper), rounded_down(bound.lower)
     width, mu = max(len(high), len(low)), mechanism.gaussian_limit().upper
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
-        ("analysis", analysis + (_UNCOVERED[1] if analysis in _UNCOVERED[0] else "")),
+        ("analysis", analysis + ("" if leaks_are_covered(analysis) else _UNCOVERED)),
         ("randomizer", repr(part.randomizer)),
         ("reports", _reports(part)),
         ("rounds", f"{rounds:,}"),
