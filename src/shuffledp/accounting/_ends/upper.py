@@ -41,6 +41,8 @@ _LOOKS = (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
 _MOST_STEPS = 12  # speed: from one point to the next
 _GLANCE, _GLANCED, _STRIDE = 0.01, np.array([1.0, 1.01]), 8  # speed: a resolution, points, a lattice
 _CORNERS = 64  # speed: points of a lattice to a sample of a curve with corners
+_FINEST_STRIDE = 1024  # speed
+_AIMED_AT, _LEAST_SHARE, _LARGEST_SHARE = 0.7, 0.05, 0.8  # speed: tolerances; of a resolution, the next one
 _ALIKE = 3.0  # speed: bounds of a delta whose mean is a better guess than the upper one
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
@@ -543,8 +545,9 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> tuple[float, str]:
     best = lost = apart = math.inf
+    (resolution, stride), *others = attempts(rounds, tolerance)
     with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
-        for resolution, stride in attempts(rounds, tolerance):
+        for following in (*others, others[-1]):
             try:
                 pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
                 high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
@@ -562,16 +565,29 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                     before, apart = apart, delta - float(near[0])
                     if apart > _AS_FAR * before:
                         break  # finer ones are as far from the analysis
+                    if high < pure:
+                        following = _finer(resolution, stride, *near.tolist(), delta)
                 if high >= pure:
                     if pairs.above.infinity > _AS_MUCH * lost:
                         break  # finer ones lose as much
                     lost = pairs.above.infinity
+                resolution, stride = following
                 tried()
             except NoCertificateError:
                 break  # finer ones are no easier
     if best >= pure:
         raise _not_certified(tolerance)
     return best, f"the upper end is certified, but not that it is within {tolerance:g} of its analysis"
+
+
+def _finer(resolution: float, stride: int, before: float, here: float, delta: float) -> tuple[float, int]:
+    """What to try next, where the curve from below is ``before`` and, a tolerance further, ``here``: the two
+    ends are as far apart as points are coarse."""
+    share = _LEAST_SHARE
+    if 0.0 < here < before:
+        wide = 1.0 + math.log(delta / before) / math.log(before / here)  # in tolerances
+        share = min(max(_AIMED_AT / wide, _LEAST_SHARE), _LARGEST_SHARE)
+    return share * resolution, min(stride << round(math.log(share) / math.log(0.4)), _FINEST_STRIDE)
 
 
 def _apart(rounds: Rounds) -> float:
@@ -588,7 +604,7 @@ def attempts(rounds: Rounds, tolerance: float) -> Iterator[tuple[float, int]]:
     resolution, stride = 0.8 * resolution, 2 * stride  # most that fail, fail by little
     for _ in range(_MOST_REFINEMENTS):
         yield resolution, stride
-        resolution, stride = 0.4 * resolution, min((8 if stride >= _CORNERS else 2) * stride, 1024)
+        resolution, stride = 0.4 * resolution, min((8 if stride >= _CORNERS else 2) * stride, _FINEST_STRIDE)
 
 
 def _composed_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
