@@ -31,7 +31,7 @@ from itertools import islice
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
+from shuffledp._certified.rounding import CALL, Floats, capped, gamma, positive, up
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import strong_approximate
@@ -218,12 +218,19 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     widest = np.argpartition(-seconds, min(_WIDEST, seconds.size) - 1)[:_WIDEST]
     some = curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap)
     first = widest[hints.leaders(some, curve.n)]
-    return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp)), cap
+    return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp), _wide(curve.family)), cap
+
+
+def _wide(family: Family) -> Places:
+    """Laws of large second moments at alpha = 1, where their largest values count most."""
+    flat = family.seconds.flat
+    return np.argpartition(-flat, min(_WIDEST, flat.size) - 1)[:_WIDEST]
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """One alpha: second moments of all laws (and of the ``rest``), values up to ``most``, some large laws."""
+    """One alpha: second moments of all laws (and of the ``rest``), values up to ``most``, some large laws,
+    and some of large values."""
 
     curve: CrowdProfile
     taking: Taking
@@ -231,6 +238,7 @@ class _Problem:
     rest: float
     most: float
     first: Places
+    wide: Places
 
     def _leaders(self, cap: float) -> Laws:
         share = self.curve.fraction
@@ -262,16 +270,21 @@ class _Problem:
             corners = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0)
             scales, rare = corners.until(hints.last_weight(corners.rare, guess))
             search, lost = self._search(taking, theta, guess, scales, 0.0)
-            search = replace(search, theta=_usable(hints.steady(theta, search.roughly)))
+            search, about = search.against(self._heaviest(search.cap, theta * float(scales.weight[-1])))
             lost += rare * (1.0 + 0.5 / (taking.users * search.theta))
-            if search.least + lost >= best < 1.0:
+            if about + lost >= best < 1.0:
                 break
-            best, chosen = search.least + lost, (search, lost, guess)
+            best, chosen = about + lost, (search, lost, guess)
             if best <= _WELL * guess:
                 break
             if best > _FAR_OFF * guess:
                 next(sizes)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
+
+    def _heaviest(self, cap: float, tau: float) -> int:
+        """A law of the largest exponential moment, about: the worst one with the largest weights of pools."""
+        laws = self.curve.family.pick(self.wide, self.taking.growth, self.curve.fraction, cap)
+        return int(self.wide[int((laws.p * np.exp(capped(tau * laws.x))).sum(axis=1).argmax())])
 
     def _tilt(self, laws: Laws, users: int) -> tuple[float, float]:
         """Any theta > 0 is valid; and about what the bound comes to."""
@@ -329,15 +342,22 @@ class _Search:
         height = self._exact(self.leader)
         return float(self._expectation(height[None, :])[0]) if np.isfinite(height).all() else math.inf
 
-    def roughly(self, thetas: Floats) -> Floats:
-        """Of the leader alone, at every tilt, by its moments."""
-        law = self.curve.family.pick(
-            np.array([self.leader]), self.taking.growth, self.curve.fraction, self.cap
-        )
+    def against(self, other: int) -> tuple[_Search, float]:
+        """With a tilt that suits the leader and another law, and the larger of both as the leader; and about
+        what it comes to."""
+        both, few = np.unique([self.leader, other]), replace(self, scales=self.scales.sparse)
+        steady = self.curve.hints.crowd.steady
+        theta = _usable(steady(self.theta, lambda thetas: few._roughly(both, thetas).max(axis=0)))
+        about = np.nan_to_num(self._roughly(both, np.array([theta]))[:, 0], nan=math.inf)
+        return replace(self, theta=theta, leader=int(both[int(about.argmax())])), float(about.max())
+
+    def _roughly(self, some: Places, thetas: Floats) -> Floats:
+        """Of some laws (rows), at every tilt, by their moments."""
+        laws = self.curve.family.pick(some, self.taking.growth, self.curve.fraction, self.cap)
         tau = np.outer(thetas, self.scales.weight)
         with np.errstate(all="ignore"):  # a hint may be absurd
-            heights = law.log_integrals(tau.ravel(), self.taking).reshape(tau.shape)
-        return self._expectation(heights + self._place)
+            heights = laws.log_integrals(tau.ravel(), self.taking).reshape(-1, self.scales.weight.size)
+        return self._expectation(heights + self._place).reshape(some.size, -1)
 
     def largest(self, rest: float, useful: float) -> float:
         """``rest``: of laws that are not in the family, E[X^2] at most."""

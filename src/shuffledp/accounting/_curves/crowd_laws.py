@@ -47,6 +47,7 @@ _CORE = 10.0  # speed: up to where cells are narrow, in deviations
 _MOST_CELLS = 4000  # speed: laws of such tails have no use here
 _FEW_USERS = 2.0**15  # tightness: times types; then all cells are narrow: phi of a lattice does not die out
 _WIDE = 0.2  # speed: width of cells beyond, of their place, or of a deviation of X
+_DEAD = -30.0  # speed: of the exponent; cells of less are bounded without a tangent
 _SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
 _UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
 _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
@@ -116,10 +117,17 @@ class Law:
         # All roundings and the law's own: of phi, relative to E e^(tau X).
         error = unit * (1.0 + (tau + grid.end) * reach)
         waves = self._waves(grid.near, mass)
-        cells = _Cells(grid.near, grid.half, users, tau, np.sqrt(variance), *waves, error, share)
-        beyond = np.minimum(np.abs(self._waves(grid.far, mass)[0]) + grid.rise(variance) + error, 1.0)
-        power = np.exp(users * np.log1p(share * (beyond - 1.0))) * grid.area
-        inside = cells.integral() + total(power.T) + 2.0 / grid.end
+        # Where phi^n' is next to nothing, also between the returns of a lattice, no tangent is needed.
+        power = _power(waves @ mass.T, grid.half * np.sqrt(variance) + error, users, share)
+        seen = (power > _DEAD).any(axis=1)
+        phi, derivative = waves[seen] @ mass.T, (waves[seen] * self.x) @ mass.T
+        cells = _Cells(
+            grid.near[seen], grid.half, users, tau, np.sqrt(variance), phi, derivative, error, share
+        )
+        place = tau**2 + (grid.near[~seen] - grid.half)[:, None] ** 2
+        dead = 4.0 * grid.half * total((np.exp(power[~seen]) / place).T)
+        power = _power(self._waves(grid.far, mass) @ mass.T, grid.rise(variance) + error, users, share)
+        inside = cells.integral() + dead + total((np.exp(power) * grid.area).T) + 2.0 / grid.end
         count = additions(grid.near.size) + additions(grid.far.size)
         rounded = up(inside / (2.0 * math.pi), operations=count + 8 * CALL + _UNITS)
         # Of the derivative likewise; slopes are its quotients by |phi|^2 >= 1/16.
@@ -127,13 +135,20 @@ class Law:
         slack = users * (16.0 * error + grid.half * steep)
         return np.where(units <= _MOST_UNITS, users * log_all + np.log(rounded) + slack, math.inf)
 
-    def _waves(self, w: Floats, mass: Floats) -> tuple[Complexes, Complexes]:
-        """Tilted E e^iwX and E X e^iwX, columns of tau."""
+    def _waves(self, w: Floats, mass: Floats) -> Complexes:
+        """e^iwX of every value that has a mass (the others are left at zero)."""
         seen = mass.any(axis=0)
-        x, weight = self.x[seen], mass.T[seen]
-        angle = np.outer(w, x)
-        waves = np.cos(angle) + 1j * np.sin(angle)
-        return waves @ weight, (waves * x) @ weight
+        angle = np.outer(w, self.x[seen])
+        waves = np.zeros((w.size, self.x.size), complex)
+        waves[:, seen] = np.cos(angle) + 1j * np.sin(angle)
+        return waves
+
+
+def _power(phi: Complexes, rise: Floats, users: float, share: Floats) -> Floats:
+    """At most log phi^n' on cells (rows), of |phi| in the middle and how much it may rise."""
+    most = np.minimum(np.abs(phi) + rise, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(users * np.log1p(share * (most - 1.0)))
 
 
 def _mass_units(tau: Floats, mass: Floats, size: Floats) -> Floats:

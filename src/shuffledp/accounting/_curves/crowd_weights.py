@@ -67,6 +67,12 @@ class Scales:
         places = np.arange(self.middle % _STRIDE, 2 * self.middle + 1, _STRIDE)
         return Scales(self.weight[places], self.middle // _STRIDE, self.excess[::_STRIDE])
 
+    @cached_property
+    def sparse(self) -> Scales:
+        """The nodes alone: fewer of them that go as far."""
+        outward = self.nodes[self.nodes >= self.middle] - self.middle
+        return Scales(self.weight[self.nodes], outward.size - 1, self.excess[outward])
+
     def interpolated(self, values: Floats) -> Floats:
         """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
         nodes = self.weight[self.nodes]
