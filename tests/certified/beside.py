@@ -50,7 +50,7 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
         return ends((before, 0.0), (after, 0.0), (0.0, np.exp(chord)))
 
     def integral() -> Ends:
-        return ends(tuple(math.exp(end) for end in _renyi._integral(sure, 1.0, 0.5)))
+        return ends(tuple(math.exp(end) for end in _renyi._integrals(sure, [1.0], 0.5)[0]))
 
     def aligned() -> Ends:
         law = AmplificationLaw((0.5, 0.3, 0.2), (0.3, 0.5, 0.2), (0.3, 0.2, 0.1))
@@ -69,7 +69,7 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
     return {
         "Renyi cells": cells,
         "Renyi integral": integral,
-        "Renyi": lambda: ends(_renyi._ends(sure, sure, 2.0, 0.5)),
+        "Renyi": lambda: ends(_renyi._ends(sure, sure, [2.0], 0.5)[0]),
         "Renyi of rounds": lambda: ends(tuple((2 * one).renyi(2.0, tolerance=0.3))),
         "trade-off": lambda: ends(tuple(one.trade_off([0.1, 0.5, 0.99], tolerance=0.1))),
         "left of one": lambda: ends(tuple(one.profile([0.5, 0.9]))),

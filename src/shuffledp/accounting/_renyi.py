@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -41,31 +42,54 @@ def renyi_divergence(
 
     ``backward`` is the curve of the reversed pair if it differs. The upper end is inf where outcomes
     of infinite loss are possible."""
-    lower, upper = _ends(profile, backward or profile, order, tolerance)
+    lower, upper = _ends(profile, backward or profile, [order], tolerance)[0]
     return Bound(lower, upper)
 
 
-def renyi_upper(profile: PrivacyProfile, order: float, tolerance: float = 1e-3) -> float:
-    """The upper end alone, of a curve that need not be that of a pair (the best of several analyses is not
+def renyi_lowers(
+    profile: PrivacyProfile, backward: PrivacyProfile, orders: Sequence[float], tolerance: float
+) -> list[float]:
+    """The lower ends alone, of many orders; infinite where outcomes of infinite loss are possible."""
+    if profile.infinite_loss > 0.0:
+        return [math.inf] * len(orders)
+    return [lower for lower, _ in _ends(profile, backward, orders, tolerance)]
+
+
+def renyi_uppers(profile: PrivacyProfile, orders: Sequence[float], tolerance: float = 1e-3) -> list[float]:
+    """The upper ends alone, of a curve that need not be that of a pair (the best of several analyses is not
     convex: its lines say where to look closer, and are below nothing)."""
-    return _ends(profile, profile, order, tolerance)[1]
+    if profile.epsilon_max == math.inf:
+        return [math.inf] * len(orders)
+    return [upper for _, upper in _ends(profile, profile, orders, tolerance)]
 
 
 def _ends(
-    profile: PrivacyProfile, backward: PrivacyProfile, order: float, tolerance: float
-) -> tuple[float, float]:
-    L = _validate.above("order", order, 1.0)
+    profile: PrivacyProfile, backward: PrivacyProfile, orders: Sequence[float], tolerance: float
+) -> list[tuple[float, float]]:
+    """Of each order: the cells of a curve that are measured for one serve all."""
+    several = [_validate.above("order", order, 1.0) for order in orders]
     allowed = _validate.tolerance(tolerance)
-    parts = [(profile, L - 1.0), (backward, -L)]
-    for curve, _ in parts:
-        _require_moderate(L, curve.epsilon_max)
-    pieces = [_integral(curve, rate, allowed) for curve, rate in parts]
-    log_factor = math.log(L) + math.log(L - 1.0)
+    for curve in (profile, backward):
+        _require_moderate(max(several), curve.epsilon_max)
+    ahead, back = [order - 1.0 for order in several], [-order for order in several]
+    if backward is profile:
+        found = _integrals(profile, ahead + back, allowed)
+    else:
+        found = _integrals(profile, ahead, allowed) + _integrals(backward, back, allowed)
+    parts = zip(several, found[: len(several)], found[len(several) :], strict=True)
+    return [_divergence(order, one, other, profile.epsilon_max) for order, one, other in parts]
+
+
+def _divergence(
+    order: float, ahead: tuple[float, float], back: tuple[float, float], most: float
+) -> tuple[float, float]:
+    log_factor = math.log(order) + math.log(order - 1.0)
     lower, upper = (
-        log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (L - 1.0) for ends in zip(*pieces, strict=True)
+        log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (order - 1.0)
+        for ends in zip(ahead, back, strict=True)
     )
     # No order exceeds the largest loss.
-    return down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), profile.epsilon_max)
+    return down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), most)
 
 
 def _require_moderate(order: float, epsilon_max: float) -> None:
@@ -79,37 +103,50 @@ def log1p_exp(x: float) -> float:
     return math.log1p(math.exp(x)) if x < 0.0 else x + math.log1p(math.exp(-x))
 
 
-def _integral(profile: PrivacyProfile, rate: float, tolerance: float) -> tuple[float, float]:
-    """Logarithms of an enclosure of int_0^inf e^{rate epsilon} h(epsilon) d epsilon."""
+def _integrals(
+    profile: PrivacyProfile, rates: Sequence[float], tolerance: float
+) -> list[tuple[float, float]]:
+    """Logarithms of enclosures of int_0^inf e^{rate epsilon} h(epsilon) d epsilon."""
     end = profile.epsilon_max
     if end == 0.0:
-        return -math.inf, -math.inf
-    resolution = 0.1 * tolerance
+        return [(-math.inf, -math.inf)] * len(rates)
+    resolution, found = 0.1 * tolerance, []
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
+    steepest = max(map(abs, rates))
     with expected(_USUAL_STEPS, _WHAT) as looked:
         _announced(profile, min(profile.hints.scale, 0.3 * reach), resolution)
-        cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, rate), resolution)
+        cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, steepest), resolution)
         looked()
-        for _ in range(_STEPS):
-            high = cells.log_upper(rate)
-            low = np.minimum(cells.log_lower(rate), high)
-            total_low, total_high = _log_sum(low), _log_sum(high)
-            if total_high - total_low <= 0.25 * tolerance or cells.left.size > _MOST_CELLS:
-                break
-            # Split where the gap is more than its share of what is allowed.
-            gap = np.exp(high - total_high) - np.exp(low - total_high)
-            split = gap > 0.05 * tolerance / gap.size
-            if not split.any():
-                break
-            cells = cells.split(split, profile, resolution)
-            looked()
-    if math.isinf(end) and rate > 0.0:
-        return total_low, math.inf
-    if math.isinf(end):
-        # h is at most its last value, and e^{rate epsilon} decays.
-        tail = math.log(positive(float(cells.u_right[-1]))) + rate * reach - math.log(-rate)
-        total_high = float(np.logaddexp(total_high, tail))
-    return total_low - gamma(_CELL), total_high + gamma(_CELL)
+        for rate in rates:
+            low, high, cells = _refined(cells, profile, rate, tolerance, looked)
+            if math.isinf(end) and rate < 0.0:
+                # h is at most its last value, and e^{rate epsilon} decays.
+                tail = math.log(positive(float(cells.u_right[-1]))) + rate * reach - math.log(-rate)
+                high = float(np.logaddexp(high, tail))
+            endless = math.isinf(end) and rate > 0.0
+            found.append((low - gamma(_CELL), math.inf if endless else high + gamma(_CELL)))
+    return found
+
+
+def _refined(
+    cells: _Cells, profile: PrivacyProfile, rate: float, tolerance: float, looked: Callable[[], None]
+) -> tuple[float, float, _Cells]:
+    """Logarithms of sums from below and above, and the cells that they are of."""
+    most = cells.left.size + _MOST_CELLS
+    for _ in range(_STEPS):
+        high = cells.log_upper(rate)
+        low = np.minimum(cells.log_lower(rate), high)
+        total_low, total_high = _log_sum(low), _log_sum(high)
+        if total_high - total_low <= 0.25 * tolerance or cells.left.size > most:
+            break
+        # Split where the gap is more than its share of what is allowed.
+        gap = np.exp(high - total_high) - np.exp(low - total_high)
+        split = gap > 0.05 * tolerance / gap.size
+        if not split.any():
+            break
+        cells = cells.split(split, profile, 0.1 * tolerance)
+        looked()
+    return total_low, total_high, cells
 
 
 def _announced(profile: PrivacyProfile, epsilon: float, resolution: float) -> None:

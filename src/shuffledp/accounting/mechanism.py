@@ -33,7 +33,7 @@ from shuffledp.accounting._ends.upper import (
     upper_delta,
     upper_end,
 )
-from shuffledp.accounting._renyi import renyi_divergence, renyi_upper
+from shuffledp.accounting._renyi import renyi_lowers, renyi_uppers
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
@@ -223,21 +223,19 @@ class Mechanism(ABC):
         Rounds add up. The upper end is infinite where outcomes of infinite loss are possible; with none, the
         ``upper`` ends of a list of orders are what accountants of Renyi-DP (Opacus, TensorFlow Privacy) take
         as rdp, beside other mechanisms for the same neighbours."""
-        if np.ndim(order):
-            return _each(lambda one: self.renyi(one, tolerance), order)
-        low = high = 0.0
+        orders = [float(one) for one in np.ravel(order)]
+        low, high = np.zeros((2, len(orders)))
         for part, count in self._rounds():
-            attained = 0.0
+            attained = np.zeros(len(orders))
             for pair in part.witnesses:
                 one, other = pair.directions[0], pair.directions[-1]
                 with suppress(NoCertificateError):  # one witness less: the others are still attained
-                    shown = renyi_divergence(one, order, backward=other, tolerance=tolerance)
-                    attained = max(attained, shown.lower)
+                    attained = np.maximum(attained, renyi_lowers(one, other, orders, tolerance))
             low += count * attained
-            high += count * renyi_upper(part.profile, order, tolerance)
+            high += count * np.array(renyi_uppers(part.profile, orders, tolerance))
         units = 2 * len(self.parts) + 2
-        upper = up(high, units, tiny=0.0) if math.isfinite(high) else high
-        return Bound(min(down(low, units), upper), upper)
+        upper = up(high, units, tiny=0.0)
+        return Bound.of(np.minimum(down(low, units), upper), upper, order)
 
     def plot(self, epsilon: Any = None, *, delta: float | None = None, ax: Any = None) -> Any:
         """The privacy curve with its certified band, marked at ``delta`` (needs the extra ``plot``)."""
