@@ -302,7 +302,7 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def alternatives(curve: Curve) -> list[Curve]:
-    """Analyses that all hold, in the order in which they are tried: crowds of few people rarely are enough."""
+    """Analyses that all hold, in the order in which they are tried: crowds of few people rarely do."""
     if curve["kind"] == "least":
         found = [one for part in curve["curves"] for one in alternatives(part)]
         return sorted(found, key=_is_small_crowd)
@@ -313,11 +313,11 @@ def alternatives(curve: Curve) -> list[Curve]:
 
 def _is_small_crowd(curve: Curve) -> bool:
     inner = curve["base"] if curve["kind"] in ("approximate", "cohort") else curve
-    return inner["kind"] == "crowd" and inner["n"] < _FEW_PEOPLE
+    return bool(inner["kind"] == "crowd" and inner["n"] < _FEW_PEOPLE)
 
 
 def least_of(curves: list[Curve], epsilon: arb, enough: arb) -> tuple[arb, list[Curve]]:
-    """Any that is good enough will do; all of them again, with that one first: it is likely to be so nearby."""
+    """Any that is good enough will do; and all of them, with that one first: nearby it is likely to do."""
     best = arb(1)
     for place, curve in enumerate(curves):
         best = best.min(upper(curve, epsilon, enough))

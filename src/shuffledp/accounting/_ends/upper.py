@@ -566,7 +566,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                     if apart > _AS_FAR * before:
                         break  # finer ones are as far from the analysis
                     if high < pure:
-                        following = _finer(resolution, stride, *near.tolist(), delta)
+                        following = _finer(resolution, stride, float(near[0]), float(near[1]), delta)
                 if high >= pure:
                     if pairs.above.infinity > _AS_MUCH * lost:
                         break  # finer ones lose as much
