@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from shuffledp.errors import NoCertificateError
 
 _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
 _AT_ONCE = 8  # speed: points of the tail
+_MANY_POINTS = 256  # speed: are a part of the work
 _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
@@ -95,7 +97,16 @@ class _Sampler:
     both_sides: bool
 
     def at(self, index: Floats) -> Samples:
-        return Samples.at(self.profile, index, self.lattice.spacing, self.resolution, self.both_sides)
+        """Very many points in parts, so that it is said how long they take."""
+        parts = np.array_split(index, 1 + max(index.size - 1, 0) // _MANY_POINTS)
+        found = []
+        with expected(len(parts), "composing rounds") as looked:
+            for part in parts:
+                found.append(
+                    Samples.at(self.profile, part, self.lattice.spacing, self.resolution, self.both_sides)
+                )
+                looked()
+        return reduce(Samples.merge, found)
 
     def quickly(self, floor: float) -> tuple[_Sampler, Samples]:
         """``coarse``, of a quick bound where there is one that is followed as far down."""
