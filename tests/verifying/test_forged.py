@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import shuffledp as sdp
+from shuffledp.verifying._stated import covers_its_mirror
 
 pytestmark = pytest.mark.quick
 
@@ -228,6 +229,30 @@ def test_no_grid_proves_less_than_the_truth(cohort: bool) -> None:
         forge(content, content["rounds"][0]["grid"])
         with suppress(ValueError):
             assert not claimed(content, 0.98 * bound.lower).verify(bits=128)
+
+
+def test_a_point_of_a_grid_that_is_too_low_is_seen() -> None:
+    """In every place, though chords between others do without most of them."""
+    mechanism = 3 * sdp.Shuffled(sdp.KaryRandomizedResponse(16, epsilon0=1.0), n=N, analysis="blanket")
+    bound = mechanism.epsilon(delta=DELTA, tolerance=1e-2)
+    certificate = bound.certificate()
+    assert certificate.verify(bits=128)
+    for place, value in enumerate(certificate.to_dict()["rounds"][0]["grid"]["value"]):
+        if value > DELTA:
+            content = certificate.to_dict()
+            content["rounds"][0]["grid"]["value"][place] = 0.95 * value
+            found = claimed(content, bound.upper).verify(bits=128)
+            assert not found, place
+            assert "below the curve" in found.reason
+
+
+def test_laws_cover_their_mirror_images_only_if_they_are_hidden_alike() -> None:
+    """Reports that tell the same may be split in any way; what hides them may not differ."""
+    one = [[0.3, 0.1, 0.2, 0.1], [0.3, 0.1, 0.2, 0.1], [0.2, 0.6, -0.4, 0.2], [0.2, 0.2, 0.0, 0.2]]
+    assert covers_its_mirror(one)
+    assert not covers_its_mirror([*one[:2], [0.2, 0.6, -0.4, 0.19], one[3]])
+    assert not covers_its_mirror([[0.3, 0.1, 0.2, 0.1], [0.3, 0.1, 0.2, 0.05], *one[2:]])
+    assert not covers_its_mirror([*one[:2], [0.2, 0.61, -0.41, 0.2], one[3]])
 
 
 def test_what_cannot_be_a_certificate_is_a_value_error() -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
@@ -29,6 +30,9 @@ LEAKY = sdp.Facts(epsilon0=1.0, delta0=1e-14)
 GROUPS = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 2_000, 4.0: 5_000}, k=16)
 VECTORS = MixedVectors(n=10_000, dimension=100, farthest=2000**2, variance=7200.0, messages=9, modulus=2**28)
 SUM = MixedSum(n=10_000, levels=100, scale=101.0, messages=9, modulus=2**24)
+ON_THE_LINE = sdp.facts_of_noise(
+    lambda t: -2.0 * t, lambda t: 0.5 * np.exp(-2.0 * t), epsilon0=2.0
+)  # Laplace noise of scale 1/2
 MECHANISMS: dict[str, sdp.Mechanism] = {
     "crowd": sdp.Shuffled(UNARY, n=3000, analysis="crowd"),
     "crowd, 1e7 users": sdp.Shuffled(UNARY, n=10**7),
@@ -54,6 +58,17 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
     "leaks by coins": sdp.Shuffled(LEAKY, n=10_000, analysis="clones-2021").sampled_from(10**5, poisson=True),
     "a small scale": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.3), n=2000, analysis="best-leaked"),
+    "a small scale by coins": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.8, levels=8), n=10**5).sampled_from(
+        10**6, poisson=True
+    ),
+    "leaks, ten rounds": 10 * sdp.Shuffled(LEAKY, n=200),
+    "vectors by coins": sdp.Shuffled(sdp.GaussianUnit(100, epsilon0=4.0), n=200).sampled_from(
+        2000, poisson=True
+    ),
+    "vectors on a ramp": sdp.Shuffled(sdp.RampUnit(100, epsilon0=4.0), n=10_000, analysis="blanket"),
+    "noise on the line, 100 rounds": 100 * sdp.Shuffled(ON_THE_LINE, n=10**6, analysis="blanket"),
+    "two rows, ten rounds": 10
+    * sdp.Shuffled(sdp.FiniteRandomizer([[0.6, 0.1, 0.3], [0.4, 0.2, 0.4]]), n=10**5),
 }
 
 
@@ -73,6 +88,7 @@ SLOW = (
     "groups, ten rounds",
     "crowd of a matrix",
     "crowd, 1e7 users",
+    "two rows, ten rounds",
 )
 CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MECHANISMS]
 

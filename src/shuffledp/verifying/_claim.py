@@ -19,6 +19,7 @@ _NEARLY = 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to h
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
 _MOST_ROUNDS = 10**7  # speed
 _BELOW = 1e-3  # speed: one that is off by more than this is wrong
+_RAISED = 1e-6  # speed, tightness: of a round's share of delta, by which all points are raised
 
 
 def derived(content: dict[str, Any], bits: int) -> tuple[float, str]:
@@ -45,8 +46,9 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
     spacing = arb(float(content["spacing"]))
     if not (spacing > 0 and delta > 0.0):
         raise NoCertificateError("several rounds need a grid of a positive spacing, and delta > 0")
-    grids = [_Grid.of(part, spacing) for part in rounds]
     counts = [part["count"] for part in rounds]
+    spare = arb(_RAISED * delta / sum(counts))
+    grids = [_Grid.of(part, spacing, spare) for part in rounds]
     best = arb(1)
     for nearly in _NEARLY:
         steps = sum(grid.open(nearly) for grid in grids) + sum(c.bit_length() for c in counts)
@@ -96,15 +98,15 @@ class _Grid:
     bound: list[arb]
 
     @classmethod
-    def of(cls, part: dict[str, Any], spacing: arb) -> _Grid:
+    def of(cls, part: dict[str, Any], spacing: arb, spare: arb) -> _Grid:
+        """All values are raised by what can be spared, so that next to nothing is no reason to refuse."""
         index, value = [int(j) for j in part["grid"]["index"]], [float(v) for v in part["grid"]["value"]]
         if len(index) != len(value) or not all(0.0 <= v <= 1.0 for v in value):
             raise NoCertificateError("a grid must have a value in [0, 1] at every index")
         local = largest_loss(part)
         beyond = [local is not None and bool(spacing * j >= arb(local)) for j in index]
-        return cls(
-            part["curve"], spacing, index, [arb(v) for v in value], [arb(0 if b else 1) for b in beyond]
-        )
+        raised = [(arb(v) + spare).min(arb(1)) for v in value]
+        return cls(part["curve"], spacing, index, raised, [arb(0 if b else 1) for b in beyond])
 
     def vertices(self, step: int) -> list[tuple[int, arb]]:
         """Indices in units of ``step``, and values that are confirmed, as numbers: balls widen masses."""
@@ -120,16 +122,39 @@ class _Grid:
         return not bound <= value * (1 + arb(nearly))
 
     def confirmed(self, nearly: float, progress: Progress) -> _Grid:
-        """With all points derived again, up to ``nearly``."""
+        """With all points derived again, up to ``nearly``, or below a chord between two that are."""
         bound, curves = list(self.bound), alternatives(self.curve)
-        for i, (j, value) in enumerate(zip(self.index, self.value, strict=True)):
-            bound[i] = bound[i].min(bound[i - 1]) if i else bound[i]  # curves fall
-            if self._is_open(value, bound[i], nearly):
-                found, curves = least_of(curves, self.spacing * j, value * (1 + arb(nearly)))
+        alpha = [(self.spacing * j).exp() for j in self.index]
+
+        def derive(i: int) -> None:
+            nonlocal curves
+            if self._is_open(self.value[i], bound[i], nearly):
+                enough = self.value[i] * (1 + arb(nearly))
+                found, curves = least_of(curves, self.spacing * self.index[i], enough)
                 bound[i] = bound[i].min(found)
-                if self._is_open(value, bound[i], _BELOW):
-                    raise NoCertificateError(f"the grid is below the curve of the round at index {j}")
+                if self._is_open(self.value[i], bound[i], _BELOW):
+                    raise NoCertificateError(f"the grid is below the curve at index {self.index[i]}")
                 progress.advance()
+
+        def between(low: int, high: int) -> None:
+            """Curves are convex. Chords that are not below what is claimed are halved."""
+            slope = (bound[high] - bound[low]) / (alpha[high] - alpha[low])
+            left = [i for i in range(low + 1, high) if self._is_open(self.value[i], bound[i], nearly)]
+            chord = [bound[low] + slope * (alpha[i] - alpha[low]) for i in left]
+            if all(value <= self.value[i] for i, value in zip(left, chord, strict=True)):
+                for i, value in zip(left, chord, strict=True):
+                    bound[i] = value
+                    progress.advance()
+                return
+            middle = (low + high) // 2
+            derive(middle)
+            between(low, middle)
+            between(middle, high)
+
+        if self.index:
+            derive(0)
+            derive(len(alpha) - 1)
+            between(0, len(alpha) - 1)
         return _Grid(self.curve, self.spacing, self.index, self.value, bound)
 
 

@@ -290,11 +290,18 @@ def _mixture(curve: Curve, epsilon: arb, enough: arb) -> arb:
     total = sum((w * value for (w, _), value in zip(rows, values, strict=True)), arb(0))
     if total <= enough:
         return total
-    # Finer, as each is asked for less than it has.
-    finer = [
-        value.min(upper(part, epsilon, value * _FINER)) for (_, part), value in zip(rows, values, strict=True)
-    ]
-    return sum((w * value for (w, _), value in zip(rows, finer, strict=True)), arb(0))
+    closer = [_closer(part, epsilon, value) for (_, part), value in zip(rows, values, strict=True)]
+    return sum((w * value for (w, _), value in zip(rows, closer, strict=True)), arb(0))
+
+
+def _closer(curve: Curve, epsilon: arb, value: arb) -> arb:
+    """Asked for less than it has, until it has no less."""
+    while value > 0:
+        found = upper(curve, epsilon, value * _FINER)
+        if not found <= value * _FINER:
+            return value.min(found)
+        value = found
+    return value
 
 
 def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
@@ -302,7 +309,7 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def alternatives(curve: Curve) -> list[Curve]:
-    """Analyses that all hold, in the order in which they are tried: crowds of few people rarely do."""
+    """Analyses that all hold, as they are tried: crowds of few people are rarely enough."""
     if curve["kind"] == "least":
         found = [one for part in curve["curves"] for one in alternatives(part)]
         return sorted(found, key=_is_small_crowd)
@@ -317,7 +324,7 @@ def _is_small_crowd(curve: Curve) -> bool:
 
 
 def least_of(curves: list[Curve], epsilon: arb, enough: arb) -> tuple[arb, list[Curve]]:
-    """Any that is good enough will do; and all of them, with that one first: nearby it is likely to do."""
+    """Any that is good enough will do; and all again, that one first: it is likely to do nearby, too."""
     best = arb(1)
     for place, curve in enumerate(curves):
         best = best.min(upper(curve, epsilon, enough))

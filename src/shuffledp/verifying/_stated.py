@@ -12,6 +12,7 @@ from shuffledp.errors import NoCertificateError
 
 ROUNDING = 2.0**-47  # soundness: 64 units, eight of each of some masses
 _MARGIN = 1e-9  # of what hides, and of mirror images: laws of noise on the line are known up to this
+_LOSS_MARGIN = 1e-8  # of losses, where the larger one counts
 _SLACK = 1e-6  # of totals: what misses one by more is a mistake
 
 Row = Sequence[float]
@@ -46,11 +47,19 @@ def covers_its_mirror(rows: Sequence[Row]) -> bool:
     def below(one: float, other: float) -> bool:
         return one <= (1.0 + _MARGIN) * other
 
-    told = [(u, v, c) for u, v, _, c in rows if u != v]  # others are their own mirror images
+    told = _together((u, v, c) for u, v, _, c in rows if u != v)  # others are their own mirror images
     pairs = zip(ordered(told), ordered((v, u, c) for u, v, c in told), strict=True)
     return all(
         below(u_, u) and below(v, v_) and below(c, c_) and below(c_, c) for (u, v, c), (u_, v_, c_) in pairs
     )
+
+
+def _together(rows: Iterable[tuple[float, float, float]]) -> list[tuple[float, ...]]:
+    """One row for all that tell the same, and are hidden alike, up to the margin: X has one value there."""
+    found = dict[tuple[float, float], list[tuple[float, float, float]]]()
+    for u, v, c in rows:
+        found.setdefault((round(u / (u + v), 9), round(c / (u + v), 9)), []).append((u, v, c))
+    return [tuple(math.fsum(column) for column in zip(*alike, strict=True)) for alike in found.values()]
 
 
 def checked_rows(rows: Sequence[Row], least: float = 0.0) -> None:
@@ -89,33 +98,40 @@ def checked_losses(law: dict[str, Any]) -> float:
 
 
 def largest_loss(part: dict[str, Any]) -> float | None:
-    """That a round is said to have, or None; no less than what its curve says."""
+    """That a round is said to have, or None; no less than what its curve says, whose masses have margins."""
     found, stated = _loss(part["curve"]), part.get("epsilon0")
     if stated is None or math.isinf(found):
         return None
-    _not_below(float(stated), found)
-    return float(stated)
+    _not_below(float(stated), found, _LOSS_MARGIN)
+    return max(float(stated), found)
 
 
 def local_guarantee(part: dict[str, Any]) -> tuple[float, float] | None:
     """(epsilon0, delta0) of a round's reports, if it says so."""
-    curve, loss = part["curve"], largest_loss(part)
-    if loss is not None:
-        return loss, 0.0
-    curves = curve["curves"] if curve["kind"] == "least" else [curve]
-    leaking = [one for one in curves if one["kind"] == "approximate"]
-    if not leaking:
-        return None
-    epsilon0, delta0 = float(leaking[0]["base"]["epsilon0"]), float(leaking[0]["delta0"])
-    if not (0.0 <= epsilon0 < math.inf and 0.0 <= delta0 <= 1.0):
-        raise ValueError(
-            f"a round must have epsilon0 >= 0 and delta0 in [0, 1], got {epsilon0!r}, {delta0!r}"
-        )
-    return epsilon0, delta0
+    loss = largest_loss(part)
+    return (loss, 0.0) if loss is not None else _leaking(part["curve"])
 
 
-def _not_below(stated: float, found: float) -> None:
-    if not stated >= found - ROUNDING * (1.0 + found):
+def _leaking(curve: dict[str, Any]) -> tuple[float, float] | None:
+    """That of analyses of which any holds, or of all kinds of a round."""
+    if curve["kind"] == "approximate":
+        epsilon0, delta0 = float(curve["base"]["epsilon0"]), float(curve["delta0"])
+        if not (0.0 <= epsilon0 < math.inf and 0.0 <= delta0 <= 1.0):
+            raise ValueError(
+                f"a round must have epsilon0 >= 0 and delta0 in [0, 1], got {epsilon0!r}, {delta0!r}"
+            )
+        return epsilon0, delta0
+    inner = [_leaking(one) for one in curve.get("curves", [])]
+    known = [found for found in inner if found is not None]
+    if curve["kind"] == "least" and known:
+        return known[0]
+    if curve["kind"] in ("mixture", "largest") and known and len(known) == len(inner):
+        return max(epsilon0 for epsilon0, _ in known), max(delta0 for _, delta0 in known)
+    return None
+
+
+def _not_below(stated: float, found: float, margin: float = ROUNDING) -> None:
+    if not stated >= found - margin * (1.0 + found):
         raise NoCertificateError(f"epsilon0 is {stated!r}, but reports have losses of {found!r}")
 
 
