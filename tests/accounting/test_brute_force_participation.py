@@ -151,3 +151,11 @@ def test_what_makes_no_sense_is_refused() -> None:
         sdp.Shuffled(answer, n=10, rate=0.5)
     with pytest.raises(ValueError, match="strong"):
         sdp.Shuffled(answer, n=10, analysis="strong").sampled_from(20, poisson=True)
+
+
+def test_kinds_of_a_round_may_be_their_own_reverse_or_not() -> None:
+    """Masses of PrivUnit's laws are equal both ways for some numbers of honest people, by rounding."""
+    vectors = sdp.PrivUnit(dimension=100, epsilon0=2.0)
+    some = sdp.Shuffled(vectors, n=10**6, population=10**7, honest_fraction=0.7).epsilon(delta=1e-9)
+    everybody = sdp.Shuffled(vectors, n=10**6).sampled_from(10**7).epsilon(delta=1e-9)
+    assert everybody.lower < some.lower < some.upper < 1.05 * some.lower

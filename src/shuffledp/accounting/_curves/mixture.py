@@ -58,8 +58,10 @@ class MixtureProfile(PrivacyProfile):
     @property
     def directions(self) -> tuple[MixtureProfile, ...]:
         """The pair as it is and reversed, or once if that is the same."""
-        sides = zip(*(profile.directions for profile in self.profiles), strict=True)
-        return tuple(MixtureProfile(self.weights, side) for side in sides)
+        found = [profile.directions for profile in self.profiles]
+        # One that stands alone is its own reverse: masses of some kinds may be so by rounding.
+        sides = ([one[min(side, len(one) - 1)] for one in found] for side in range(max(map(len, found))))
+        return tuple(MixtureProfile(self.weights, tuple(side)) for side in sides)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         values = np.stack([profile.upper(epsilon, resolution) for profile in self.profiles])
