@@ -25,6 +25,7 @@ import numpy as np
 from shuffledp._certified.rounding import Floats, positive
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.combined import LargestProfile
+from shuffledp.accounting._curves.farthest import farthest_pairs
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.many_laws import ManyLaws
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -90,7 +91,7 @@ class FiniteBlanketProfile(PrivacyProfile):
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         if len(self.laws) <= _FEW_LAWS:
-            return self.largest.upper(epsilon, resolution)
+            return self._of_few(epsilon, resolution)
         inside = epsilon * (1.0 - 0.1 * resolution)
         result = self.laws[0].upper(inside, resolution)
         bounds = self._bounds(epsilon)
@@ -125,6 +126,18 @@ class FiniteBlanketProfile(PrivacyProfile):
                 compared()
         return np.stack(found, axis=1)
 
+    def _of_few(self, epsilon: Floats, resolution: float) -> Floats:
+        """One by one; of inputs and their middle the second law, which has no large values, only where it is
+        not known to be below the first."""
+        if not (self.centred and len(self.laws) == _FEW_LAWS):
+            return self.largest.upper(epsilon, resolution)
+        first, second = sorted(self.laws, key=lambda law: -law.epsilon_max)
+        result = first.upper(epsilon, resolution)
+        above = np.flatnonzero(ManyLaws.of([second]).largest(epsilon) > result)
+        if above.size:
+            result[above] = np.maximum(result[above], second.upper(epsilon[above], resolution))
+        return result
+
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         if len(self.laws) <= _FEW_LAWS:
             return self.largest.support(epsilon, resolution)
@@ -146,9 +159,9 @@ def _classes(matrix: Matrix, centred: bool) -> list[AmplificationProfile]:
     clone = rows.min(axis=0)
     hidden = clone > 0.0
     classes: dict[bytes, tuple[float, AmplificationProfile]] = {}
-    if centred and clone.any():
+    if centred and clone.all():
         centre = clone / math.fsum(clone)  # two units
-        pairs = [pair for row in rows for pair in ((row, centre), (centre, row))]
+        pairs = farthest_pairs(rows, clone, centre)
     else:
         pairs = list(permutations(rows, 2))
     told = [float(((own - other)[hidden] ** 2 / clone[hidden]).sum()) for own, other in pairs]

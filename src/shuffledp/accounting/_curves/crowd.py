@@ -106,7 +106,10 @@ class CrowdProfile(PrivacyProfile):
             return strong_approximate(strong_clones(self.epsilon0, users), self.delta0, users)
         if self.matrix is None:
             return from_the_centre(self.epsilon0, self.common, users, self.hints.crowd)
-        return FiniteBlanketProfile(self.matrix, users, centred=self.matrix.rows.shape[1] <= _FEW_REPORTS)
+        centred = FiniteBlanketProfile(self.matrix, users, centred=True)
+        if self.matrix.rows.shape[1] <= _FEW_REPORTS or len(centred.laws) == 2:
+            return centred
+        return FiniteBlanketProfile(self.matrix, users)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self._bounds(epsilon)[0]

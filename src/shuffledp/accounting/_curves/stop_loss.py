@@ -100,7 +100,7 @@ class _Table:
         """Some of the laws."""
         return _Table(self.gap[places], self.other[places], self.clone[places], self.hidden[places])
 
-    def stops(self, epsilon: float, sign: float) -> _Stops:
+    def stops(self, epsilon: float, sign: float) -> Stops:
         """The values rounded up (sign 1) or down (sign -1), by more than they can be off."""
         seen = math.expm1(epsilon) * self.other
         outward = sign * gamma(32) * (np.abs(self.gap) + seen)
@@ -111,11 +111,11 @@ class _Table:
         value = np.concatenate([value, np.zeros_like(rest)], axis=1)
         order = np.argsort(-value, axis=1)
         mass = np.concatenate([self.clone, rest], axis=1)
-        return _Stops(np.take_along_axis(value, order, axis=1), np.take_along_axis(mass, order, axis=1))
+        return Stops(np.take_along_axis(value, order, axis=1), np.take_along_axis(mass, order, axis=1))
 
 
 @dataclass(frozen=True)
-class _Stops:
+class Stops:
     """Rows of values (falling) with their probabilities."""
 
     value: Floats

@@ -1,0 +1,53 @@
+"""Which inputs are farthest from the blanket: the others need not be looked at (T16, docs/proofs/crowd.md).
+
+Where somebody sends a report of R_z, or one of the blanket's own law m/gamma, X is R_z/m - alpha/gamma, or
+1/gamma - alpha R_z/m, with probability m, and 0 else. So the law of R_z/m under m decides, for all alpha: an
+input whose R_z/m is below that of another one in the convex order is never worse. For noise on a grid that
+other one is an end. It is looked at in stop-loss curves, of rounded numbers: the larger law is moved by more
+than they are off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shuffledp._certified.rounding import Floats, down, up
+from shuffledp.accounting._curves.stop_loss import Stops
+
+_MOVED = 2**17  # soundness: units, far more than entries, quotients and sums are off by
+_BEYOND = 0.5  # soundness: less than 2/3 (docs/proofs/crowd.md)
+_UNITS = 16  # soundness: of a stop-loss curve, beside three for each value (stop_loss.py)
+
+
+def farthest_pairs(rows: Floats, clone: Floats, centre: Floats) -> list[tuple[Floats, Floats]]:
+    """(own, other) of every row and the centre, both ways: of the farthest row, moved outward, and of those
+    that are not proved to be nearer. All of ``clone`` is positive."""
+    first = rows[int(((rows - centre) ** 2 / clone).sum(axis=1).argmax())]
+    others = [row for row in rows if not _is_nearer(row, first, clone)]
+    ends = [(up(first, _MOVED, tiny=0.0), centre), (centre, down(first, _MOVED, tiny=0.0))]
+    return [*ends, *(pair for row in others for pair in ((row, centre), (centre, row)))]
+
+
+def _is_nearer(row: Floats, first: Floats, clone: Floats) -> bool:
+    """Whether row/clone is below first/clone, moved by half, in the convex order: from both sides.
+
+    Between two values of the latter its curve is a line, and the other is convex: values are enough. From
+    below, those up to where half of ``first`` lies beyond (docs/proofs/crowd.md: the rest follows)."""
+    units = 3 * clone.size + _UNITS
+    above = _stops(up(first / clone, _MOVED // 2, tiny=0.0), clone)
+    high = _stops(up(row / clone, 2, tiny=0.0), clone)
+    calls = np.append(above.value[0], 0.0)
+    if (up(high.calls(calls), units, tiny=0.0) > down(above.calls(calls), units, tiny=0.0)).any():
+        return False
+    below = _stops(down(first / clone, _MOVED // 2, tiny=0.0), clone)
+    low = _stops(down(row / clone, 2, tiny=0.0), clone)
+    values, masses = below.value[0], np.cumsum(below.value[0] * below.weight[0])
+    # Where no more than that is beyond, also of values that are moved.
+    last = up(values[max(int((masses <= _BEYOND).sum()) - 1, 0)], 8 * _MOVED, tiny=0.0)
+    puts = np.append(last, values[values <= last])
+    return not (up(low.puts(puts), units, tiny=0.0) > down(below.puts(puts), units, tiny=0.0)).any()
+
+
+def _stops(value: Floats, clone: Floats) -> Stops:
+    order = np.argsort(-value)
+    return Stops(value[order][None], clone[order][None])
