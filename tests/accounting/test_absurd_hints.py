@@ -99,6 +99,14 @@ class AbsurdLattices(LatticeHints):
     ) -> np.ndarray:
         return self._moved(super().spacing(x, w, tilted, n, resolution))
 
+    def decisive(self, x: np.ndarray, w: np.ndarray, n: int, budget: np.ndarray) -> np.ndarray:
+        return self._moved(super().decisive(x, w, n, budget))
+
+    def decided_spacing(
+        self, x: np.ndarray, w: np.ndarray, origin: np.ndarray, n: int | np.ndarray, resolution: float
+    ) -> np.ndarray:
+        return self._moved(super().decided_spacing(x, w, origin, n, resolution))
+
     def jump_cap(self, x: np.ndarray, w: np.ndarray, b: float, n: int, budget: float) -> float:
         return float(self._moved(super().jump_cap(x, w, b, n, budget)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from shuffledp import DiscreteGaussian, Shuffled
+from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.jumps import Jumps
 from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
@@ -19,6 +21,13 @@ from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.facts import Matrix
 
 pytestmark = pytest.mark.quick
+
+
+class ToldApart(LatticeHints):
+    """Values are never cut where they decide: the jumps are told apart instead."""
+
+    def decisive(self, x: Floats, w: Floats, n: int, budget: Floats) -> Floats:
+        return np.asarray(x.max(axis=1))
 
 
 def law_with_jumps(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -120,10 +129,21 @@ def test_jumps_make_the_two_ends_meet_where_no_tilt_does(n: int, epsilon: float)
     profile = heavy_profile(n)
     at = np.array([epsilon])
     weight = profile._weights(at, 0.0)
-    lattice = SpreadLaw.of(weight, np.array(profile.clone), n, 1e-3, LatticeHints())
+    lattice = SpreadLaw.of(weight, np.array(profile.clone), n, 1e-3, ToldApart())
     assert isinstance(lattice, Apart)
-    upper, lower = profile.upper(at, 1e-3)[0], profile.support(at, 1e-3).value[0]
-    assert lower <= upper <= lower * 1.02
+    for curve in (profile, profile.with_hints(replace(profile.hints, lattice=ToldApart()))):
+        upper, lower = curve.upper(at, 1e-3)[0], curve.support(at, 1e-3).value[0]
+        assert lower <= upper <= lower * 1.02
+
+
+@pytest.mark.parametrize("n", [1000, 10**6])
+def test_cut_where_they_decide_or_told_apart_values_give_the_same_curve(n: int) -> None:
+    profile = heavy_profile(n)
+    apart = profile.with_hints(replace(profile.hints, lattice=ToldApart()))
+    at = np.linspace(0.2, 6.0, 9)
+    upper, lines = profile.both(at, 1e-3)
+    assert np.all(apart.support(at, 1e-3).value <= upper)
+    assert np.all(lines.value <= apart.upper(at, 1e-3))
 
 
 @pytest.mark.parametrize("scales", [0.0, 0.5, 1.0, 2.0, 8.0])

@@ -135,3 +135,30 @@ def test_first_bounds_of_wide_laws_hold_on_their_cells() -> None:
         cell = np.minimum((omega / np.pi * cells).astype(int), cells - 1)
         assert (bound[cell] >= 50.0 * np.log(np.maximum(size, 1e-300))).all()
         assert (bound < -1.0).mean() > 0.3
+
+
+@pytest.mark.parametrize("depth", [16.0, 24.0, 46.0])
+@pytest.mark.parametrize("theta", [1e-3, 0.05, 0.5, 2.0])
+def test_a_sum_of_any_depth_encloses_the_convolved_tail(depth: float, theta: float) -> None:
+    n, k0 = 40, 12
+    z, w = np.array([[-2.0, 0.0, 1.0, 5.0]]), np.array([[0.3, 0.45, 0.2, 0.05]])
+    own = np.array([[-0.5, 0.2, 0.4, 1.5]])
+    law, shift = np.ones(1), 0
+    one = np.zeros(8)
+    one[[0, 2, 3, 7]] = w[0]
+    for _ in range(n):
+        law, shift = np.convolve(law, one), shift - 2
+    mine = np.zeros(8)
+    mine[[0, 2, 3, 7]] = own[0]
+    whole = np.convolve(law, mine)
+    exact = float(whole[k0 - (shift - 2) :].sum())
+    result = tail_sum(
+        [Group(z, w, np.array([float(n)]))],
+        Own(z, own[:, :, None]),
+        np.array([float(k0)]),
+        np.array([theta]),
+        depth=depth,
+    )
+    scale = np.exp(result.log_scale[0])
+    value, error = scale * result.value[0, 0], scale * result.error[0, 0]
+    assert abs(value - exact) <= error * (1.0 + 1e-6) + 1e-14

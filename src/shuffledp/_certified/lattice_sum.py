@@ -189,7 +189,8 @@ def tail_sum(
     value, error = (
         np.sum([part[side] for part in parts], axis=0) for side in (0, 1)
     )  # of other problems each
-    damping = 1.0 / -np.expm1(-theta)
+    # |kernel| <= 1/|1 - e^-s|, which is at most 1/(1 - e^-theta), and e^(theta/2) M/(4 r) at frequency r.
+    damping = np.minimum(1.0 / -np.expm1(-theta), np.exp(np.minimum(theta, 1.0)) * (1.0 + np.log(points)))
     truncation = np.exp(-depth) * ((6.0 + 2.0 * damping) * largest.sum(axis=1))[:, None]
     truncation = truncation * np.exp(-theta[:, None] * moves)
     # Of e^(log_total - theta k0): what the transforms are off; sums, products and the difference; exp.

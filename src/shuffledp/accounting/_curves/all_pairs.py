@@ -81,6 +81,10 @@ class FiniteBlanketProfile(PrivacyProfile):
             return Hints(0.0)
         return replace(self.laws[0].hints, costly=len(self.laws) > _MANY_LAWS)
 
+    @property
+    def tailed(self) -> bool:
+        return bool(self.laws) and self.laws[0].tailed
+
     @cached_property
     def _order(self) -> LawOrder:
         return LawOrder(tuple(self.laws))

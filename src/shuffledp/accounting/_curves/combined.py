@@ -33,6 +33,10 @@ class LargestProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return max((profile.infinite_loss for profile in self.profiles), default=0.0)
 
+    @property
+    def tailed(self) -> bool:
+        return any(profile.tailed for profile in self.profiles)
+
     @cached_property
     def hints(self) -> Hints:
         parts = tuple(profile.hints for profile in self.profiles)
@@ -98,6 +102,10 @@ class BestProfile(PrivacyProfile):
     def infinite_loss(self) -> float:
         return min(profile.infinite_loss for profile in self.profiles[: self.rivals])
 
+    @property
+    def tailed(self) -> bool:
+        return any(profile.tailed for profile in self.profiles[: self.rivals])
+
     @cached_property
     def hints(self) -> Hints:
         return min((profile.hints for profile in self.profiles[: self.rivals]), key=lambda hints: hints.scale)
@@ -162,10 +170,14 @@ class BestProfile(PrivacyProfile):
             return self.profiles[0].both(epsilon, resolution)
         with suppress(NoCertificateError):
             found = self._of_rivals(epsilon, resolution)
-            crude = (found[:, 1] > 0.0) | (found[:, 0] <= 2.0 * TINY)
-            if not crude.all(axis=0).any():
-                lowest = found[found[:, 2].argmin(axis=0), :, np.arange(epsilon.size)].T
-                return found[:, 0].min(axis=0), SupportingLines(epsilon, *lowest[2:])
+            crude = ((found[:, 1] > 0.0) | (found[:, 0] <= 2.0 * TINY)).all(axis=0)
+            lowest = found[found[:, 2].argmin(axis=0), :, np.arange(epsilon.size)].T
+            upper = found[:, 0].min(axis=0)
+            if crude.any() and not crude.all():
+                upper[crude], lines = super().both(epsilon[crude], resolution)
+                lowest[2:, crude] = lines.value, lines.slope_low, lines.slope_high
+            if not crude.all():
+                return upper, SupportingLines(epsilon, *lowest[2:])
         return super().both(epsilon, resolution)
 
     def _of_rivals(self, epsilon: Floats, resolution: float) -> Floats:

@@ -26,6 +26,8 @@ from shuffledp.errors import NoCertificateError
 _MOST_JUMPS = 4  # speed
 _MOST_TERMS_PAIRED = 300  # speed
 _LATTICE_SPACINGS = 2.0**-40, 1.0  # speed: in units of the cap; finer ones are refused
+_FINE = 5e-4  # tightness: of a lattice; a coarser one blurs which jumps are large enough
+_DEPTH = 32.0  # speed: of truncations
 _LARGEST_THRESHOLD = 2**53  # soundness: whole numbers up to here are floats
 _TILTS = 1e-30, 600.0  # soundness: e to the latter is finite
 
@@ -59,7 +61,7 @@ class Jumps:
         beyond = float(above_cap(x[None], w, np.array([top]))[0])
         scaled = np.clip(x / top, -1.0, 1.0)
         origin = float(scaled[np.argmax(w)])
-        h = hints.jump_spacing(scaled, np.where(jump, 0.0, w), origin, n, resolution)
+        h = hints.jump_spacing(scaled, np.where(jump, 0.0, w), origin, n, min(resolution, _FINE))
         h = min(max(h, _LATTICE_SPACINGS[0]), _LATTICE_SPACINGS[1])
         law = cls(n, top, beyond, scaled, w, jump, origin, h, hints=hints)
         enough = (k for k in range(1, _MOST_JUMPS) if law._rest(k + 1) <= 0.1 * budget)
@@ -162,10 +164,10 @@ class _Spread:
             raise NoCertificateError("the sum is too large for its lattice")
         at = np.full(1, float(self.threshold))
         with suppress(NoCertificateError):
-            return tail_sum(groups, own, at, theta)
+            return tail_sum(groups, own, at, theta, depth=_DEPTH)
         with suppress(NoCertificateError):
-            return tail_sum(groups, own, at, 0.5 * theta, whole=True)
-        return tail_sum(groups, own, at, theta, whole=True)
+            return tail_sum(groups, own, at, 0.5 * theta, whole=True, depth=_DEPTH)
+        return tail_sum(groups, own, at, theta, whole=True, depth=_DEPTH)
 
 
 def _number(n: int, k: int, p: float) -> tuple[float, float]:

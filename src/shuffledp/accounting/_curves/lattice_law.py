@@ -36,11 +36,13 @@ _FLATTEST_TILT = 1e-30  # speed: far flatter than any sum is refused at
 _LATTICE_SPACINGS = 2.0**-60, 2.0**60  # speed: far finer and coarser than any sum is refused at
 _MOST_EXPECTED_JUMPS = 1.0  # soundness: the rounding of the number of jumps is counted up to here
 _FEW_USERS = 16  # speed
+_FEW_DECIDED = 64  # tightness: of so few, other values outweigh one that decides
 _SHARE_CUT_OFF = 0.1  # speed: of the resolution
 _DEPTH = 20.0  # speed: of a sum that is asked for with a resolution of one
 _CUT = 0.01  # tightness: of the resolution, what the truncation of a sum may cost
 _CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
+_CANCELLED_MORE = 1e5  # speed: the same of values that are cut where they decide
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,12 @@ class SpreadLaw:
         heavy &= found.chernoff() > _CANCELLED * split.total
         if not heavy.any():
             return found
+        # A value that decides the sum alone may be cut just where it does: one tilt suits most of such laws.
+        if n > _FEW_DECIDED:
+            found = cls.cut_within(x, w, n, resolution, hints, budget, heavy)
+            heavy &= found.chernoff() > _CANCELLED_MORE * split.total
+        if not heavy.any():
+            return found
         # Without the jumps, where they decide: those are told apart.
         b = np.where(heavy[:, None], b, np.inf)
         bulk = np.where(x > b, 0.0, w)
@@ -102,11 +110,21 @@ class SpreadLaw:
 
     @classmethod
     def cut_within(
-        cls, x: Floats, w: Floats, n: int, resolution: float, hints: LatticeHints, budget: Floats
+        cls,
+        x: Floats,
+        w: Floats,
+        n: int,
+        resolution: float,
+        hints: LatticeHints,
+        budget: Floats,
+        decided: Bools | None = None,
     ) -> SpreadLaw:
-        """The lattice for values cut where that moves their mean by about ``budget``."""
+        """The lattice for values cut where that moves their mean by about ``budget``; rows that single values
+        have ``decided`` are cut where that moves the sum's positive part by as much."""
         top, bottom = hints.cut(x, w, budget), -hints.cut(-x, w, budget)
-        return cls.cut_at(x, w, n, resolution, hints, top, bottom)
+        if decided is not None:
+            top[decided] = hints.decisive(x[decided], w[decided], n, budget[decided])
+        return cls.cut_at(x, w, n, resolution, hints, top, bottom, decided)
 
     @classmethod
     def cut_at(
@@ -118,6 +136,7 @@ class SpreadLaw:
         hints: LatticeHints,
         top: Floats,
         bottom: Floats,
+        decided: Bools | None = None,
     ) -> SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         largest = x.max(axis=1)
@@ -132,7 +151,11 @@ class SpreadLaw:
         tilted = w * np.exp(theta[:, None] * x)
         tilted = tilted / tilted.sum(axis=1, keepdims=True)
         origin = x[np.arange(len(x)), np.argsort(tilted, axis=1)[:, -1]]
-        h = np.clip(hints.spacing(x, w, tilted, n, resolution), *_LATTICE_SPACINGS)
+        h = hints.spacing(x, w, tilted, n, resolution)
+        if decided is not None:
+            finer = hints.decided_spacing(x[decided], w[decided], origin[decided], n, resolution)
+            h[decided] = np.minimum(h[decided], finer)
+        h = np.clip(h, *_LATTICE_SPACINGS)
         return cls(n, top, beyond, x, w, theta, origin, h, resolution)
 
     def rows(self, chosen: Bools) -> SpreadLaw:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.multinomial import enumerate_multinomial, enumeration_units, outcomes
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, gamma, up
@@ -31,11 +32,15 @@ from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
 _ROWS_AT_ONCE = 64  # speed
+Places = npt.NDArray[np.intp]
+
 NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _MOST_ENUMERATED_USERS = 400
 _FEW_USERS, _ROUGH = 100, 0.01  # speed: of more, and at such a resolution, a lattice is quicker
 _MOST_OUTCOMES = 60_000
+_FEW_TYPES = 6  # speed: laws of more have rows that are refused, or told apart
+_TYPICAL = 0.5  # speed: a share of the variance
 _FEW_ODD = 20.0  # speed: of others who report something uncommon; of more, what is left is next to nothing
 _MOST_UNITS = 2.0**40  # tightness: of a lower bound, which is nothing then
 
@@ -81,6 +86,14 @@ class AmplificationProfile(PrivacyProfile):
         types = sum(c > 0.0 for c in self.clone)
         scale = math.sqrt(chi / self.n)
         return LawHints(scale, n=self.n, types=types, reach=self.epsilon_max, law=self._law)
+
+    @cached_property
+    def tailed(self) -> bool:
+        """Whether most of the variance of X is of values that hardly anybody among n has."""
+        if len(self.clone) <= _FEW_TYPES or min(self.clone) == 0.0:
+            return False
+        x, w = complete(np.array([self.gap]), np.array(self.clone))
+        return bool(self.hints.lattice.typical_share(x, w, self.n) < _TYPICAL)
 
     def without_empty_types(self) -> AmplificationProfile:
         """Types that nobody reports, dropped."""
@@ -157,16 +170,46 @@ class AmplificationProfile(PrivacyProfile):
     def _both(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, Floats]:
         weight, lower = self._weights(epsilon, -NUDGE), self._weights(epsilon, NUDGE)
         other, clone, gap = np.array(self.other), np.array(self.clone), np.array(self.gap)
-        if self.n > 1 and (clone > 0.0).all() and _live(lower, gap, self.n).all():
+        live = _live(lower, gap, self.n)
+        if live.any() and not live.all() and len(clone) > _FEW_TYPES:
+            parts = [np.flatnonzero(live), np.flatnonzero(~live)]
+            return self._both_apart(epsilon, resolution, parts)
+        if self.n > 1 and (clone > 0.0).all() and live.all():
             lattice = self._lattice(weight, clone, 0.5 * resolution)  # spread scores lose as much again
+            if isinstance(lattice, Apart) and epsilon.size > 1:
+                plain, heavy = np.flatnonzero(~lattice.heavy), np.flatnonzero(lattice.heavy)
+                return self._both_apart(epsilon, resolution, [plain, *np.split(heavy, heavy.size)])
+            if isinstance(lattice, Apart):
+                upper, refused = self._upper(epsilon, resolution)
+                lines = np.zeros((3, 1))  # no line is as good as one that is zero
+                with suppress(NoCertificateError):
+                    lines = self._support(epsilon, resolution)
+                return upper, np.full(1, refused), lines
             if isinstance(lattice, SpreadLaw) and not self._enumeration(1.0):
                 with suppress(NoCertificateError):
                     found, lines = lattice.both(lower, other)
                     upper = np.minimum(np.maximum(weight, 0.0).sum(axis=1), found)
                     upper = up(np.minimum(upper, lattice.chernoff()), operations=len(clone) + 8 * CALL)
                     return upper, np.zeros(epsilon.size, bool), _rounded(epsilon, lines, len(clone))
+                if epsilon.size > 1 and len(clone) > _FEW_TYPES:  # one of them is refused
+                    halves = np.array_split(np.arange(epsilon.size), 2)
+                    return self._both_apart(epsilon, resolution, halves)
         upper, refused = self._upper(epsilon, resolution)
         return upper, np.full(epsilon.size, refused), self._support(epsilon, resolution)
+
+    def _both_apart(
+        self, epsilon: Floats, resolution: float, parts: Sequence[Places]
+    ) -> tuple[Floats, Bools, Floats]:
+        """``_both``, of some rows after the others."""
+        upper, crude, lines = (
+            np.zeros(epsilon.size),
+            np.zeros(epsilon.size, bool),
+            np.zeros((3, epsilon.size)),
+        )
+        for rows in parts:
+            if rows.size:
+                upper[rows], crude[rows], lines[:, rows] = self._both(epsilon[rows], resolution)
+        return upper, crude, lines
 
     def _enumeration(self, outward: float) -> _Enumeration | None:
         """All outcomes, where they are few: then the curve is a finite sum."""
@@ -203,6 +246,9 @@ class AmplificationProfile(PrivacyProfile):
             try:
                 result[live] = np.minimum(result[live], seen + lattice.upper())
             except NoCertificateError:
+                if epsilon.size > 1 and len(self.clone) > _FEW_TYPES:  # one of them is refused
+                    halves = [self._upper(part, resolution) for part in np.array_split(epsilon, 2)]
+                    return np.concatenate([bound for bound, _ in halves]), any(no for _, no in halves)
                 refused = True
         # Sums of up to so many types, and an exponential, a quotient and a few products and sums.
         return up(result, operations=len(self.clone) + 8 * CALL), refused

@@ -72,6 +72,11 @@ class PrivacyProfile(ABC):
         return Hints(scale=math.sqrt(2.0 * math.pi) * float(told))
 
     @property
+    def tailed(self) -> bool:
+        """Whether rare reports tell most: then points take long, and few of them are asked for."""
+        return False
+
+    @property
     def quick(self) -> PrivacyProfile:
         """A bound of the same that takes less time, and may be larger."""
         return self

@@ -64,7 +64,11 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
             losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
             return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
 
-        best = max(best, _as_fine_as_can_be(composed, _COARSE, 0.0))
+        if any(part.profile.tailed for part, _ in rounds) and tolerance > _COARSE:
+            with suppress(NoCertificateError):
+                best = max(best, composed(tolerance))
+        else:
+            best = max(best, _as_fine_as_can_be(composed, _COARSE, 0.0))
         # Closer than a small part of what is open between the ends would be in vain.
         if (worth := max(tolerance, _OF_THE_GAP * (1.0 - best / upper))) < _COARSE:
             best = max(best, _as_fine_as_can_be(composed, worth, 0.0))

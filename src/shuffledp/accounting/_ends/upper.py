@@ -54,6 +54,7 @@ _MARGIN_IN_TOLERANCES = 0.1  # soundness
 _FIRST_RESOLUTION_IN_TOLERANCES = 0.8  # speed
 """The coarsest that is likely to be certified."""
 DEFAULT_TOLERANCE = 1e-3
+_TAILED = 1e-2  # speed: of rounds in which rare reports tell most
 _ONE_ROUND, _ITS_LOWER_END = 1e-4, 2e-4
 """Of the epsilon of one round, where none is asked for: what is tried first, without a promise."""
 _FEW_CLONES, _CLOSE = 100, 1e-6  # tightness: those of so few people are summed closely in no time
@@ -206,7 +207,9 @@ def glance(rounds: Rounds, epsilon: float, delta: float, tolerance: float) -> tu
 
 def _usual(rounds: Rounds) -> float:
     """The tolerance where none is asked for: that of unbounded losses is never the wider part."""
-    if not is_single(rounds) or rounds[0][0].profile.epsilon_max == math.inf:
+    if not is_single(rounds):
+        return _TAILED if any(part.profile.tailed for part, _ in rounds) else DEFAULT_TOLERANCE
+    if rounds[0][0].profile.epsilon_max == math.inf:
         return DEFAULT_TOLERANCE
     profile = rounds[0][0].profile
     curves = profile.profiles if isinstance(profile, BestProfile) else (profile,)

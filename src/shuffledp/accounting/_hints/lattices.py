@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, log_transform
 from shuffledp._certified.rounding import Floats, positive
-from shuffledp.accounting._hints.jump_split import Split, far_enough, typical
+from shuffledp.accounting._hints.jump_split import Split, decisive, far_enough, typical
 from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
 
 _CELLS_OF_THE_LARGEST = np.unique(np.geomspace(1, 20_000, 100).round())  # speed
@@ -20,6 +20,9 @@ _STEEP_IN_DEVIATIONS = 3.0  # speed: of the sum, one over the flattest tilt
 _FEW_TYPES = 6  # speed: below, values are neither cut nor told apart
 _RARE_POSITIVE_VALUES = 0.01  # speed: expected number among n
 _TILTS_OF_JUMPS = np.geomspace(0.05, 400.0, 90)[:, None]  # speed: in units of the largest jump
+_FINEST_DECIDED = 2.0**-14  # speed: of the cap
+_NEAREST = 60.0  # tightness: deviations of what is spread, to where a value would be just enough
+_BLUR = 5.0  # tightness: of the variance, in resolutions
 _SPACINGS_OF_JUMPS = np.geomspace(2.0**-17, 0.02, 90)  # speed
 """In units of the cap, from the finest lattice whose sums take seconds."""
 
@@ -89,15 +92,43 @@ class LatticeHints:
         choice = np.where(good, h, 0.0).max(axis=1)
         return np.asarray(np.where(choice > 0.0, choice, finest))
 
+    def typical_share(self, x: Floats, w: Floats, n: int) -> float:
+        """Of one law's second moment, that of values which somebody among n has."""
+        mean, variance = typical(x, w, n)
+        return float((variance + mean * mean)[0] / positive(float((w * x * x).sum())))
+
+    def decisive(self, x: Floats, w: Floats, n: int, budget: Floats) -> Floats:
+        """Where to cut values that bring the sum above zero alone."""
+        return decisive(x, w, n, budget)
+
     def jump_cap(self, x: Floats, w: Floats, b: float, n: int, budget: float) -> float:
         """Where to cap one law with jumps above b."""
-        return far_enough(x, w, b, n, budget)
+        if n <= _FEW_SUMMANDS:  # other values may outweigh one that decides
+            return far_enough(x, w, b, n, budget)
+        return max(b, float(decisive(x[None], w[None], n, np.array([budget]))[0]))
 
     def jump_spacing(self, x: Floats, w: Floats, origin: float, n: int, resolution: float) -> float:
         """The widest h whose spread does not blur where a single jump brings the sum to zero."""
         mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
         away, spread = n * abs(mean), math.sqrt(n * variance)
         blur = 30.0 * resolution * max(spread * max(away, spread), 0.01 * away**2)
+        return self._blurred(x, w, origin, n, blur)
+
+    def decided_spacing(
+        self, x: Floats, w: Floats, origin: Floats, n: int | Floats, resolution: float
+    ) -> Floats:
+        """The same for single sums, of rows: no value may come near to where it is just enough."""
+        found = np.empty(len(x))
+        for row, (values, weights, first) in enumerate(zip(x, w, origin.tolist(), strict=True)):
+            count = int(np.broadcast_to(n, len(x))[row])
+            mean, variance = (float(part[0]) for part in typical(values[None], weights[None], count))
+            nearest = float(np.abs(values + count * mean)[values > 0.0].min(initial=math.inf))
+            blur = max(_BLUR * resolution * count * variance, min(nearest / _NEAREST, 1.0) ** 2)
+            found[row] = self._blurred(values, weights, first, count, blur)
+        return np.maximum(found, _FINEST_DECIDED)
+
+    def _blurred(self, x: Floats, w: Floats, origin: float, n: int, blur: float) -> float:
+        """The widest h whose spread adds no more than that to the variance of the sum."""
         cells = (x - origin)[:, None] / _SPACINGS_OF_JUMPS
         fraction = cells - np.floor(cells)
         added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * _SPACINGS_OF_JUMPS**2

@@ -203,7 +203,7 @@ def adapted(
             for sides, state, (pair, _) in zip(samplers, found, rounds, strict=True):
                 for place, (side, samples) in enumerate(zip(sides, state, strict=True)):
                     sides[place], state[place] = side.closer(pair[place], samples, tilts)
-        apart = any(side.profile.hints.apart for pair in samplers for side in pair)
+        apart = any(side.profile.hints.apart or side.profile.tailed for pair in samplers for side in pair)
         corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
         allowed = (_SHARE_APART[sum(counts) >= _MANY_ROUNDS] if apart else corners) * resolution
         share = (tilts * (tilts + 1.0) / np.maximum(exponents, _LEAST_EXPONENT))[:, None] / allowed
