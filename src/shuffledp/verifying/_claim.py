@@ -19,7 +19,7 @@ _NEARLY = 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to h
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
 _MOST_ROUNDS = 10**7  # speed
 _BELOW = 1e-3  # speed: one that is off by more than this is wrong
-_RAISED = 1e-6  # speed, tightness: of a round's share of delta, by which all points are raised
+_RAISED = 1e-15  # speed, tightness: of a round's share of delta, by which all points are raised
 
 
 def derived(content: dict[str, Any], bits: int) -> tuple[float, str]:

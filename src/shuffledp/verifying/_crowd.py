@@ -40,6 +40,7 @@ _SPREAD, _CLOSE_SPREAD, _MANY = 2e-3, 1e-4, 50  # speed: of laws of so many valu
 _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
 _HOPELESS, _ROUGHLY = 1.6, 2.0  # speed: guesses, and rough bounds, are no better than that
 _POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
+_LARGER, _NEXT = 1.5, 1.3  # speed: of the next size, and where sizes between are tried
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
@@ -98,16 +99,22 @@ def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
     guess = _tilt(leaders, n)[1]
     well = enough if enough > 0 else arb(_WELL * guess)
     size = pool.size(n, max(_RARE[0] * guess, _spare(guess, enough)))
+    chosen = size
     for _ in range(_POOLS):
         if size > _LARGEST_SHARE * n:
             break
         found = _with_pool(family, leaders, n - 1 - size, partial(pool.corners, size), enough)
         if found is None or (best < 1 and found > best):
             break  # what larger pools lose is more than what they gain
-        best = best.min(found)
+        best, chosen = best.min(found), size
         if best <= well:
-            break
-        size = math.ceil(1.5 * size)
+            return best
+        size = math.ceil(_LARGER * size)
+    if enough > 0 and best <= _NEXT * enough:
+        for size in (math.ceil(math.sqrt(_LARGER) * chosen), math.floor(chosen / math.sqrt(_LARGER))):
+            found = _with_pool(family, leaders, n - 1 - size, partial(pool.corners, size), enough)
+            if found is not None and found <= enough:
+                return found
     return best
 
 
