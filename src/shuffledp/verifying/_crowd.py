@@ -111,7 +111,7 @@ def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
             return best
         size = math.ceil(_LARGER * size)
     if enough > 0 and best <= _NEXT * enough:
-        for size in (math.ceil(math.sqrt(_LARGER) * chosen), math.floor(chosen / math.sqrt(_LARGER))):
+        for size in (math.ceil(math.sqrt(_LARGER) * chosen), max(1, math.floor(chosen / math.sqrt(_LARGER)))):
             found = _with_pool(family, leaders, n - 1 - size, partial(pool.corners, size), enough)
             if found is not None and found <= enough:
                 return found
