@@ -31,7 +31,8 @@ def derived(content: dict[str, Any], bits: int) -> tuple[float, str]:
         except NoCertificateError as refusal:
             return 1.0, str(refusal)
         above = _rounded_up(found)
-        return above, "" if found <= arb(delta) else f"the best bound found is {rounded_up(above)}"
+        short = f"the best bound found is {rounded_up(above)}, and a claim of that delta can be verified"
+        return above, "" if found <= arb(delta) else short
 
 
 def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
@@ -133,7 +134,10 @@ class _Grid:
                 found, curves = least_of(curves, self.spacing * self.index[i], enough)
                 bound[i] = bound[i].min(found)
                 if self._is_open(self.value[i], bound[i], _BELOW):
-                    raise NoCertificateError(f"the grid is below the curve at index {self.index[i]}")
+                    raise NoCertificateError(
+                        f"the grid is below the curve at index {self.index[i]}, as far as is seen here: "
+                        "other analyses (best-leaked, blanket, clones) may be derived more closely"
+                    )
                 progress.advance()
 
         def between(low: int, high: int) -> None:
