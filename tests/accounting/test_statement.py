@@ -105,12 +105,12 @@ def test_a_mixed_composition_names_every_kind_of_round() -> None:
 
 
 def test_a_statement_says_where_no_leaked_coin_is_covered() -> None:
-    """Of several rounds also where the crowd theorem gives a part of the curve only."""
+    """Of several rounds also where a part of them, or of the curve, has another analysis."""
     noise, answer = sdp.DiscreteLaplace(epsilon0=4.0, levels=4), sdp.KaryRandomizedResponse(k=5, epsilon0=2.0)
     rounds = 3 * sdp.Shuffled(noise, n=10_000)
     leaked = 3 * sdp.Shuffled(noise, n=10_000, analysis="best-leaked")
     stated = rounds.statement(delta=1e-6)
-    assert stated.analysis == "blanket, crowd"
+    assert "crowd" in stated.analysis
     assert "no leaked coin of anybody is covered" in stated.formal
     assert stated.bound.upper < 0.9 * leaked.upper_epsilon(delta=1e-6)
     for safe in (leaked, 3 * sdp.Shuffled(answer, n=10_000)):

@@ -63,6 +63,7 @@ _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
 _AS_MUCH, _AS_FAR = 0.5, 0.95  # speed: of what was at an infinite loss before; of a distance in delta
+_AS_GOOD = 3.0  # speed: tolerances that epsilon falls by
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _ROUGHLY = 0.1  # speed: a resolution that shows about how much is seen
 _LOOKS_APART, _POINTS = 3, 9  # speed: to a percent
@@ -558,7 +559,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                     return high, ""
                 if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:
                     return 0.0, ""
-                best = min(best, high)
+                previous, best = best, min(best, high)
                 # The analysis itself still exceeds delta a tolerance below: no looser than that. Where
                 # epsilon is ill-conditioned (near zero) the tolerance is that of delta instead.
                 if high < math.inf:
@@ -566,8 +567,8 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                     if near[0] >= delta or near[1] >= delta * (1.0 - tolerance):
                         return high, ""
                     before, apart = apart, delta - float(near[0])
-                    if apart > _AS_FAR * before:
-                        break  # finer ones are as far from the analysis
+                    if apart > _AS_FAR * before and high > (1.0 - _AS_GOOD * tolerance) * previous:
+                        break  # finer ones are as far from the analysis, and as large
                     if high < pure:
                         following = _finer(resolution, stride, float(near[0]), float(near[1]), delta)
                 if high >= pure:
