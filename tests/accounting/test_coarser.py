@@ -93,6 +93,14 @@ def test_one_delta_without_an_answer_spoils_no_other() -> None:
     assert "ask for a larger one" in str(said[-1].message)
 
 
+def test_one_mechanism_without_an_answer_spoils_no_other() -> None:
+    known = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)
+    with pytest.warns(sdp.CoarserBoundWarning, match="nothing is known"):
+        found = sdp.epsilon_of_each([known, KnownLoss(Unbounded(0.0, 0.0))], delta=1e-13)
+    assert found.upper[0] == pytest.approx(known.epsilon(delta=1e-13).upper, rel=1e-9)
+    assert (found.lower[1], found.upper[1]) == (0.0, math.inf)
+
+
 def test_two_outcomes_of_odds_e_tell_the_most() -> None:
     """(E - alpha)/(E + 1) by brute force: random pairs with ratios in [1/E, E]."""
     rng = np.random.default_rng(5)

@@ -301,7 +301,7 @@ def epsilon_of_each(
             some = asked[first : first + _AT_ONCE]
             for one, found in zip(some, together([one._search(level, allowed) for one in some]), strict=True):
                 if isinstance(found, NoCertificateError):  # whatever else is an answer
-                    bound = one.epsilon(delta=level, tolerance=allowed)
+                    bound = _or_nothing(partial(one.epsilon, delta=level, tolerance=allowed), one)
                     found = bound.lower, bound.upper
                 ends.append(found)
             answered()
@@ -314,13 +314,18 @@ def _each(question: Callable[[float], Bound], points: Any) -> Bound:
     found = []
     with expected(np.size(points), "answers") as answered:
         for one in np.ravel(points):
-            try:
-                found.append(question(float(one)))
-            except NoCertificateError as refused:
-                warnings.warn(f"at {one:.6g} nothing is known: {refused}", CoarserBoundWarning, stacklevel=3)
-                found.append(Bound(0.0, math.inf))
+            found.append(_or_nothing(partial(question, float(one)), f"{one:.6g}"))
             answered()
     return Bound.of(np.array([one.lower for one in found]), np.array([one.upper for one in found]), points)
+
+
+def _or_nothing(question: Callable[[], Bound], about: object) -> Bound:
+    """The answer, or that nothing is known, with a warning: one that is refused spoils no other."""
+    try:
+        return question()
+    except NoCertificateError as refused:
+        warnings.warn(f"at {about} nothing is known: {refused}", CoarserBoundWarning, stacklevel=4)
+        return Bound(0.0, math.inf)
 
 
 def _ends(
