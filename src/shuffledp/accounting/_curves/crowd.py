@@ -96,6 +96,12 @@ class CrowdProfile(PrivacyProfile):
         return Family.of_laws(self.laws) if self.matrix is None else Family.of_matrix(self.matrix)
 
     @cached_property
+    def wide(self) -> Places:
+        """Laws of large second moments at alpha = 1, where their largest values count most."""
+        flat = self.family.seconds.flat
+        return np.argpartition(-flat, min(_WIDEST, flat.size) - 1)[:_WIDEST]
+
+    @cached_property
     def hints(self) -> CrowdCurveHints:
         scale = math.sqrt(self.fraction**2 * self.rate * float(self.family.seconds.flat.max()) / self.n)
         return CrowdCurveHints(scale, apart=True, about=lambda epsilon: _promised(self, epsilon))
@@ -221,13 +227,7 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     widest = np.argpartition(-seconds, min(_WIDEST, seconds.size) - 1)[:_WIDEST]
     some = curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap)
     first = widest[hints.leaders(some, curve.n)]
-    return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp), _wide(curve.family)), cap
-
-
-def _wide(family: Family) -> Places:
-    """Laws of large second moments at alpha = 1, where their largest values count most."""
-    flat = family.seconds.flat
-    return np.argpartition(-flat, min(_WIDEST, flat.size) - 1)[:_WIDEST]
+    return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp), curve.wide), cap
 
 
 @dataclass(frozen=True)
