@@ -31,9 +31,9 @@ from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
-_ROWS_AT_ONCE = 64  # speed
 Places = npt.NDArray[np.intp]
 
+_ROWS_AT_ONCE = 64  # speed
 NUDGE = gamma(64)  # soundness: units of 1 + epsilon that alpha - 1 is moved by
 
 _MOST_ENUMERATED_USERS = 400
