@@ -4,7 +4,7 @@
         progress.advance(4)
     with Progress.clock("calibrating"):               work of unknown length
     with expected(8, "calibrating") as step:          work of about so many steps, announced if it is long
-        step()
+        step()                                        (or step(3), for three)
     with quiet():                                     nothing is shown in here
 
 >>> with Progress(total=10) as progress:
@@ -136,7 +136,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def expected(about: int, what: str) -> Iterator[Callable[[], None]]:
+def expected(about: int, what: str) -> Iterator[Callable[..., None]]:
     """Work of about so many like steps; each ends with a call of what is given, and a clock counts it.
 
     As soon as steps show that all will take long, a warning says how long: once, however often the same work
@@ -145,12 +145,12 @@ def expected(about: int, what: str) -> Iterator[Callable[[], None]]:
     said = set() if outer is None else outer
     token, begun, done = _announced.set(said), _worked(), 0
 
-    def step() -> None:
+    def step(count: int = 1) -> None:
         nonlocal done
-        done += 1
+        done += count
         shown = Progress._shown_now
         if shown is not None and not shown._counted:
-            shown.done += 1
+            shown.done += count
         passed = _worked() - begun
         whole = passed * max(about, done) / done
         if whole > _LONG and what not in said:

@@ -56,6 +56,36 @@ def test_no_test_between_small_datasets_beats_the_guarantee() -> None:
         assert np.all(guaranteed <= misses + 1e-12)
 
 
+def test_what_some_reports_give_away_is_missed_by_no_test() -> None:
+    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    shuffled = sdp.Shuffled(sdp.FiniteRandomizer(rows), n=2)
+    a = np.array([0.0, 1e-6, 0.1, 0.3, 0.5, 0.9])
+
+    def law(data: tuple[int, int]) -> np.ndarray:
+        both = np.outer(rows[data[0]], rows[data[1]])
+        return (both + np.tril(both, -1).T)[np.triu_indices(3)]
+
+    misses = [
+        [smallest_miss(law((x, z)), law((1 - x, z)), float(level)) for level in a]
+        for x, z in product(range(2), repeat=2)
+    ]
+    exact = np.min(misses, axis=0)
+    found = shuffled.trade_off(a)
+    assert np.all(found.lower <= exact + 1e-12)
+    assert np.all(exact <= found.upper + 1e-12)
+    assert found.upper[0] == pytest.approx(0.5)  # no test that never errs finds more
+    assert np.asarray(found.upper) == pytest.approx(np.asarray(found.lower), abs=0.03)
+
+
+def test_trade_offs_of_losses_without_end_and_of_many_rounds_are_followed_where_they_fall() -> None:
+    told = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=100, analysis="strong")
+    found = told.trade_off(np.array([0.01, 0.1, 0.5]))
+    assert np.asarray(found.upper) == pytest.approx(np.asarray(found.lower), abs=2e-3)
+    no_privacy = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=60.0), n=4)
+    assert no_privacy.trade_off(0.0).lower == pytest.approx(1.0)  # pure
+    assert no_privacy.trade_off(0.01).upper < 1e-6
+
+
 @pytest.mark.parametrize("order", [1.5, 4.0, 20.0])
 def test_one_user_s_renyi_divergence_is_a_formula_and_rounds_add_up(order: float) -> None:
     k, epsilon0 = 4, 1.2

@@ -422,7 +422,7 @@ def composed() -> dict[str, Callable[[], Ends]]:
         "epsilon of moments": lambda: above(moments.upper_epsilon(1e-6), small.upper_epsilon(4e-3)),
         "seen in rounds": lambda: ends(
             (upper._infinite_loss(two), 0.0),
-            (lower._seen_at_once(two), 0.0),
+            (lower.seen_at_once(two), 0.0),
             (upper._agreed(1.0 + 2.0**-28, 1.0), 0.0),
         ),
         "pure in rounds": lambda: above(

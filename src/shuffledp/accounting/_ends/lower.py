@@ -52,7 +52,7 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
     """An epsilon at which the witnesses still exceed ``delta``."""
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
-    if delta < _seen_at_once(rounds):
+    if delta < seen_at_once(rounds):
         return math.inf
     if is_single(rounds):
         return (yield from _witness_epsilon(rounds[0][0], delta, upper, tolerance))
@@ -90,8 +90,10 @@ def _promising(part: Round, upper: float = 0.0) -> list[Any]:
     return [witness for witness in ranked if witness.hints.scale >= least]
 
 
-def _seen_at_once(rounds: Rounds) -> float:
+def seen_at_once(rounds: Rounds) -> float:
     """What the datasets of one witness per round give away at every epsilon, rounded down."""
+    if not all(part.witnesses for part, _ in rounds):
+        return 0.0
     most = 0.0
     for side in (0, -1):
         lost = [max(w.directions[side].infinite_loss for w in part.witnesses) for part, _ in rounds]
@@ -162,7 +164,7 @@ def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float
         losses = _witness_losses(rounds, smallest, accuracy, 0, at_epsilon(epsilon))
         return np.asarray(np.max([loss.delta(epsilon)[0] for loss in losses], axis=0))
 
-    return np.maximum(_as_fine_as_can_be(composed, tolerance, nothing), _seen_at_once(rounds))
+    return np.maximum(_as_fine_as_can_be(composed, tolerance, nothing), seen_at_once(rounds))
 
 
 def _witness_losses(

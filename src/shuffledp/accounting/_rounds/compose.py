@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -16,9 +17,11 @@ import numpy.typing as npt
 
 from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
 from shuffledp._certified.rounding import CALL, TINY, Floats, capped, down, gamma, up
+from shuffledp._progress import expected
 from shuffledp.accounting._rounds.loss import LossDistribution
 
 _MOST_STEPS = 60  # speed
+_MANY = 8  # speed: epsilons that may take long together
 _STEEP = 1.0  # tightness: a tilt, per lattice point, that neighbours do not share
 _STEEPEST_EXPONENT = 600.0  # soundness: e to this power is finite, also times a count
 _EVALUATION_UNITS = 4  # soundness: a product, a sum or two
@@ -97,15 +100,11 @@ class ComposedLoss:
         out = np.zeros((2, epsilon.size))
         live = np.flatnonzero((epsilon < self.largest) & (self.infinity < 1.0))
         alike = self.hints.alike(epsilon[live]) if theta is None else [(np.arange(live.size), theta)]
-        for some, tilt in alike:
-            at, tilts = live[some], np.full(some.size, tilt)
-            if theta is None and some.size > 1:
-                if tilt * self.spacing < _STEEP:
-                    out[:, at] = self._neighbours(epsilon[at], self._usable(tilt))
-                    continue
-                tilts = self.hints.at(epsilon[at])
-            if at.size:
-                out[:, at] = self._delta(epsilon[at], np.array([self._usable(float(each)) for each in tilts]))
+        with expected(live.size, "composing rounds") if live.size > _MANY else nullcontext() as looked:
+            for some, tilt in alike if live.size else ():
+                out[:, live[some]] = self._of_one_tilt(epsilon[live[some]], tilt, theta is None)
+                if looked is not None:
+                    looked(some.size)
         # A scale may underflow. Where none was needed, beyond the largest loss, a zero is a true one.
         out[:, live] = np.maximum(out[0, live] - TINY, 0.0), out[1, live] + TINY
         # infinity + finite (1 - infinity) grows with both.
@@ -114,6 +113,15 @@ class ComposedLoss:
             down(low, _EVALUATION_UNITS, tiny=0.0),
             np.minimum(up(high, _EVALUATION_UNITS, tiny=0.0), 1.0),
         )
+
+    def _of_one_tilt(self, epsilon: Floats, tilt: float, guessed: bool) -> Floats:
+        """``_delta`` of epsilons that one tilt suits; a steep one is guessed for each."""
+        tilts = np.full(epsilon.size, tilt)
+        if guessed and epsilon.size > 1:
+            if tilt * self.spacing < _STEEP:
+                return self._neighbours(epsilon, self._usable(tilt))
+            tilts = self.hints.at(epsilon)
+        return self._delta(epsilon, np.array([self._usable(float(each)) for each in tilts]))
 
     def _neighbours(self, epsilon: Floats, tilt: float) -> Floats:
         """``_delta`` of one tilt, from values at lattice points: between two, delta is linear in alpha."""
