@@ -101,7 +101,9 @@ class ComposedLoss:
         live = np.flatnonzero((epsilon < self.largest) & (self.infinity < 1.0))
         alike = self.hints.alike(epsilon[live]) if theta is None else [(np.arange(live.size), theta)]
         with expected(live.size, "composing rounds") if live.size > _MANY else nullcontext() as looked:
-            for some, tilt in alike if live.size else ():
+            for some, tilt in alike:
+                if not some.size:
+                    continue  # a hint may give none
                 out[:, live[some]] = self._of_one_tilt(epsilon[live[some]], tilt, theta is None)
                 if looked is not None:
                     looked(some.size)
