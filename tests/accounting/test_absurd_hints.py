@@ -123,7 +123,7 @@ class AbsurdCrowds(CrowdHints):
     def __init__(self, far: Far) -> None:
         self.far = far
 
-    def pool_sizes(self, n: int, variance: float, guess: float) -> Iterator[int]:
+    def pool_sizes(self, n: int, variance: float, guess: float, moved: float = 0.0) -> Iterator[int]:
         while True:
             yield int(self.far.rng.choice([-5, 0, 1, 3, n // 20, n // 4, 10 * n]))
 

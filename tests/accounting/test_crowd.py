@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, permutations, product, repeat
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flint import acb, arb
 import shuffledp as sdp
 from oracles import brute
 from oracles.hockey import between, ratios
+from shuffledp.accounting._analyses import profile_of
 from shuffledp.accounting._curves import blanket, crowd, crowd_at_once
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
@@ -153,6 +155,76 @@ def test_the_curve_covers_every_dataset(
     useful = 0
     for alpha in middles[:: max(1, len(middles) // 12)]:
         bound = mechanism.round.profile.upper(np.array([math.log(alpha)]), 1e-3)[0]
+        assert bound >= brute.worst(truth, alpha) * (1 - F(1, 10**12))
+        useful += bound < 1.0
+    assert useful >= (1 if tilt == 1.0 else 0)
+    crowd._at.cache_clear()
+
+
+# With a delta0: what is moved of a pool (section 8)
+
+
+def random_law(rng: Random, size: int) -> list[F]:
+    weights = [F(rng.choice([0, 1, 2, 5, 9])) for _ in range(size)]
+    weights[rng.randrange(size)] += 1
+    return [w / sum(weights) for w in weights]
+
+
+def moved_a_little(rng: Random, law: list[F]) -> tuple[list[F], F]:
+    """Another law, and the total variation between the two."""
+    share, other = F(rng.choice([0, 1, 3]), 20), random_law(rng, len(law))
+    found = [(1 - share) * a + share * b for a, b in zip(law, other, strict=True)]
+    return found, sum((max(a - b, F(0)) for a, b in zip(law, found, strict=True)), F(0))
+
+
+def test_weights_of_moved_reports_stand_for_the_true_ones_at_the_price_that_is_stated() -> None:
+    """Laws of the pool (reference, hidden), and those that they are moved to: as the proof says, exactly."""
+    rng, moves = Random(16), 0
+    for _ in range(300):
+        size, last = rng.choice([2, 4, 6]), F(rng.choice([5, 8, 12]), 4)
+        clean = [F(rng.choice([1, 2, 5, 9])) for _ in range(size)]
+        clean = [c / sum(clean) for c in clean]  # M: against it the clean law has a density
+        hidden = random_law(rng, size)
+        (reference, first), (law, second) = moved_a_little(rng, clean), moved_a_little(rng, hidden)
+        if any(a > 0 and b == 0 for a, b in zip(law, reference, strict=True)):
+            continue  # the reference is chosen so that all have densities against it
+        tau = max(first, second)
+        weight = [a / b for a, b in zip(hidden, clean, strict=True)]
+        inside = [1 / last <= w <= last for w in weight]
+        taken = put = unlike = F(0)
+        for m, w, near, ref, true in zip(clean, weight, inside, reference, law, strict=True):
+            kept = min(m / ref, F(1)) if ref else F(0)
+            for chance, f in ((kept, w if near else F(0)), (1 - kept, F(0))):
+                density = true / ref if ref else F(0)
+                taken += ref * chance * max(density - f, F(0))
+                put += ref * chance * max(f - density, F(0))
+            unlike += ref * (1 - kept)
+        out = sum((h for h, near in zip(hidden, inside, strict=True) if not near), F(0))
+        assert taken <= (1 + 2 * last) * tau + out
+        assert put <= (1 + last) * tau
+        assert unlike <= tau
+        moves += tau > 0
+    assert moves > 100
+
+
+LEAKY = ((F(1, 2), F(1, 2) - F(1, 2000), F(1, 2000)), (F(2, 5), F(3, 5), F(0)), (F(1, 2), F(1, 2), F(0)))
+
+
+@pytest.mark.parametrize(("size", "tilt"), [(3, 1.0), (1, 0.6), (2, 1.5)])
+@pytest.mark.parametrize("together", [False, True])
+def test_pools_of_leaking_reports_cover_every_dataset(
+    monkeypatch: pytest.MonkeyPatch, size: int, tilt: float, together: bool
+) -> None:
+    other_hints(monkeypatch, size, tilt)
+    monkeypatch.setattr(crowd, "_FEW_TYPES", 10**6 if together else 0)
+    local = math.log(1.5)
+    delta0 = brute.worst(brute.shuffled_pairs(LEAKY, 1), F(math.exp(local)))
+    assert delta0 > 0
+    facts = sdp.LocalRandomizer(local, delta0=float(delta0) * (1 + 1e-12)).facts()
+    profile = profile_of(facts, 9, "crowd")
+    truth, useful = brute.shuffled_pairs(LEAKY, 9), 0
+    for alpha in (F(1), F(51, 50), F(11, 10), F(5, 4), F(7, 5)):
+        bound = profile.upper(np.array([math.log(alpha)]), 1e-3)[0]
         assert bound >= brute.worst(truth, alpha) * (1 - F(1, 10**12))
         useful += bound < 1.0
     assert useful >= (1 if tilt == 1.0 else 0)

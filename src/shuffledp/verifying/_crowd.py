@@ -50,18 +50,23 @@ _TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of norma
 
 @dataclass(frozen=True)
 class Pool:
-    """``curve`` of so many users at a logarithm; about the ``variance`` of X; no loss exceeds ``local``, but
-    where something ``leaks``."""
+    """``curve`` of so many users at a logarithm; about the ``variance`` of X; no loss exceeds ``local``.
+
+    Where something leaks, ``moved`` is the total variation by which a delta0 moves so many users' reports,
+    and what that costs with weights up to a last one."""
 
     curve: Callable[[int, float], arb]
     variance: float
     local: arb
-    leaks: bool = False
+    moved: Callable[[int, arb], tuple[arb, arb]] = lambda users, last: (arb(0), arb(0))
+    most: float = math.inf
+    """Members, that a size begins with."""
 
     def size(self, n: int, rare: float) -> int:
         """Where what is lost with the members balances what their weights cost; larger ones are ``rare``."""
         depth = -math.log(max(rare, 1e-300))
-        least = max(math.sqrt(n * self.variance), _POOLED_VARIANCES * self.variance * depth, 1.0)
+        balanced = min(math.sqrt(n * self.variance), self.most)
+        least = max(balanced, _POOLED_VARIANCES * self.variance * depth, 1.0)
         least *= _HEAVY[1] if self.local > _HEAVY[0] else 1.0
         return math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
 
@@ -71,14 +76,16 @@ class Pool:
         With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
         found, rare = list[_Corner](), arb(2)
-        for log in (*(scale * step for step in _STEPS if scale * step < most), *[most] * self.leaks):
+        for log in (scale * step for step in _STEPS if scale * step < most):
             top, excess = arb(log).exp(), self.curve(size + 1, log)
             for one in found:
                 rare = rare.min(one.excess * (1 + top) / (top - one.weight))
-            found.append(_Corner(top, excess.min(found[-1].excess) if found else excess, rare))
+            least = excess.min(found[-1].excess) if found else excess
+            found.append(_Corner(top, least, rare, *self.moved(size + 1, top)))
             if rare <= arb(enough):
                 return found
-        return found if self.leaks else [*found, _Corner(self.local.exp(), arb(0), arb(0))]
+        last = self.local.exp()
+        return [*found, _Corner(last, arb(0), arb(0), *self.moved(size + 1, last))]
 
 
 @dataclass(frozen=True)
@@ -87,10 +94,14 @@ class _Corner:
     excess: arb
     rare: arb
     """The probability of larger weights, or of smaller ones than its inverse, at most, under either law."""
+    moved: arb
+    worlds: arb
+    """What is moved of the pool's reports, and what that costs in both worlds."""
 
     def lost(self, users: int, theta: float) -> arb:
         """A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta)."""
-        return self.rare * (1 + 1 / (2 * users * arb(theta)))
+        height = 1 / (2 * users * arb(theta))
+        return self.rare * (1 + height) + self.worlds + self.moved * height
 
 
 def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:

@@ -21,7 +21,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 from flint import arb
@@ -49,6 +49,7 @@ _FINER = 0.95  # speed
 _WIDER = 1.25  # speed: of a pool, whose common part is not known
 _FEW_PEOPLE = 1000  # speed
 _MOST_PAIRS = 20_000  # speed
+_MOVED = 0.025  # tightness: of what is enough, what a delta0 may move of a pool's reports, once
 _CUTS = 2e-3, 3e-2  # tightness: of what is enough, what rare values may add
 
 
@@ -228,8 +229,9 @@ def _approximate_crowd(curve: Curve, at: arb, enough: arb) -> arb:
         return added + 1
     laws = list(_of_any(local, at.expm1()))
     found = {"n": base["n"], "fraction": curve.get("fraction", 1.0), "rate": curve.get("rate", 1.0)}
-    pool = _leaking_pool(float(base["epsilon0"]), float(curve["delta0"]))
-    return _of_crowds(found, Family.of(laws), at.expm1(), positive(enough - added), pool) + added
+    left = positive(enough - added)
+    pool = _leaking_pool(float(base["epsilon0"]), leak, at.expm1(), left)
+    return _of_crowds(found, Family.of(laws), at.expm1(), left, pool) + added
 
 
 def _of_any(local: arb, growth: arb) -> Iterator[Variable]:
@@ -248,18 +250,24 @@ def _of_any(local: arb, growth: arb) -> Iterator[Variable]:
         yield Variable([rim[i][0] - (1 + growth) * rim[i][1] for i in places], masses)
 
 
-@lru_cache(maxsize=64)
-def _leaking_pool(epsilon0: float, delta0: float) -> Pool:
-    """A report of any input, or of any other, among clones (T9)."""
+def _leaking_pool(epsilon0: float, leak: arb, growth: arb, enough: arb) -> Pool:
+    """A report of any input, or of any other, among clones, all moved to where nothing leaks (T9)."""
+    grown = exact(epsilon0).exp()
+    other, own = 2 * leak * (grown + 2) / (grown * (grown + 1)), leak / (grown + 1)
+    apart = (grown - 1) / (grown + 1)
 
-    @cache
-    def at(users: int, log: float) -> arb:
-        clones = {"kind": "clones", "n": users, "epsilon0": epsilon0}
-        made = {"base": clones, "delta0": delta0, "at": min(log, epsilon0)}
-        return _approximate(made, arb(log), arb(0)).min(arb(1))
+    def moved(users: int, last: arb) -> tuple[arb, arb]:
+        all_of_it = (users - 1) * other + own
+        return all_of_it, all_of_it * ((1 + 2 * last) * apart + (1 + last) * (apart + growth))
 
     variance = 2.0 * math.expm1(epsilon0) ** 2 / (math.exp(epsilon0) + 1.0)
-    return Pool(at, variance, exact(epsilon0), leaks=True)
+    few = _MOVED * float(enough) / max(float(other), 1e-300)
+    return Pool(partial(_among_clones, epsilon0), variance, exact(epsilon0), moved, max(few, 1.0))
+
+
+@lru_cache(maxsize=4096)
+def _among_clones(epsilon0: float, users: int, log: float) -> arb:
+    return upper({"kind": "clones", "n": users, "epsilon0": epsilon0}, arb(log), arb(0)).min(arb(1))
 
 
 def _losses(curve: Curve, epsilon: arb, enough: arb) -> arb:

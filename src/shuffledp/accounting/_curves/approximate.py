@@ -64,10 +64,13 @@ class ApproximateProfile(PrivacyProfile):
 
     @cached_property
     def infinite_loss(self) -> float:
-        """The minimum of the curve, from below: found between two of the clones' lines, raised."""
+        """The minimum of the curve, from below: found between two of the clones' lines, raised. Lines of the
+        crowd theorem are those of its bound, which is constant from its lowest point on."""
         low, high = 0.5 * self.lowest, min(2.0 * self.lowest, self.clones.epsilon_max)
         best = down(self._at_one, operations=8)
-        for _ in range(0 if self.hints.apart else _LOOKS):
+        if self.hints.apart:
+            return max(best, float(down(self._sum(np.array([self.lowest]), _RESOLUTION), operations=8)[0]))
+        for _ in range(_LOOKS):
             lines = self.clones.support(np.linspace(low, high, _POINTS), _RESOLUTION)
             past = lines.slope_high <= self._slope
             last = int(np.argmax(past)) if past.any() else _POINTS - 1
@@ -140,19 +143,31 @@ def crowd_approximate(crowd: PrivacyProfile, epsilon0: float, delta0: float, n: 
 
 def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
     """Over the strong clones: delta0 (2 (n - 1)(E + 2)/(E (E + 1)) + 1/(E + 1)) is moved."""
-    own, decay = _lie(clones)
+    others, own = _moved(clones.epsilon_max, delta0)
+    return ApproximateProfile(clones, n, others, own, whole=clones)
+
+
+def moved_by_clones(epsilon0: float, delta0: float, n: int) -> float:
+    """The same of one of n reports and all others: a total variation."""
+    others, own = _moved(epsilon0, delta0)
+    return up((n - 1) * others + own, operations=4)
+
+
+def _moved(epsilon0: float, delta0: float) -> tuple[float, float]:
+    """Of each of the others', of the own."""
+    own, decay = _lie(epsilon0)
     others = up(2.0 * delta0 * decay * (1.0 + own), operations=2 * CALL + 8)
-    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4), whole=clones)
+    return others, up(delta0 * own, operations=2 * CALL + 4)
 
 
 def plain_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
     """Over the clones of 2021: delta0 ((n - 1)/E + 1/(E + 1)) is moved."""
-    own, decay = _lie(clones)
+    own, decay = _lie(clones.epsilon_max)
     others = up(delta0 * decay, operations=CALL + 4)
     return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4), whole=clones)
 
 
-def _lie(clones: PrivacyProfile) -> tuple[float, float]:
+def _lie(epsilon0: float) -> tuple[float, float]:
     """1/(E + 1) and 1/E."""
-    decay = math.exp(-clones.epsilon_max)
+    decay = math.exp(-epsilon0)
     return decay / (1.0 + decay), decay

@@ -16,7 +16,8 @@ Random cohorts need no pool, and no weights: H_alpha <= max over z of N_z(theta)
 a cohort of n, and as in T20 for n people who flip coins (plus the probability that all take part).
 
 Of a randomizer with a delta0 the laws are those of any epsilon0, and the pool hides two inputs from each
-other (T9); what it costs to move reports into laws without one is added elsewhere (approximate.py).
+other after its reports are moved into laws without one (T9); so is what is moved of the differing user's,
+which is added elsewhere (approximate.py).
 
 Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.py.
 """
@@ -34,7 +35,7 @@ import numpy as np
 from shuffledp._certified.rounding import CALL, Floats, capped, gamma, positive, up
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
-from shuffledp.accounting._curves.approximate import strong_approximate
+from shuffledp.accounting._curves.approximate import moved_by_clones
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
@@ -64,6 +65,7 @@ _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _FEW_TYPES = 64  # speed: of all laws
 _CROWDED, _ENOUGH = 3000, 10**5  # tightness: people, from whom on moments are mostly close, and always
+_SHIFTS = 4.0  # speed: how often a move counts, about
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
@@ -109,7 +111,7 @@ class CrowdProfile(PrivacyProfile):
     def pool(self, users: int) -> PrivacyProfile:
         """The profile of so many, one of whom sends a report of any input or of one law for all."""
         if self.delta0 > 0.0:
-            return strong_approximate(strong_clones(self.epsilon0, users), self.delta0, users)
+            return strong_clones(self.epsilon0, users)
         if self.matrix is None:
             return from_the_centre(self.epsilon0, self.common, users, self.hints.crowd)
         centred = FiniteBlanketProfile(self.matrix, users, centred=True)
@@ -153,14 +155,20 @@ class CrowdProfile(PrivacyProfile):
 
     @property
     def _pools(self) -> AtOnce:
-        return AtOnce(
-            self.n, self.family, self.hints.crowd, self.variance, lambda size: self._corners(size, 0.0)
-        )
+        def corners(size: int) -> Corners:
+            return self._corners(size, 0.0)
+
+        return AtOnce(self.n, self.family, self.hints.crowd, self.variance, self.moved, corners)
 
     @cached_property
     def variance(self) -> float:
         """Of the X of a pool's report, about."""
         return self.n * self.pool(self.n).hints.scale ** 2
+
+    @cached_property
+    def moved(self) -> float:
+        """What a delta0 costs for every member of a pool, about."""
+        return _SHIFTS * self._corners(1, 0.0).moved if self.delta0 > 0.0 else 0.0
 
     @cached_property
     def _corners(self) -> Callable[[int, float], Corners]:
@@ -181,7 +189,9 @@ class CrowdProfile(PrivacyProfile):
             if part.size and (not excess.size or excess[-1] > least):
                 excess = np.append(excess, up(curve.upper(part, _POOL_RESOLUTION), operations=2))
         beyond = np.full(logs.size - excess.size, excess[-1])
-        return Corners(logs, np.minimum(np.append(excess, beyond), 1.0), self.delta0 == 0.0)
+        moved = moved_by_clones(self.epsilon0, self.delta0, size + 1) if self.delta0 > 0.0 else 0.0
+        apart = up(math.tanh(0.5 * self.epsilon0), operations=CALL)
+        return Corners(logs, np.minimum(np.append(excess, beyond), 1.0), moved, apart)
 
 
 @lru_cache(maxsize=4096)
@@ -210,7 +220,7 @@ def _promised_at(curve: CrowdProfile, epsilon: float) -> float:
     theta, guess = hints.tilt(laws.x, laws.p, curve.n, growth)
     users, spread = curve.n, 0.0
     if curve.fraction == 1.0:
-        size = max(1, next(hints.pool_sizes(curve.n, curve.variance, guess)))
+        size = max(1, next(hints.pool_sizes(curve.n, curve.variance, guess, curve.moved)))
         users, spread = max(curve.n - 1 - size, 1), curve.variance / size
         theta, _ = hints.tilt(laws.x, laws.p, users, growth)
     return float(hints.bounds_of_one_value(laws, users, theta, spread).max())
@@ -262,7 +272,7 @@ class _Problem:
         costly = curve.family.types > _MANY_TYPES
         if (curve.n < _SMALL and costly) or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
-        sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess))
+        sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess, curve.moved))
         best, chosen = math.inf, None
         tried = (_LARGER, _LARGER + 1) if costly and curve.n < _LARGE else (0, _POOLS)
         for size in islice(sizes, *tried):
@@ -274,13 +284,14 @@ class _Problem:
             scales, rare = corners.until(hints.last_weight(corners.rare, guess))
             search, lost = self._search(taking, theta, guess, scales, 0.0)
             search, about = search.against(self._heaviest(search.cap, theta * float(scales.weight[-1])))
-            lost += rare * (1.0 + 0.5 / (taking.users * search.theta))
+            lost += float(rare.lost(taking.growth, 0.5 / (taking.users * search.theta)))
             if about + lost >= best < 1.0:
                 break
             best, chosen = about + lost, (search, lost, guess)
-            if best <= _WELL * guess:
+            hoped = guess + float(rare.shift(taking.growth))
+            if best <= _WELL * hoped:
                 break
-            if best > _FAR_OFF * guess:
+            if best > _FAR_OFF * hoped:
                 next(sizes)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
 

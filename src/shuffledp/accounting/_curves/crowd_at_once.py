@@ -19,7 +19,7 @@ import numpy as np
 from shuffledp._certified.rounding import Floats, up
 from shuffledp.accounting._curves.crowd_family import Family, Places
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws
-from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
+from shuffledp.accounting._curves.crowd_weights import Corners, Rare, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.crowds import CrowdHints
 
@@ -42,12 +42,14 @@ class Guess(NamedTuple):
 
 @dataclass(frozen=True)
 class AtOnce:
-    """``corners``: the weights of a pool of some size; ``variance``: of the X of its reports, about."""
+    """``corners``: the weights of a pool of some size; ``variance``: of the X of its reports, about;
+    ``moved``: what a delta0 costs for each."""
 
     n: int
     family: Family
     hints: CrowdHints
     variance: float
+    moved: float
     corners: Callable[[int], Corners]
 
     def bounds(self, growth: Floats) -> tuple[Floats, Floats, Bools]:
@@ -57,18 +59,18 @@ class AtOnce:
         found = np.ones((2, growth.size))
         with np.errstate(all="ignore"):  # a hint may be absurd
             guess = self._guess(growth)
-            sizes = [self.hints.pool_sizes(self.n, self.variance, bound) for bound in guess.bound.tolist()]
+            aim = _WELL * guess.bound
+            sizes = [self._sizes(bound) for bound in guess.bound.tolist()]
             for _ in range(_POOLS):
                 size = np.array([max(1, next(some)) for some in sizes])
                 open_ = (guess.bound < 1.0) & (size <= min(_LARGEST_SHARE * self.n, self.n - 2))
-                for at, scales, rare in self._groups(
-                    np.where(open_ & (found[0] > _WELL * guess.bound), size, 0), guess
-                ):
+                for at, scales, rare in self._groups(np.where(open_ & (found[0] > aim), size, 0), guess):
+                    aim[at] = _WELL * (guess.bound[at] + rare.shift(growth[at]))
                     more = self._among(
                         growth[at], guess.some(at), self.n - 1 - int(size[at[0]]), scales, rare
                     )
                     found[:, at] = np.where(more[0] < found[0, at], more, found[:, at])
-        return found[0], found[1], found[0] <= _WELL * guess.bound
+        return found[0], found[1], found[0] <= aim
 
     def _laws(self, growth: Floats, some: Places | None = None) -> Laws:
         """Rows of every epsilon and law, or of one law at each."""
@@ -95,12 +97,15 @@ class AtOnce:
             theta = self.hints.tilts(laws, self.n)
             alone = self.hints.bounds_of_one_value(laws, self.n, theta, 0.0).reshape(growth.size, -1)
             most = np.nan_to_num(alone).max(axis=1).tolist()
-            pools = [self.hints.pool_sizes(self.n, self.variance, bound) for bound in most]
+            pools = [self._sizes(bound) for bound in most]
             size = np.repeat([max(1, min(next(pool), self.n - 2)) for pool in pools], alone.shape[1])
             found = self.hints.bounds_of_one_value(laws, self.n - 1.0 - size, theta, self.variance / size)
         return np.asarray(np.nan_to_num(found).reshape(alone.shape).max(axis=1))
 
-    def _groups(self, size: Places, guess: Guess) -> Iterator[tuple[Places, Scales, float]]:
+    def _sizes(self, bound: float) -> Iterator[int]:
+        return self.hints.pool_sizes(self.n, self.variance, bound, self.moved)
+
+    def _groups(self, size: Places, guess: Guess) -> Iterator[tuple[Places, Scales, Rare]]:
         """Epsilons that have the same pool and weights; some have none."""
         found: dict[tuple[int, int], dict[int, int]] = {}
         for place in np.flatnonzero(size).tolist():
@@ -110,16 +115,22 @@ class AtOnce:
         for (pool, _), lasts in found.items():
             yield np.array(list(lasts)), *self.corners(pool).until(max(lasts.values()))
 
-    def _among(self, growth: Floats, guess: Guess, users: int, scales: Scales, rare: float) -> Floats:
+    def _among(self, growth: Floats, guess: Guess, users: int, scales: Scales, rare: Rare) -> Floats:
         each, leaders = np.arange(growth.size), self._laws(growth, guess.leader)
         tried = np.clip(np.outer(guess.theta, _FLATTER), *TILTS)
         theta = tried[each, self._means(leaders, tried, users, scales.thinned).argmin(axis=1)]
         count = len(self.family.stated[0])
         found = self._means(self._laws(growth), np.repeat(theta, count)[:, None], users, scales)
-        lost = rare * (1.0 + 0.5 / (users * theta))
+        lost = rare.lost(growth, 0.5 / (users * theta))
         bound = up(found.reshape(growth.size, count).max(axis=1) + lost, operations=_UNITS)
         mass = leaders.p * np.exp(theta[:, None] * leaders.x)
-        slope = bound * users * theta * (mass * leaders.ratio).sum(axis=1) / mass.sum(axis=1)
+        slope = (
+            (bound - rare.shift(growth))
+            * users
+            * theta
+            * (mass * leaders.ratio).sum(axis=1)
+            / mass.sum(axis=1)
+        )
         return np.stack([np.where(bound < 1.0, bound, 1.0), np.nan_to_num(slope)])
 
     def _means(self, laws: Laws, theta: Floats, users: int, scales: Scales) -> Floats:

@@ -15,36 +15,63 @@ from shuffledp.accounting._curves.crowd_family import Places
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
 _STRIDE = 3  # speed: weights between nodes
-_ROOM = 1.15  # tightness: of rare pools with a delta0, for a verifier who looks at other corners
+_ROOM = 1.15  # tightness: of rare pools with a delta0, for a verifier who looks at other ones
 
 
 @dataclass(frozen=True)
 class Corners:
-    """Weights e^-logs and e^logs, the pool's profile there, and whether these are all there are."""
+    """Weights e^-logs and e^logs, all there are, and the pool's profile there."""
 
     logs: Floats
     excess: Floats
-    whole: bool
+    moved: float = 0.0
+    """What a delta0 moves of the pool's reports, in total variation."""
+    apart: float = 1.0
+    """The total variation of two inputs' reports, at most."""
 
     @cached_property
     def rare(self) -> Floats:
         """At most the probability that a weight is beyond each corner, on either side, under either law.
 
         With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A];
-        under the other law likewise. Nothing is beyond the last corner, e^epsilon0, without a delta0."""
+        under the other law likewise. Nothing is beyond the last corner, e^epsilon0."""
         grown = np.exp(self.logs)
         doubt = gamma(4 * CALL) * grown
         step = (grown - doubt)[:, None] - (grown + doubt)[None, :]
         least = np.where(step > 0.0, self.excess / np.where(step > 0.0, step, 1.0), np.inf).min(axis=1)
         found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
-        return np.append(found[:-1], 0.0) if self.whole else _ROOM * found
+        return np.append(found[:-1], 0.0)
 
-    def until(self, last: int) -> tuple[Scales, float]:
+    def until(self, last: int) -> tuple[Scales, Rare]:
         """The weights up to one, and how rare larger and smaller ones are."""
         last = min(max(1, last), self.logs.size - 1)
         logs = self.logs[: last + 1]
         scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
-        return Scales(scaled, last, self.excess[: last + 1]), float(self.rare[last])
+        rare = Rare(float(self.rare[last]), self.moved, self.apart, float(scaled[-1]))
+        return Scales(scaled, last, self.excess[: last + 1]), rare
+
+
+@dataclass(frozen=True)
+class Rare:
+    """What is not counted by its weight: the probability of weights ``beyond`` the ``last`` one, and what is
+    ``moved`` of the pool's reports in both worlds, which are so far ``apart`` (T16, section 8)."""
+
+    beyond: float
+    moved: float
+    apart: float
+    last: float
+
+    def lost(self, growth: Floats | float, height: Floats | float) -> Floats | float:
+        """At alpha - 1, ``height`` being the bound of a member of no weight."""
+        if self.moved == 0.0:
+            return up(self.beyond * (1.0 + height), operations=4)
+        moved = self.shift(growth) + self.moved * height
+        return up(_ROOM * (self.beyond * (1.0 + height) + moved), operations=16)
+
+    def shift(self, growth: Floats | float) -> Floats | float:
+        """What is moved, in both worlds."""
+        here = (1.0 + 2.0 * self.last) * self.apart
+        return self.moved * (here + (1.0 + self.last) * (self.apart + growth))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _NEWTON = 6  # speed
 _AROUND = np.geomspace(0.4, 2.5, 9), np.linspace(0.96, 1.04, 3)  # where to begin
-_RARE = 0.01, 0.03  # of the bound: what pools of larger weights may add; where a delta0 leaves no less
+_RARE = 0.01, 0.03  # of the bound: what pools of larger weights may add; where there is no less
+_MOVED = 0.1  # of the bound: what a delta0 may move
 
 
 class Values(Protocol):
@@ -49,10 +50,13 @@ class CrowdHints:
         found = values(tried)
         return float(tried[int(np.argmax(found <= _ABOUT * found.min()))])
 
-    def pool_sizes(self, n: int, variance: float, guess: float) -> Iterator[int]:
-        """From where what is lost with the pool's members balances what their weights cost; in few sizes."""
+    def pool_sizes(self, n: int, variance: float, guess: float, moved: float = 0.0) -> Iterator[int]:
+        """From where what is lost with the pool's members balances what their weights cost; in few sizes.
+
+        ``moved``: what a delta0 costs for every member."""
         rare = -math.log(positive(_RARE[0] * guess))
-        least = max(math.sqrt(n * variance), _POOLED_VARIANCES * variance * rare)
+        balanced = min(math.sqrt(n * variance), _MOVED * guess / positive(moved))
+        least = max(balanced, _POOLED_VARIANCES * variance * rare)
         for power in count(math.ceil(2.0 * math.log2(positive(least)))):
             yield math.ceil(math.sqrt(2.0) ** power)
 

@@ -40,6 +40,7 @@ _LOOKS = 3  # speed
 _AROUND_NORMAL = np.geomspace(1 / 8, 8, 13)  # speed
 _POINTS_PER_LOOK = 17  # speed
 _POINTS_FOR_LOWEST = 33  # speed
+_REACHED = np.geomspace(3.0, 24.0, 10)  # speed: deviations
 _LARGEST_EPSILON = 690.0  # speed
 _MOST_SECANTS = 60  # speed
 _BELOW_ONE = 0.999999999  # speed
@@ -219,9 +220,11 @@ class RaisedHints(Hints):
         return np.asarray(self.base.promise(epsilon) + self.raised)
 
     def lowest(self, curve: Curve) -> float:
-        """Where the raised curve is smallest, from a few looks at many points, unless each costs much."""
+        """Where the raised curve is smallest, from a few looks at many points; of points that cost much, from
+        one look at a few, as far as a normal loss reaches."""
         if self.apart:
-            return self.reach
+            points = np.minimum(_REACHED * self.scale, self.reach)
+            return float(points[int(curve(points).argmin())])
         points = np.append(0.0, np.geomspace(1e-4, 1.0, _POINTS_FOR_LOWEST) * self.reach)
         for _ in range(_LOOKS):
             best = int(curve(points).argmin())
