@@ -9,7 +9,7 @@ Frequencies are left out where |phi|^n is proved to be tiny, and what they add u
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import mul
@@ -21,7 +21,8 @@ _TRIALS = 8  # speed
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
 _JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
-_SHARES_OF_MORE = 1e-3, 1e-4, 1e-5  # tightness: of what is enough, what several jumps may add
+_SHARES_OF_MORE = 1e-3, 1e-4, 1e-5, 1e-6, 1e-9  # tightness: of what is enough, what several jumps may add
+_NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
 _FAR, _CLOSE = 1.0, 1.01  # speed: where jumps are looked at first, and where it is in vain
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
@@ -31,6 +32,8 @@ _HALVES = 18  # speed: of the logarithm of a tilt
 _FALLS = 2.4  # soundness: at most the root of 6
 _CELLS, _FEW_VALUES, _SPREAD = 20, 16, 5e-3  # speed: of coarser laws, where a bound is not refined
 _CUTS, _CUT, _WORSE = 16, 0.6, 0.7  # speed, there: values beyond which a law is cut, as shares of the largest
+
+_Rows = Sequence[tuple[arb, arb]]
 
 
 class Variable:
@@ -175,7 +178,8 @@ class Variable:
 
     def tilt(self, n: int, shift: float = 0.0) -> float:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
-        low, high = -200.0, math.log(600.0 / max(shift, self.largest))  # nothing overflows
+        top = max(shift, max(v for v, _ in self._floats))
+        low, high = -200.0, math.log(600.0 / (top if top > 0.0 else self.largest))  # nothing overflows
         for _ in range(_HALVES):
             middle = 0.5 * (low + high)
             theta = math.exp(middle)
@@ -270,39 +274,54 @@ class About:
 
 def _with_jumps(law: Variable, n: int, enough: arb) -> arb:
     """The best of several thresholds, or the first that is good enough."""
-    best = arb(1)
-    for share in _SHARES_OF_MORE:
-        best = best.min(_with_some_jumps(law, n, enough, share))
+    rows, best = sorted(zip(law.values, law.masses, strict=True), key=lambda row: float(row[0])), arb(1)
+    for small in dict.fromkeys(_thresholds(rows, n, enough)):
+        best = best.min(_with_some_jumps(rows[:small], rows[small:], law.rest, n, enough))
         if best <= enough:
             break
     return best
 
 
-def _with_some_jumps(law: Variable, n: int, enough: arb, share: float) -> arb:
-    """Rare values above a threshold, jumps, told apart by their number (T13): none; one, of each size; more,
-    which tell at most what they tell alone, about a ``share`` of what is enough."""
-    rows = sorted(zip(law.values, law.masses, strict=True), key=lambda row: float(row[0]))
-    for place in range(1, len(rows)):
-        small, jumps = rows[:place], rows[place:]
-        p = sum((m for _, m in jumps), arb(0))
-        told = [sum((v.max(arb(0)) * m for v, m in part), arb(0)) for part in (jumps, small)]
-        more = (n - 1) * p * told[0] + (n - 1) * (n - 2) * p**2 / 2 * told[1]
-        if more <= share * enough:
-            break
-    else:
-        return arb(1)
-    part = Variable([v for v, _ in small], [m for _, m in small], law.rest)
+def _thresholds(rows: _Rows, n: int, enough: arb) -> Iterator[int]:
+    """How many values are small, so that several jumps add about a share of what is enough."""
+    for share in _SHARES_OF_MORE:
+        fits = (i for i in range(1, len(rows)) if _several(rows[:i], rows[i:], n) <= share * enough)
+        if (small := next(fits, None)) is None:
+            return
+        yield small
+
+
+def _several(small: _Rows, jumps: _Rows, n: int) -> arb:
+    """What more than one jump adds at most: what they tell alone."""
+    p = sum((m for _, m in jumps), arb(0))
+    far, near = (sum((v.max(arb(0)) * m for v, m in part), arb(0)) for part in (jumps, small))
+    return (n - 1) * p * far + (n - 1) * (n - 2) * p**2 / 2 * near
+
+
+def _with_some_jumps(small: _Rows, jumps: _Rows, rest: arb, n: int, enough: arb) -> arb:
+    """Rare values above a threshold, jumps, told apart by their number (T13): none, one of each size, more."""
+    part = Variable([v for v, _ in small], [m for _, m in small], rest)
+    more, tiny = _several(small, jumps, n), _NEXT_TO_NOTHING * enough / len(jumps)
+    told = list[tuple[arb, float, int, arb]]()  # how often, the tilt, of how many, and what is added to them
+    for often, users, v in ((arb(1), n, arb(0)), *((m * (n - 1), n - 1, v) for v, m in jumps)):
+        if v <= 0 and all(x <= 0 for x in part.values):
+            continue
+        theta = part.tilt(users, float(v))
+        crude = often * (arb(theta) * v).exp() * part.chernoff(users, theta)
+        if crude <= tiny:
+            more += crude
+        else:
+            told.append((often, theta, users, v))
     best = arb(1)
     for loss in _JUMP_LOSSES:
-        sums = [TiltedSum.of(part, n, loss)]
-        sums += [TiltedSum.at(part.tilt(n - 1, float(v)), part, n - 1, loss) for v, _ in jumps]
-        if max(one.frequencies for one in sums) > _MOST_FREQUENCIES:
+        sums = [replace(TiltedSum.at(theta, part, users, loss), shift=v) for _, theta, users, v in told]
+        if max((one.frequencies for one in sums), default=0) > _MOST_FREQUENCIES:
             break
-        found = more + sums[0].upper()
-        if found > _CLOSE * enough:
-            break
-        for one, (v, m) in zip(sums[1:], jumps, strict=True):
-            found += m * (n - 1) * replace(one, shift=v).upper()
+        found = more
+        for (often, *_), one in zip(told, sums, strict=True):
+            found += often * one.upper()
+            if found > _CLOSE * enough:
+                return best
         best = best.min(found)
         if best <= enough:
             break
