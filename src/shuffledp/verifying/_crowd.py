@@ -45,7 +45,6 @@ _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
-_TILTS = 1.2, 1.1, 1.0, 0.9, 0.8, 0.7  # tightness: around the best one of normal sums
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,12 @@ def _about(
 ) -> float:
     """About the logarithm of the mean of b: any tilt is valid."""
     heights = _through(_Heights(law, users, theta, _ROUGH).close, scaled, 5)
-    return float(_mean(corners, scaled, _products(scaled, heights)).log())
+    return _log(_mean(corners, scaled, _products(scaled, heights)))
+
+
+def _log(value: arb) -> float:
+    """About: of what is positive."""
+    return float(value.log().mid())
 
 
 def _eased(height: Callable[[float], float], theta: float) -> float:
@@ -246,10 +250,7 @@ def without_pool(family: Family, n: int) -> arb:
     """The same of a random cohort of n users, X being that of the cohort: all weights are one."""
     leaders = _leaders(family, n)
     best, _ = _tilt(leaders, n)
-    theta = min(
-        (share * best for share in _TILTS),
-        key=lambda at: max(float(_alone(law, n, at)) for law in _ordered(leaders, at)[:2]),
-    )
+    theta = best * _eased(lambda at: max(_log(_alone(law, n, at)) for law in _ordered(leaders, at)[:2]), best)
     first, tilt = _ordered(family.widest, theta)[0], arb(theta)
     most = _alone(first, n, theta)
 
@@ -272,22 +273,24 @@ def by_coins(family: Family, n: int, rate: arb, away: arb) -> arb:
     def mixed(law: Variable) -> Variable:
         return Variable([*law.values, away], [*(rate * m for m in law.masses), 1 - rate])
 
-    theta, _ = _tilt([mixed(law) for law in _leaders(family, n)], n)
+    def close(law: Variable, at: float) -> arb:
+        made = TiltedSum.at(at, mixed(law), n, _FINE_LOSS)
+        return replace(made, law=law, coin=(rate, (away * arb(at)).exp()), absolute=True).upper()
+
+    leaders = _leaders(family, n)
+    best, _ = _tilt([mixed(law) for law in leaders], n)
+    theta = best * _eased(lambda at: max(_log(close(law, at)) for law in _ordered(leaders, at)[:2]), best)
     tilt = arb(theta)
     silent = (away * tilt).exp()
-
-    def close(law: Variable) -> arb:
-        made = TiltedSum.at(theta, mixed(law), n, _FINE_LOSS)
-        return replace(made, law=law, coin=(rate, silent), absolute=True).upper()
 
     def settled(second: float) -> bool:
         return bool(_crude(rate * family.moment(tilt, second) + (1 - rate) * silent, n, tilt) <= most)
 
     first = _ordered(family.widest, theta)[0]
-    most = close(first)
+    most = close(first, theta)
     for law in family.unless(settled):
         if law is not first and not _Heights(mixed(law), n, theta).crude(arb(1)) <= most:
-            most = most.max(close(law))
+            most = most.max(close(law, theta))
     return most + rate**n
 
 
