@@ -151,6 +151,25 @@ def test_a_forged_certificate_of_less_than_the_truth_is_not_verified(
             assert not claimed(json.loads(json.dumps(content)), epsilon).verify(bits=128)
 
 
+def test_a_report_of_the_other_input_that_is_left_out_counts() -> None:
+    """One that tells all; what is left covers its mirror image. Unless own is raised by as much: rounding."""
+    plain = MADE["law"].certificate(epsilon=2.0, delta=1e-8).to_dict()
+
+    def verified(lowered: float, raised: float) -> bool:
+        content = json.loads(json.dumps(plain))
+        types = content["rounds"][0]["curve"]["types"]
+        least, most = (pick(types, key=lambda row: float(row[2])) for pick in (min, max))
+        least[1], least[2] = least[1] - lowered, least[2] + lowered
+        most[0], most[2] = most[0] + raised, most[2] + raised
+        assert covers_its_mirror(types)
+        return bool(sdp.Certificate.made(2.0, 1e-8, content["rounds"]).verify(bits=128))
+
+    assert verified(0.0, 0.0)
+    assert not verified(1e-7, 0.0)
+    assert not verified(1e-7, 2e-7)
+    assert verified(1e-10, 2e-10)
+
+
 def test_other_rounds_are_another_claim() -> None:
     """A certificate of a kinder randomizer is true of that, and not of the round that it is shown for."""
     bound = MADE["law"].epsilon(delta=DELTA)

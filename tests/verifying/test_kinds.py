@@ -22,7 +22,7 @@ from shuffledp.verifying._crowd import _Heights
 from shuffledp.verifying._curves import upper
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
-from shuffledp.verifying._positive_part import TiltedSum, Variable
+from shuffledp.verifying._positive_part import TiltedSum, Variable, _enumerated, _with_jumps
 
 UNARY = sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0)
 MATRIX = sdp.FiniteRandomizer([[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.25, 0.25, 0.5]])
@@ -33,6 +33,10 @@ SUM = MixedSum(n=10_000, levels=100, scale=101.0, messages=9, modulus=2**24)
 ON_THE_LINE = sdp.facts_of_noise(
     lambda t: -2.0 * t, lambda t: 0.5 * np.exp(-2.0 * t), epsilon0=2.0
 )  # Laplace noise of scale 1/2
+GAUSSIAN_ON_THE_LINE = sdp.facts_of_noise(
+    lambda t: -(t**2) / 32.0 - math.log(4.0 * math.sqrt(2.0 * math.pi)),
+    np.vectorize(lambda t: 0.5 * math.erfc(t / (4.0 * math.sqrt(2.0))), otypes=[float]),
+)  # of deviation 4
 MECHANISMS: dict[str, sdp.Mechanism] = {
     "crowd": sdp.Shuffled(UNARY, n=3000, analysis="crowd"),
     "crowd, 1e7 users": sdp.Shuffled(UNARY, n=10**7),
@@ -55,6 +59,19 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     "honest people of a cohort": sdp.Shuffled(
         sdp.BinaryRandomizedResponse(epsilon0=2.0), n=100, population=200, honest_fraction=0.9
     ),
+    "honest people of a large cohort": sdp.Shuffled(
+        sdp.LInfinityRandomizer(100, epsilon0=0.5),
+        n=10**7,
+        analysis="clones-2021",
+        population=10**8,
+        honest_fraction=0.7,
+    ),
+    "honest people of a large cohort with Gaussian noise": sdp.Shuffled(
+        sdp.DiscreteGaussian(sigma=2.0, levels=8), n=10**7, population=10**8, honest_fraction=0.7
+    ),
+    "rare reports that tell all": sdp.Shuffled(
+        sdp.DiscreteGaussian(sigma=0.2, levels=8), n=1000, analysis="blanket"
+    ).sampled_from(10_000),
     "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
     "leaks by coins": sdp.Shuffled(LEAKY, n=10_000, analysis="clones-2021").sampled_from(10**5, poisson=True),
     "a small scale": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.3), n=2000, analysis="best-leaked"),
@@ -89,6 +106,8 @@ SLOW = (
     "crowd of a matrix",
     "crowd, 1e7 users",
     "two rows, ten rounds",
+    "honest people of a large cohort with Gaussian noise",
+    "rare reports that tell all",
 )
 CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MECHANISMS]
 
@@ -104,6 +123,31 @@ def test_an_answer_is_verified_and_what_is_below_the_truth_is_not(name: str) -> 
         content["claim"]["epsilon"] = bound.lower * (1.0 - 1e-4) if bound.lower else 0.8 * bound.upper
 
     assert not changed(certificate, false).verify(bits=128)
+
+
+def test_laws_that_are_rounded_outward_miss_nothing() -> None:
+    """Noise on the line: own is raised, other lowered by 5e-13."""
+    mechanism = sdp.Shuffled(GAUSSIAN_ON_THE_LINE, n=200, analysis="best-leaked").sampled_from(
+        2000, poisson=True
+    )
+    bound = mechanism.epsilon(delta=1e-12)
+    certificate = bound.certificate()
+    assert certificate.verify(bits=128)
+
+    def false(content: dict[str, Any]) -> None:
+        content["claim"]["epsilon"] = bound.lower * (1.0 - 1e-4)
+
+    assert not changed(certificate, false).verify(bits=128)
+
+
+@pytest.mark.quick
+def test_one_jump_among_values_that_are_not_positive() -> None:
+    rows = [(-13.0, 0.98), (-760.0, 2e-4), (-1e6, 1e-9), (-5.0, 1e-12), (50.0, 1e-15), (3200.0, 5e-20)]
+    with ctx.workprec(128):
+        law, n = Variable([arb(v) for v, _ in rows], [arb(m) for _, m in rows]), 6
+        truth = _enumerated(law, n)
+        enough = truth * (1 + arb(1e-3))
+        assert truth <= _with_jumps(law, n, enough) <= enough
 
 
 def fewer_users(curve: dict[str, Any]) -> None:

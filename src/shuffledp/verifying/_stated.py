@@ -19,7 +19,9 @@ Row = Sequence[float]
 
 
 def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, float]:
-    """What own and other miss to one; ``hides``: clone is a part of either, where they differ."""
+    """What own and other miss to one; ``hides``: clone is a part of either, where they differ.
+
+    In a law that is rounded outward own has too much, by no less than other misses: nothing is left out."""
     own, other, clone = (math.fsum(row[i] for row in rows) for i in (0, 1, 3))
     if not (own >= 1.0 - _SLACK and other >= 1.0 - _SLACK and clone <= 1.0 + ROUNDING):
         raise ValueError(
@@ -30,7 +32,8 @@ def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, floa
             raise ValueError(f"gap must be own - other, got {gap!r} for {u!r} - {v!r}")
         if hides and gap != 0.0 and not c <= (1.0 + _MARGIN) * min(u, v):
             raise ValueError(f"clone must be a part of own and other, got {c!r} of {u!r} and {v!r}")
-    return max(1.0 - own - ROUNDING, 0.0), max(1.0 - other - ROUNDING, 0.0)
+    raised = min(own - 1.0, _MARGIN) >= 1.0 - other
+    return max(1.0 - own - ROUNDING, 0.0), 0.0 if raised else max(1.0 - other - ROUNDING, 0.0)
 
 
 def covers_its_mirror(rows: Sequence[Row]) -> bool:
