@@ -299,7 +299,7 @@ def _several(small: _Rows, jumps: _Rows, n: int) -> arb:
 
 
 def _with_some_jumps(small: _Rows, jumps: _Rows, rest: arb, n: int, enough: arb) -> arb:
-    """Rare values above a threshold, jumps, told apart by their number (T13): none, one of each size, more."""
+    """Rare values above a threshold, jumps, by their number (T13): none; one, of each size; more."""
     part = Variable([v for v, _ in small], [m for _, m in small], rest)
     more, tiny = _several(small, jumps, n), _NEXT_TO_NOTHING * enough / len(jumps)
     told = list[tuple[arb, float, int, arb]]()  # how often, the tilt, of how many, and what is added to them
