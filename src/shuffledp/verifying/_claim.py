@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flint import arb, ctx
@@ -116,24 +116,27 @@ class _Grid:
 
     def open(self, nearly: float) -> int:
         """How many points are not confirmed up to ``nearly``."""
-        return sum(map(self._is_open, self.value, self.bound, [nearly] * len(self.value)))
+        return sum(not bound <= most for bound, most in zip(self.bound, self._most(nearly), strict=True))
 
-    @staticmethod
-    def _is_open(value: arb, bound: arb, nearly: float) -> bool:
-        return not bound <= value * (1 + arb(nearly))
+    def _most(self, nearly: float) -> list[arb]:
+        """What points may be found to be, at most."""
+        return [value * (1 + arb(nearly)) for value in self.value]
 
     def confirmed(self, nearly: float, progress: Progress) -> _Grid:
         """With all points derived again, up to ``nearly``, or below a chord between two that are."""
         bound, curves = list(self.bound), alternatives(self.curve)
         alpha = [(self.spacing * j).exp() for j in self.index]
+        enough, most = self._most(nearly), self._most(_BELOW)
+        served = dict[int, int]()
 
-        def derive(i: int) -> None:
-            nonlocal curves
-            if self._is_open(self.value[i], bound[i], nearly):
-                enough = self.value[i] * (1 + arb(nearly))
-                found, curves = least_of(curves, self.spacing * self.index[i], enough)
-                bound[i] = bound[i].min(found)
-                if self._is_open(self.value[i], bound[i], _BELOW):
+        def derive(i: int, *near: int) -> None:
+            """What serves at points next to it is tried first."""
+            if not bound[i] <= enough[i]:
+                first = sorted({served[j] for j in near if j in served})
+                order = dict.fromkeys([*first, *range(len(curves))])
+                found, place = least_of([curves[j] for j in order], self.spacing * self.index[i], enough[i])
+                bound[i], served[i] = bound[i].min(found), list(order)[place]
+                if not bound[i] <= most[i]:
                     raise NoCertificateError(
                         f"the grid is below the curve at index {self.index[i]}, as far as is seen here: "
                         "other analyses (best-leaked, blanket, clones) may be derived more closely"
@@ -141,17 +144,17 @@ class _Grid:
                 progress.advance()
 
         def between(low: int, high: int) -> None:
-            """Curves are convex. Chords that are not below what is claimed are halved."""
+            """Curves are convex. Chords that are not low enough are halved."""
             slope = (bound[high] - bound[low]) / (alpha[high] - alpha[low])
-            left = [i for i in range(low + 1, high) if self._is_open(self.value[i], bound[i], nearly)]
+            left = [i for i in range(low + 1, high) if not bound[i] <= enough[i]]
             chord = [bound[low] + slope * (alpha[i] - alpha[low]) for i in left]
-            if all(value <= self.value[i] for i, value in zip(left, chord, strict=True)):
+            if all(value <= enough[i] for i, value in zip(left, chord, strict=True)):
                 for i, value in zip(left, chord, strict=True):
                     bound[i] = value
                     progress.advance()
                 return
             middle = (low + high) // 2
-            derive(middle)
+            derive(middle, low, high)
             between(low, middle)
             between(middle, high)
 
@@ -159,7 +162,7 @@ class _Grid:
             derive(0)
             derive(len(alpha) - 1)
             between(0, len(alpha) - 1)
-        return _Grid(self.curve, self.spacing, self.index, self.value, bound)
+        return replace(self, bound=bound)
 
 
 def _rounded_up(ball: arb) -> float:

@@ -47,7 +47,6 @@ Curve = dict[str, Any]
 Types = tuple[tuple[arb, arb, arb], ...]
 _FINER = 0.95, 0.999, 0.99999  # speed: shares that kinds of a round are asked for, until they have no less
 _WIDER = 1.25  # speed: of a pool, whose common part is not known
-_FEW_PEOPLE = 1000  # speed
 _MOST_PAIRS = 20_000  # speed
 _MOVED = 0.025  # tightness: of what is enough, what a delta0 may move of a pool's reports, once
 _CUTS = 2e-3, 3e-2  # tightness: of what is enough, what rare values may add
@@ -321,28 +320,29 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def alternatives(curve: Curve) -> list[Curve]:
-    """Analyses that all hold, as they are tried: crowds of few people are rarely enough."""
+    """Analyses that all hold, as they are tried: crowds, which take longest, last."""
     if curve["kind"] == "least":
         found = [one for part in curve["curves"] for one in alternatives(part)]
-        return sorted(found, key=_is_small_crowd)
+        return sorted(found, key=_is_crowd)
     if curve["kind"] == "cohort":
         return [{**curve, "base": base} for base in alternatives(curve["base"])]
     return [curve]
 
 
-def _is_small_crowd(curve: Curve) -> bool:
+def _is_crowd(curve: Curve) -> bool:
     inner = curve["base"] if curve["kind"] in ("approximate", "cohort") else curve
-    return bool(inner["kind"] == "crowd" and inner["n"] < _FEW_PEOPLE)
+    return bool(inner["kind"] == "crowd")
 
 
-def least_of(curves: list[Curve], epsilon: arb, enough: arb) -> tuple[arb, list[Curve]]:
-    """Any that is good enough will do; and all again, that one first: it is likely to do nearby, too."""
-    best = arb(1)
+def least_of(curves: list[Curve], epsilon: arb, enough: arb) -> tuple[arb, int]:
+    """Any that is good enough will do; and which one that is, or is the least."""
+    best, least = arb(1), 0
     for place, curve in enumerate(curves):
-        best = best.min(upper(curve, epsilon, enough))
+        found = upper(curve, epsilon, enough)
+        best, least = best.min(found), place if found < best else least
         if best <= enough:
-            return best, [curve, *curves[:place], *curves[place + 1 :]]
-    return best, curves
+            break
+    return best, least
 
 
 def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:

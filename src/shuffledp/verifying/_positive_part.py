@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import mul
 
-from flint import acb, arb
+from flint import acb, acb_mat, arb, ctx
 
 _SPARE_DEPTH = 15.0  # speed: frequencies so many nats below the loss are only bounded
 _TRIALS = 8  # speed
@@ -26,7 +26,9 @@ _NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
 _FAR, _CLOSE = 1.0, 1.01  # speed: where jumps are looked at first, and where it is in vain
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
-_AFRESH = 12  # speed, tightness: steps by products of waves, each of which widens the balls by up to 1.5
+_BITS = 128  # speed, tightness: of sums over frequencies; masses are known to 50
+_POWERS = 24  # speed, tightness: of turns, whose products widen balls
+_REACH, _FINER = 0.5, 4  # speed: how far one size tells, as a share; and into how many parts of that next
 _NEAR = 1e-13  # speed
 _HALVES = 18  # speed: of the logarithm of a tilt
 _FALLS = 2.4  # soundness: at most the root of 6
@@ -51,6 +53,23 @@ class Variable:
     def transform(self, s: acb) -> acb:
         """E e^{sX}."""
         return sum(self.waves(s), acb(self.rest))
+
+    def along(self, start: acb, stride: arb, count: int) -> Iterator[acb]:
+        """E e^{sX} at s = start + i j stride, for all j < count: few powers of e^{i v stride}, and their
+        products, as a product of matrices."""
+        inner = min(math.isqrt(count - 1) + 1, _POWERS)
+        turns = _powers([acb(0, stride * v).exp() for v in self.values], inner + 1)
+        leap, at = turns.pop(), self.waves(start)
+        near = acb_mat([list(row) for row in zip(*turns, strict=True)])
+        for begin in range(0, count, inner * inner):
+            rows = []
+            for _ in range(begin, min(begin + inner * inner, count), inner):
+                rows.append(at)
+                at = [wave * turn for wave, turn in zip(at, leap, strict=True)]
+            found = (acb_mat(rows) * near).entries()
+            yield from (value + self.rest for value in found[: count - begin])
+            if begin + inner * inner < count:
+                at = self.waves(start + acb(0, (begin + inner * inner) * stride))
 
     def moment(self, theta: arb) -> arb:
         """E e^{theta X}."""
@@ -375,50 +394,72 @@ class TiltedSum:
 
     def upper(self) -> arb:
         """An upper bound of (1/n) E[(X_1 + ... + X_n + shift)_+]."""
+        with ctx.workprec(min(ctx.prec, _BITS)):
+            return self._upper()
+
+    def _upper(self) -> arb:
         theta, last = arb(self.theta), self.frequencies
         shift = arb(0) if self.shift is None else self.shift
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
-        waves = self.law.waves(acb(theta))
-        turns = [acb(0, step * v).exp() for v in self.law.values]
-        (first, variance), skipped = self.law.tilted(theta), 1
+        first, variance = self.law.tilted(theta)
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
-        slope, falling = variance.sqrt().upper(), _whole(_FALLS / (self.law.range * step))
+        slope, falling = variance.sqrt().upper(), min(_whole(_FALLS / (self.law.range * step)), last)
         dead = (arb(-self.depth) / self.n).exp()
         odd = self.absolute and self.coin is None and self.n % 2  # one size is (size^2 + 1)/2 or less (V5)
         whole = first if self.coin is None else self.coin[0] * first + (1 - self.coin[0]) * self.coin[1]
-        total, left_out = self._kernel(acb(theta)).real, arb(0)
-        k = 1
-        while k <= last:
+        total, left_out, below = self._kernel(acb(theta)).real, arb(0), dead ** (self.n - odd)
+
+        def term(k: int, ratio: acb, size: arb) -> arb:
             s = acb(theta, k * step)
-            if skipped > 1 or k % _AFRESH == 0:
-                waves = self.law.waves(s)
-            else:
-                waves = [wave * turn for wave, turn in zip(waves, turns, strict=True)]
-            ratio, skipped = sum(waves, acb(self.law.rest)) / first, 1
-            size = self._sized(arb(ratio.abs_upper()) ** 2, first)
-            if self.coin is not None:
-                ratio = acb(size)
-            radius = ((dead - size) / slope).lower() if size < dead else arb(-1)
-            if radius > 0:
-                alike = _whole(radius / step)
-                if k <= falling and self._sized(self.law.fallen(variance, k * step), first) <= dead:
-                    alike = max(alike, falling - k)
-                skipped = min(1 + alike, last + 1 - k)
-                left_out += skipped * dead ** (self.n - odd) * self._most(theta, k * step)
-            else:
-                term = ratio ** (self.n - odd) * self._kernel(s)
-                if odd:
-                    term *= (size**2 + 1) / 2
-                if self.shift is not None:
-                    term *= acb(0, k * step * self.shift).exp()
-                once = self.span is not None and k == last
-                total += (1 if once else 2) * (arb(term.abs_upper()) if self.absolute else term.real)
-            k += skipped
+            found = (ratio if self.coin is None else acb(size)) ** (self.n - odd) * self._kernel(s)
+            if odd:
+                found *= (size**2 + 1) / 2
+            if self.shift is not None:
+                found *= acb(0, k * step * self.shift).exp()
+            once = self.span is not None and k == last
+            return (1 if once else 2) * (arb(found.abs_upper()) if self.absolute else found.real)
+
+        def fallen(k: int) -> bool:
+            return bool(self._sized(self.law.fallen(variance, k * step), first) <= dead)
+
+        start = self._alive(slope, step, last)
+        while start <= falling and not fallen(start):
+            start += 1 + start // 8
+        cells = [(1, min(start - 1, last), 1)]
+        if start <= falling:
+            left_out += (falling + 1 - start) * below * self._most(theta, start * step)
+            start = falling + 1
+        cells.append((start, last, self._stride(dead, slope, step)))
+        while cells:
+            low, high, width = cells.pop()
+            if low > high:
+                continue
+            count = -((low - 1 - high) // width)
+            middle = low + width // 2
+            for place, ratio in enumerate(self.law.along(acb(theta, middle * step), width * step, count)):
+                ratio /= first
+                size, begin = self._sized(arb(ratio.abs_upper()) ** 2, first), low + place * width
+                users = min(width, high + 1 - begin)
+                if size + slope * (width // 2) * step <= dead:
+                    left_out += users * below * self._most(theta, begin * step)
+                elif width == 1:
+                    total += term(begin, ratio, size)
+                else:
+                    cells.append((begin, begin + users - 1, max(width // _FINER, 1)))
         if self.span is None:
             beyond, blur = last * step, arb(self.blur)
             left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())
         scale = (theta * shift).exp() * whole**self.n * step / (2 * arb.pi() * self.n)
         return scale * (total + 2 * left_out).upper()
+
+    def _alive(self, slope: arb, step: arb, last: int) -> int:
+        """About where sizes of a normal law would be dead: any is valid."""
+        spread = math.sqrt(self.n) * float(slope * step)
+        return min(2 + math.ceil(math.sqrt(2.0 * self.depth) / spread), last) if spread > 0.0 else last
+
+    def _stride(self, dead: arb, slope: arb, step: arb) -> int:
+        """Frequencies of which the middle one is likely to tell: any is valid."""
+        return max(math.floor(_REACH * float(dead) / max(float(slope * step), 1e-12)), 1)
 
     def _kernel(self, s: acb) -> acb:
         """The transform of the positive part, blurred; or summed over all s + 2 pi i k / span."""
@@ -439,6 +480,15 @@ class TiltedSum:
             return square.sqrt()
         told, silent = self.coin[0] * first, (1 - self.coin[0]) * self.coin[1]
         return (told * (square + 1) / 2 + silent) / (told + silent)
+
+
+def _powers(turns: list[acb], count: int) -> list[list[acb]]:
+    """From the zeroth on, by few products each: balls widen with every one."""
+    found = [[acb(1)] * len(turns), turns]
+    while len(found) < count:
+        half, rest = found[len(found) // 2], found[len(found) - len(found) // 2]
+        found.append([a * b for a, b in zip(half, rest, strict=True)])
+    return found[:count]
 
 
 def _whole(steps: arb) -> int:
