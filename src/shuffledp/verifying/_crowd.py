@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from flint import arb
 
@@ -165,8 +165,8 @@ def _with_pool(
     for law in family.unless(settled):
         if law is first:
             continue
-        for height, nodes in _tried(_Heights(law, users, theta, loss), len(scaled)):
-            found = _mean(corners, scaled, _products(scaled, _through(height, scaled, nodes)))
+        for heights in _tried(_Heights(law, users, theta, loss), scaled):
+            found = _mean(corners, scaled, _products(scaled, heights))
             if found <= most.max(enough - lost):
                 break
         most = most.max(found)
@@ -210,16 +210,24 @@ def _nearer(
     return cost, corners[: last + 1], tilt
 
 
-def _tried(heights: _Heights, corners: int) -> Iterator[tuple[Callable[[arb], arb], int]]:
-    """Heights from crude to close, and at how many weights."""
-    yield heights.normal, 3
+def _tried(heights: _Heights, scaled: Sequence[arb]) -> Iterator[list[arb]]:
+    """Heights at all weights, from crude to close: mostly the middle one tells. All of one list are those of
+    one law, spread and blurred alike: its logarithm is the one that is convex."""
+    middle, ends = len(scaled) // 2, [i for i in _places(scaled, 3) if i != len(scaled) // 2]
+    at = {i: heights.crude(scaled[i]) for i in ends} | {middle: heights.normal(scaled[middle])}
+    yield _chords(scaled, at)
+    yield _chords(scaled, at | {i: heights.normal(scaled[i]) for i in ends})
     law = heights.law
     if len(law.values) > _MANY:
         law = law.coarser(heights.theta, _SPREAD)
-    for loss, nodes in ((_ROUGH, 3), (_ROUGH, 5), (heights.loss, 5)):
-        yield replace(heights, law=law, loss=loss).close, nodes
-    yield heights.close, 9
-    yield heights.close, corners
+    rough = replace(heights, law=law, loss=_ROUGH)
+    at = {i: rough.blurred_normal(scaled[i]) for i in ends}
+    for nodes in ([middle], ends, _places(scaled, 5)):
+        at |= {i: rough.close(scaled[i]) for i in nodes}
+        yield _chords(scaled, at)
+    yield _through(replace(heights, law=law).close, scaled, 5)
+    yield _through(heights.close, scaled, 9)
+    yield _through(heights.close, scaled, len(scaled))
 
 
 def _about(
@@ -246,52 +254,92 @@ def _eased(height: Callable[[float], float], theta: float) -> float:
     return share
 
 
-def without_pool(family: Family, n: int) -> arb:
+def without_pool(family: Family, n: int, enough: arb) -> arb:
     """The same of a random cohort of n users, X being that of the cohort: all weights are one."""
     leaders = _leaders(family, n)
     best, _ = _tilt(leaders, n)
-    theta = best * _eased(lambda at: max(_log(_alone(law, n, at)) for law in _ordered(leaders, at)[:2]), best)
-    first, tilt = _ordered(family.widest, theta)[0], arb(theta)
-    most = _alone(first, n, theta)
 
-    def settled(second: float) -> bool:
+    def height(theta: float) -> float:
+        return max(_log(_alone(law, n, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
+
+    theta = best * _eased(height, best)
+    tilt = arb(theta)
+
+    def tried(law: Variable) -> Iterator[arb]:
+        heights = _Heights(law, n, theta)
+        yield heights.crude(arb(1))
+        yield heights.normal(arb(1))
+        yield from (_alone(part, n, theta, loss) for part, loss in _finer(law, theta))
+
+    def settled(second: float, most: arb) -> bool:
         return bool(_crude(family.moment(tilt, second), n, tilt) <= most)
 
-    for law in family.unless(settled):
-        if law is not first and not _Heights(law, n, theta).crude(arb(1)) <= most:
-            most = most.max(_alone(law, n, theta))
-    return most
+    return _largest(family, theta, tried, settled, enough)
 
 
-def _alone(law: Variable, n: int, theta: float) -> arb:
-    return _Heights(law, n, theta, _FINE_LOSS).close(arb(1))
+def _alone(law: Variable, n: int, theta: float, loss: float) -> arb:
+    return _Heights(law, n, theta, loss).close(arb(1))
 
 
-def by_coins(family: Family, n: int, rate: arb, away: arb) -> arb:
+def by_coins(family: Family, n: int, rate: arb, away: arb, enough: arb) -> arb:
     """The same if each of n users takes part by a coin; ``away`` = 1 - alpha is the X of those who do not."""
 
     def mixed(law: Variable) -> Variable:
         return Variable([*law.values, away], [*(rate * m for m in law.masses), 1 - rate])
 
-    def close(law: Variable, at: float) -> arb:
-        made = TiltedSum.at(at, mixed(law), n, _FINE_LOSS)
+    def close(law: Variable, at: float, loss: float) -> arb:
+        made = TiltedSum.at(at, mixed(law), n, loss)
         return replace(made, law=law, coin=(rate, (away * arb(at)).exp()), absolute=True).upper()
 
     leaders = _leaders(family, n)
     best, _ = _tilt([mixed(law) for law in leaders], n)
-    theta = best * _eased(lambda at: max(_log(close(law, at)) for law in _ordered(leaders, at)[:2]), best)
+
+    def height(theta: float) -> float:
+        return max(_log(close(law, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
+
+    theta = best * _eased(height, best)
     tilt = arb(theta)
     silent = (away * tilt).exp()
 
-    def settled(second: float) -> bool:
+    def tried(law: Variable) -> Iterator[arb]:
+        first, variance = law.tilted(tilt)
+        whole = rate * first + (1 - rate) * silent
+        yield _crude(whole, n, tilt)
+        yield _normal(whole, rate * first / whole * variance, law.range, n, tilt)
+        yield from (close(part, theta, loss) for part, loss in _finer(law, theta))
+
+    def settled(second: float, most: arb) -> bool:
         return bool(_crude(rate * family.moment(tilt, second) + (1 - rate) * silent, n, tilt) <= most)
 
+    none = rate**n
+    return _largest(family, theta, tried, settled, positive(enough - none)) + none
+
+
+def _finer(law: Variable, theta: float) -> Iterator[tuple[Variable, float]]:
+    """Laws of few values before the law itself, and what blurs may cost."""
+    if len(law.values) > _MANY:
+        yield law.coarser(theta, _SPREAD), _ROUGH
+        yield law.coarser(theta, _CLOSE_SPREAD), _LOSS
+    yield law, _FINE_LOSS
+
+
+def _largest(
+    family: Family,
+    theta: float,
+    tried: Callable[[Variable], Iterator[arb]],
+    settled: Callable[[float, arb], bool],
+    enough: arb,
+) -> arb:
+    """Of all laws, of which each is tried until it is seen to be good enough, or to exceed no other."""
     first = _ordered(family.widest, theta)[0]
-    most = close(first, theta)
-    for law in family.unless(settled):
-        if law is not first and not _Heights(mixed(law), n, theta).crude(arb(1)) <= most:
-            most = most.max(close(law, theta))
-    return most + rate**n
+    most = arb(0)
+    for law in chain([first], family.unless(lambda second: settled(second, most.max(enough)))):
+        if law is not first or not most > 0:
+            for found in tried(law):
+                if found <= most.max(enough):
+                    break
+            most = most.max(found)
+    return most
 
 
 def _leaders(family: Family, n: int) -> list[Variable]:
@@ -308,6 +356,14 @@ def _ordered(laws: Sequence[Variable], theta: float) -> list[Variable]:
 def _crude(moment: arb, users: int, tilt: arb) -> arb:
     """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
     return moment**users / (2 * users * tilt)
+
+
+def _normal(moment: arb, variance: arb, width: arb, users: int, tilt: arb) -> arb:
+    """The same, where sizes fall like those of a normal law up to a frequency (V5)."""
+    fall = users * variance * (1 - arb(_NORMAL) ** 2 / 12) / 2
+    inside = (fall * tilt**2).exp() * (tilt * fall.sqrt()).erfc()
+    beyond = 2 * (tilt * width / _NORMAL).atan() / arb.pi()
+    return _crude(moment, users, tilt) * (inside + beyond).min(arb(1))
 
 
 def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
@@ -350,23 +406,31 @@ class _Heights:
         """Sizes fall like those of a normal law up to a frequency, and are at most the first beyond (V5)."""
         tilt = weight * self.theta
         first, variance = self.law.tilted(tilt)
-        end = _NORMAL / self.law.range
-        fall = self.users * variance * (1 - arb(_NORMAL) ** 2 / 12) / 2
-        inside = (fall * tilt**2).exp() * (tilt * fall.sqrt()).erfc()
-        beyond = 2 * (tilt / end).atan() / arb.pi()
-        return first**self.users / (2 * self.users * tilt) * (inside + beyond).min(arb(1))
+        return _normal(first, variance, self.law.range, self.users, tilt)
+
+    def blurred_normal(self, weight: arb) -> arb:
+        """Above ``close``: blurs raise no size by more than that of the first."""
+        return self.normal(weight) * ((arb(self._blur) * weight * self.theta) ** 2 / 2).exp()
+
+
+def _places(scaled: Sequence[arb], nodes: int) -> list[int]:
+    last = len(scaled) - 1
+    return sorted({round(last * i / (nodes - 1)) for i in range(nodes)})
 
 
 def _through(height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int) -> list[arb]:
-    """At all weights, from those at some nodes: chords of a convex logarithm are above it."""
-    last = len(scaled) - 1
-    places = sorted({round(last * i / (nodes - 1)) for i in range(nodes)})
-    result = [height(scaled[0])]
+    """At all weights, from those at some nodes."""
+    return _chords(scaled, {i: height(scaled[i]) for i in _places(scaled, nodes)})
+
+
+def _chords(scaled: Sequence[arb], heights: dict[int, arb]) -> list[arb]:
+    """At all weights, from heights at some: chords of a convex logarithm are above it."""
+    places = sorted(heights)
+    result = [heights[places[0]]]
     for a, b in pairwise(places):
-        at = height(scaled[b])
-        start, run = result[-1].log(), scaled[b] - scaled[a]
-        slope = (at.log() - start) / run
-        result += [(start + slope * (scaled[i] - scaled[a])).exp() for i in range(a + 1, b)] + [at]
+        start, run = heights[a].log(), scaled[b] - scaled[a]
+        slope = (heights[b].log() - start) / run
+        result += [(start + slope * (scaled[i] - scaled[a])).exp() for i in range(a + 1, b)] + [heights[b]]
     return result
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import mul
 
-from flint import acb, acb_mat, arb, ctx
+from flint import acb, acb_mat, arb, arb_mat, ctx
 
 _SPARE_DEPTH = 15.0  # speed: frequencies so many nats below the loss are only bounded
 _TRIALS = 8  # speed
@@ -26,7 +26,7 @@ _NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
 _FAR, _CLOSE = 1.0, 1.01  # speed: where jumps are looked at first, and where it is in vain
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
-_BITS = 128  # speed, tightness: of sums over frequencies; masses are known to 50
+BITS = 128  # speed, tightness: of sums over frequencies, and of all that crowds need; masses are known to 50
 _POWERS = 24  # speed, tightness: of turns, whose products widen balls
 _REACH, _FINER = 0.5, 4  # speed: how far one size tells, as a share; and into how many parts of that next
 _NEAR = 1e-13  # speed
@@ -44,7 +44,10 @@ class Variable:
     def __init__(self, values: Sequence[arb], masses: Sequence[arb], rest: arb | None = None) -> None:
         self.values, self.masses = list(values), list(masses)
         self.rest = (1 - sum(self.masses, arb(0))).max(arb(0)) if rest is None else rest
-        self._floats = [(float(v.mid()), float(m.mid())) for v, m in zip(values, masses, strict=True)]
+
+    @cached_property
+    def _floats(self) -> list[tuple[float, float]]:
+        return [(float(v.mid()), float(m.mid())) for v, m in zip(self.values, self.masses, strict=True)]
 
     def waves(self, s: acb) -> list[acb]:
         """m e^{sv} of all values."""
@@ -83,13 +86,21 @@ class Variable:
 
     def tilted(self, theta: arb) -> tuple[arb, arb]:
         """E e^{theta X}, and the variance of X under that tilt."""
-        rows = [(m * (theta * v).exp(), v) for v, m in zip(self.values, self.masses, strict=True)]
-        first = sum((wave for wave, _ in rows), arb(self.rest))
-        centre = arb((sum((wave * v for wave, v in rows), arb(0)) / first).mid())
-        away = [(self.rest, -centre), *((wave, v - centre) for wave, v in rows)]
-        mean = sum((wave * x for wave, x in away), arb(0)) / first
-        square = sum((wave * (x * x) for wave, x in away), arb(0)) / first
+        waves = arb_mat([[m * (theta * v).exp() for v, m in zip(self.values, self.masses, strict=True)]])
+        (total, mean, square), away = (waves * self._centred).entries(), -self._centre
+        first = total + self.rest
+        mean, square = (mean + self.rest * away) / first, (square + self.rest * away**2) / first
         return first, (square - mean * mean).max(arb(0))
+
+    @cached_property
+    def _centre(self) -> arb:
+        """About the mean: the variance is that of what is away from it."""
+        return arb(self.total(lambda v: v).mid())
+
+    @cached_property
+    def _centred(self) -> arb_mat:
+        """1, d and d^2 of all values that lie d above the centre."""
+        return arb_mat([[1, d, d * d] for d in (v - self._centre for v in self.values)])
 
     def fallen(self, variance: arb, w: arb) -> arb:
         """|phi(theta + iw)|^2 as a share of that of theta, at most (V5): it falls up to w = sqrt(6)/range."""
@@ -394,7 +405,7 @@ class TiltedSum:
 
     def upper(self) -> arb:
         """An upper bound of (1/n) E[(X_1 + ... + X_n + shift)_+]."""
-        with ctx.workprec(min(ctx.prec, _BITS)):
+        with ctx.workprec(min(ctx.prec, BITS)):
             return self._upper()
 
     def _upper(self) -> arb:
@@ -444,6 +455,8 @@ class TiltedSum:
                     left_out += users * below * self._most(theta, begin * step)
                 elif width == 1:
                     total += term(begin, ratio, size)
+                elif cells and cells[-1][1] == begin - 1 and cells[-1][2] < width:
+                    cells[-1] = cells[-1][0], begin + users - 1, cells[-1][2]
                 else:
                     cells.append((begin, begin + users - 1, max(width // _FINER, 1)))
         if self.span is None:
