@@ -18,8 +18,9 @@ from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.verifying._binary import _Bar, _Box
-from shuffledp.verifying._crowd import _Heights
+from shuffledp.verifying._crowd import _Heights, _largest
 from shuffledp.verifying._curves import upper
+from shuffledp.verifying._families import Family
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
 from shuffledp.verifying._positive_part import TiltedSum, Variable, _enumerated, _with_jumps
@@ -426,3 +427,20 @@ def test_crowds_are_above_every_dataset_of_binary_response(epsilon: float) -> No
         found = upper(certificate.to_dict()["rounds"][0]["curve"], arb(epsilon), arb(0))
         truth = upper({"kind": "binary", "n": n, "epsilon0": 1.0 - 1e-12}, arb(epsilon), arb(0))
         assert truth < found < arb(1.5) * truth
+
+
+def test_laws_that_are_good_enough_are_bounded_by_what_is_known_of_them() -> None:
+    """A bound of all laws is no smaller than that of those which were not looked at: chords go through it."""
+    half = [arb(1) / 2, arb(1) / 2]
+    laws = [Variable([arb(size), arb(-size)], half) for size in (4, 3, 2)]
+    bounds = {law.values[0].str(): arb(bound) for law, bound in zip(laws, (0.125, 0.25, 0.375), strict=True)}
+
+    def tried(law: Variable) -> Iterator[arb]:
+        yield bounds[law.values[0].str()]
+
+    def crude(second: float) -> arb:
+        return arb(0.5) if second < 5.0 else arb(2)
+
+    found = _largest(Family.of(laws), 0.1, tried, crude, arb(0.75))
+    assert found >= 0.5
+    assert _largest(Family.of(laws), 0.1, tried, crude, arb(0.4)) >= 0.375

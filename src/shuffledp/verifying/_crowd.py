@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from flint import arb
 
@@ -157,12 +157,14 @@ def _with_pool(
     if enough > 0 and not most <= enough:
         return arb(1)  # other laws do not help
 
-    def settled(second: float) -> bool:
+    def crude(second: float) -> arb:
         tilts = [(weight, weight * theta) for weight in scaled]
         values = [weight * _crude(family.moment(tilt, second), users, tilt) for weight, tilt in tilts]
-        return bool(_mean(corners, scaled, values) <= most.max(enough - lost))
+        return _mean(corners, scaled, values)
 
-    for law in family.unless(settled):
+    known, others = family.unless(crude, most.max(enough - lost))
+    most = most.max(known)
+    for law in others:
         if law is first:
             continue
         for heights in _tried(_Heights(law, users, theta, loss), scaled):
@@ -271,10 +273,10 @@ def without_pool(family: Family, n: int, enough: arb) -> arb:
         yield heights.normal(arb(1))
         yield from (_alone(part, n, theta, loss) for part, loss in _finer(law, theta))
 
-    def settled(second: float, most: arb) -> bool:
-        return bool(_crude(family.moment(tilt, second), n, tilt) <= most)
+    def crude(second: float) -> arb:
+        return _crude(family.moment(tilt, second), n, tilt)
 
-    return _largest(family, theta, tried, settled, enough)
+    return _largest(family, theta, tried, crude, enough)
 
 
 def _alone(law: Variable, n: int, theta: float, loss: float) -> arb:
@@ -308,11 +310,11 @@ def by_coins(family: Family, n: int, rate: arb, away: arb, enough: arb) -> arb:
         yield _normal(whole, rate * first / whole * variance, law.range, n, tilt)
         yield from (close(part, theta, loss) for part, loss in _finer(law, theta))
 
-    def settled(second: float, most: arb) -> bool:
-        return bool(_crude(rate * family.moment(tilt, second) + (1 - rate) * silent, n, tilt) <= most)
+    def crude(second: float) -> arb:
+        return _crude(rate * family.moment(tilt, second) + (1 - rate) * silent, n, tilt)
 
     none = rate**n
-    return _largest(family, theta, tried, settled, positive(enough - none)) + none
+    return _largest(family, theta, tried, crude, positive(enough - none)) + none
 
 
 def _finer(law: Variable, theta: float) -> Iterator[tuple[Variable, float]]:
@@ -327,18 +329,24 @@ def _largest(
     family: Family,
     theta: float,
     tried: Callable[[Variable], Iterator[arb]],
-    settled: Callable[[float, arb], bool],
+    crude: Callable[[float], arb],
     enough: arb,
 ) -> arb:
     """Of all laws, of which each is tried until it is seen to be good enough, or to exceed no other."""
+
+    def seen(law: Variable, least: arb) -> arb:
+        for found in tried(law):
+            if found <= least:
+                break
+        return found
+
     first = _ordered(family.widest, theta)[0]
-    most = arb(0)
-    for law in chain([first], family.unless(lambda second: settled(second, most.max(enough)))):
-        if law is not first or not most > 0:
-            for found in tried(law):
-                if found <= most.max(enough):
-                    break
-            most = most.max(found)
+    most = seen(first, enough)
+    known, others = family.unless(crude, most.max(enough))
+    most = most.max(known)
+    for law in others:
+        if law is not first:
+            most = most.max(seen(law, most.max(enough)))
     return most
 
 

@@ -63,13 +63,18 @@ class Family:
     def widest(self) -> list[Variable]:
         return [self.make(i) for i in range(min(_WIDEST, len(self.seconds)))]
 
-    def unless(self, settled: Callable[[float], bool]) -> Iterator[Variable]:
-        """All laws but for those of a second moment that settles it: smaller ones are below, too."""
-        low, high = 0, len(self.seconds)
+    def unless(self, bound: Callable[[float], arb], enough: arb) -> tuple[arb, Iterator[Variable]]:
+        """All laws but for those of a second moment whose ``bound``, which holds for smaller ones, too, is
+        small enough; and, first, a bound of those."""
+        low, high, known = 0, len(self.seconds), arb(0)
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if settled(self.seconds[middle]) else (middle + 1, high)
-        return map(self.make, range(high))
+            found = bound(self.seconds[middle])
+            if found <= enough:
+                high, known = middle, known.max(found)
+            else:
+                low = middle + 1
+        return known, map(self.make, range(high))
 
     def moment(self, tau: arb, second: float) -> arb:
         """E e^(tau X) of all laws of at most that second moment, from above."""
