@@ -21,8 +21,9 @@ from shuffledp.accounting._curves import blanket, crowd, crowd_at_once
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd import CrowdProfile
-from shuffledp.accounting._curves.crowd_family import Family
+from shuffledp.accounting._curves.crowd_family import Family, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.accounting._curves.crowd_weights import Scales
 from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.facts import AmplificationLaw, Matrix, response_crowds
 
@@ -450,6 +451,61 @@ def test_second_moments_of_all_triples(growth: float, fraction: float) -> None:
             exact = told[2] * sum(c * value**2 for c, value in zip(clone, values, strict=True))
             exact += (1 - told[2]) * told[0] ** 2
             assert exact * (1 - F(1, 10**9)) <= bound <= exact * (1 + F(1, 10**6))
+            if rate == 1.0:
+                mean = sum(c * value for c, value in zip(clone, values, strict=True))
+                least = float(family.seconds.variance(np.array([bound]), growth, fraction)[0])
+                assert (exact - mean**2) * (1 - F(1, 10**6)) <= least <= exact - mean**2
+
+
+@pytest.mark.parametrize("epsilon0", [1e-6, 1.0])
+def test_second_moments_of_mirror_images_are_within_the_doubt(epsilon0: float) -> None:
+    """Of a matrix whose mirror image differs by some units, also where its rows hardly differ."""
+    rows = sdp.DiscreteLaplace(epsilon0=epsilon0, levels=3).matrix
+    rng = np.random.default_rng(3)
+    rows = Matrix(rows * (1.0 + rng.choice([-3.0, 0.0, 3.0], rows.shape) * 2.0**-53)).rows
+    family, last = Family.of_matrix(Matrix(rows)), len(rows) - 1
+    found, _ = family.seconds.at(Taking(100.0, 1.0, 0.1), 1.0)
+    assert 2 * found.size <= len(rows) ** 3  # one of two was left out
+    least = family.seconds.variance(found, 0.1, 1.0)
+    growth = F(0.1)
+    for bound, low, *places in zip(found, least, *family.places, strict=True):
+        own, other, clone = ([F(float(entry)) for entry in rows[last - place]] for place in places)
+        total = zip(own, other, clone, strict=True)
+        # In units of the law's own mass: sums of floats are one up to rounding.
+        spread = sum((u - v - growth * (v - c)) ** 2 / c for u, v, c in total)
+        assert float(low) <= spread <= float(bound)
+
+
+@pytest.mark.parametrize(("n", "cap"), [(300, 9.0), (10**5, 9.0), (10**6, 2.2)])
+@pytest.mark.parametrize("growth", [0.0, 0.01])
+@pytest.mark.parametrize("fraction", [1.0, 0.3])
+def test_laws_of_some_second_moment_are_below_what_is_said_of_all(
+    n: int, cap: float, growth: float, fraction: float
+) -> None:
+    """Of every triple the integral at one tilt, as a fine sum."""
+    rare = np.array([[0.001], [0.004], [0.001], [0.002]])
+    most = np.random.default_rng(11).dirichlet(np.full(5, 20.0), 4)
+    matrix = Matrix(np.concatenate([(1.0 - rare) * most, rare], axis=1))
+    curve = CrowdProfile(n, (), matrix.epsilon0, matrix, fraction=fraction)
+    taking, cap = Taking(float(n), 1.0, growth), fraction * min(cap, curve.most)
+    seconds, _ = curve.family.seconds.at(taking, fraction)
+    theta = 3.0 / math.sqrt(n * float(seconds.max()))
+    scales = Scales(np.array([0.8, 1.0, 1.25]), 1, np.array([1.0, 1.0]))
+    search = crowd._Search(curve, taking, theta, scales, seconds, cap, 0)
+    tau, laws = scales.weight * theta, curve.family.pick(np.arange(seconds.size), growth, fraction, cap)
+    spread = log_spread(seconds, search._variance(seconds), search._reach, tau, taking.users)
+    found = log_bennett(seconds, tau, taking, search.ends) + spread
+    assert n < 1000 or spread.min() < -0.3
+    assert (float(laws.x.max()) == cap) == (n == 10**6)  # cut
+    w = np.linspace(0.0, 40.0 / math.sqrt(n * float(seconds.min())), 2001)
+    for place in range(seconds.size):
+        law = laws[place]
+        assert float(np.abs(law.x + growth).max()) <= search._reach
+        for weight, bound in zip(tau.tolist(), found[place].tolist(), strict=True):
+            phi = np.abs(np.exp(np.outer(weight + 1j * w, law.x)) @ law.p)
+            heights = phi**n / (weight**2 + w**2)
+            fine = float((heights.sum() - 0.5 * heights[0]) * 2.0 * w[1] / (2.0 * math.pi))
+            assert fine <= math.exp(bound)
 
 
 # Families

@@ -282,6 +282,8 @@ def laws() -> dict[str, Callable[[], Ends]]:
     spread = lattice_law.SpreadLaw.of(np.array([[0.1, -0.12]]), np.array([0.3, 0.3]), 100, 0.01, hints)
     uneven = Matrix(UNEVEN)
     family, rows = crowd_family.Family.of_matrix(uneven), crowd_family.Family.of_rows
+    symmetric = Matrix(np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]]))
+    mirrored = crowd_family.Family.of_matrix(symmetric)
     stated = rows(np.array([[0.3, -0.3, 0.0]]), np.array([[0.2, 0.5, 0.3]]), np.array([[0.3, 0.3, 0.4]]))
     taking, tau = Taking(200.0, 1.0, 0.1), np.array([0.1, 0.3, 1.0])
     seconds, _ = stated.seconds.at(taking, 1.0)
@@ -320,6 +322,12 @@ def laws() -> dict[str, Callable[[], Ends]]:
     def crowd_of(fraction: float, rate: float) -> crowd.CrowdProfile:
         return crowd.CrowdProfile(300, (), uneven.epsilon0, uneven, fraction=fraction, rate=rate)
 
+    def cut_search() -> Ends:
+        rare = Matrix(np.array([[0.5, 0.499, 0.001], [0.4, 0.596, 0.004], [0.6, 0.399, 0.001]]))
+        one = crowd.CrowdProfile(300, (), rare.epsilon0, rare, fraction=0.5)
+        found = crowd._Search(one, taking, 0.1, scales, seconds, 1.1, 0)
+        return above(1.0 - found._variance(np.array([0.2, 0.3])), found._reach)
+
     def corners(found: Corners) -> Ends:
         return above(found.logs, found.excess)
 
@@ -352,6 +360,13 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "Bennett": lambda: above(
             np.exp(crowd_family.log_bennett(seconds, tau, taking, [(0.5, 0.1), (1.0, 0.0)]))
         ),
+        "spread": lambda: above(
+            np.exp(crowd_family.log_spread(seconds, 0.5 * seconds, 1.0, 0.2 * tau, 2e4)),
+            4.0 - family.seconds.variance(np.array([0.3, 1.0]), 0.1, 1.0),
+            family.seconds.doubt,
+        ),
+        "spread of what is cut": cut_search,
+        "seconds of mirror images": lambda: above(*mirrored.seconds[:3:2], mirrored.seconds.tilt + 4.0),
         "bends": lambda: above(crowd_family._bend(tau, 1.0), crowd_family._bend(tau, 30.0)),
         "fourth": lambda: above(crowd_laws._fourth(np.array([0.1, 3.0]))),
         "cuts": lambda: above(

@@ -32,14 +32,14 @@ from itertools import islice
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, capped, gamma, positive, up
+from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, positive, up
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import moved_by_clones
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
-from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
+from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
 from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
@@ -52,7 +52,8 @@ _FAR = 12.5  # speed: deviations of a pool's loss
 _NOTHING, _SMALL_BOUND = 1e-30, 1e-20  # speed: of a pool's curve, for bounds that are not that small
 _LARGEST_SHARE = 0.3  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
-_SECONDS = np.append(np.linspace(0.2, 1.0, 129), 1.001)  # speed: second moments to try, of the largest
+_SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 129), [1.001]])
+"""speed: second moments to try, of the largest"""
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 2  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
@@ -92,6 +93,11 @@ class CrowdProfile(PrivacyProfile):
         if self.fraction == 1.0:
             return self.epsilon0
         return up(math.log1p(self.fraction * math.expm1(self.epsilon0)), operations=4 * CALL, tiny=0.0)
+
+    @cached_property
+    def most(self) -> float:
+        """No value of X is larger."""
+        return up(math.expm1(self.epsilon0), operations=CALL)
 
     @cached_property
     def family(self) -> Family:
@@ -231,7 +237,7 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     growth, hints = math.expm1(min(epsilon, curve.epsilon_max)), curve.hints.crowd
     taking = Taking(float(curve.n), curve.rate, growth)
     seconds, rest = curve.family.seconds.at(taking, curve.fraction)
-    most = up(math.expm1(curve.epsilon0), operations=CALL)
+    most = curve.most
     about = hints.normal_tail(float(seconds.max()), curve.n, growth)
     cap = curve.family.cap(about, most)[0]
     widest = np.argpartition(-seconds, min(_WIDEST, seconds.size) - 1)[:_WIDEST]
@@ -378,10 +384,7 @@ class _Search:
         most = self.least
         if most > useful:
             return math.inf
-        few = max(float(self.seconds.max()), rest) * _SECONDS
-        crude = log_bennett(few, self.scales.weight * self.theta, self.taking, self.ends)
-        settled = few[self._expectation(crude + self._place) <= most]
-        least = float(settled.max(initial=0.0))
+        least = self._settled(max(float(self.seconds.max()), rest) * _SECONDS, most)
         if rest > least:
             return math.inf
         left = np.flatnonzero(self.seconds > least)
@@ -391,6 +394,33 @@ class _Search:
         if left.size == 0:
             return most
         return self._of_many(left, most)
+
+    def _settled(self, few: Floats, most: float) -> float:
+        """One of these second moments, up to which no law has more than ``most``: each from the one before on
+        by itself, as Bennett's bound rises with it, and what a variance leaves of that falls."""
+        tau = self.scales.weight * self.theta
+        heights = log_bennett(few, tau, self.taking, self.ends) + self._place
+        if self.taking.rate == 1.0 and self.curve.family.seconds.doubt < math.inf:
+            variance = self._variance(np.append(0.0, few[:-1]))
+            heights = heights + log_spread(few, variance, self._reach, tau, self.taking.users)
+        settled = np.append(self._expectation(heights) <= most, False)
+        return float(np.append(0.0, few)[int(settled.argmin())])
+
+    def _variance(self, second: Floats) -> Floats:
+        """At least that of X, cut at the cap, of laws with at least these second moments: cutting takes a
+        deviation away that is at most the root of the mean square of what is cut."""
+        share, family = self.curve.fraction, self.curve.family
+        whole, cut = family.seconds.variance(second, self.taking.growth, share), 0.0
+        if self.cap < share * self.curve.most:
+            cut = share**2 * family.cut_off(self.cap / share)
+        left = down(np.sqrt(whole), _UNITS) - up(math.sqrt(cut), _UNITS)
+        return down(np.maximum(left, 0.0) ** 2, _UNITS)
+
+    @property
+    def _reach(self) -> float:
+        """Of |D|, D = X + growth: R_x/R_z - 1 - alpha (R_y/R_z - 1) is at least -alpha (e^epsilon0 - 1)."""
+        growth, share = self.taking.growth, self.curve.fraction
+        return up(max(self.cap + growth, share * (1.0 + growth) * self.curve.most), _UNITS)
 
     def _of_many(self, left: Places, most: float) -> float:
         """All of ``left`` by their moments, and the largest of them closely."""

@@ -7,9 +7,11 @@ whose values are at most b has (Bennett)
     log E e^(tau X) <= -tau (alpha - 1) + V (e^(tau b) - 1 - tau b) / b^2,
 
 which rises with V. So all laws below some V are done at once; only second moments are kept of every triple,
-and of those far below the largest one number for all. Where b is large, X is cut at a cap: that costs at most
-the local hockey stick H_cap(R_x, R_z), the largest of all pairs; and values above some b' < b, where X^2 is
-at most (R_x/R_z)^2, are counted apart: V with b', and the mean of that square with what b has more.
+and of those far below the largest one number for all. Among many people a variance from some number on makes
+the integral over w small, too: laws between two second moments are done by both (``log_spread``). Where b is
+large, X is cut at a cap: that costs at most the local hockey stick H_cap(R_x, R_z), the largest of all pairs;
+and values above some b' < b, where X^2 is at most (R_x/R_z)^2, are counted apart: V with b', and the mean of
+that square with what b has more.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, gamma, up
-from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking, log_inside
 from shuffledp.facts import AmplificationLaw, Matrix
 
 Places = npt.NDArray[np.intp]
@@ -32,10 +34,12 @@ Places = npt.NDArray[np.intp]
 _KEPT = 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
 _FEW = 5000  # speed: so many triples are all kept
 _UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
-_MIRROR = 8  # soundness: units by which mirror images may differ: far fewer than _UNITS, which covers them
+_MIRROR = 8  # soundness: units by which mirror images may differ
+_SECOND_ORDER = 1e-14  # soundness: far more than these; covers their square
 _LARGEST_TABLE = 2**22  # speed: pairs of inputs times reports
 _CAPS = 4  # speed: caps that are tried, in every power of e
 _ENDS = tuple(math.exp(0.7 * power) for power in range(1, 16))  # tightness
+_STEEP = 20.0  # speed: exponents within which laws may vary so much that nothing is said of them
 _ENOUGH = 0.04  # tightness: of the bound, what a cap may cost
 
 
@@ -46,6 +50,8 @@ class Seconds(NamedTuple):
     tilt: Floats
     bend: Floats
     rest: tuple[float, float, float] | None
+    doubt: float = math.inf
+    """By how much each of the three may exceed the truth."""
 
     def at(self, taking: Taking, fraction: float) -> tuple[Floats, float]:
         """Of every law, and of what is left out; in a cohort, or among people who flip a coin."""
@@ -54,6 +60,14 @@ class Seconds(NamedTuple):
             return found, 0.0
         flat, tilt, bend = map(np.asarray, self.rest)
         return found, float(self._at(flat, tilt, bend, taking, fraction))
+
+    def variance(self, second: Floats, growth: float, fraction: float) -> Floats:
+        """At least that of X, of every law that ``at`` gives ``second`` or more (nobody flips a coin).
+
+        E[X] is -growth. What ``at`` adds for its own roundings is less than half of what the three may be off
+        by, and some units of growth^2."""
+        off = 2.0 * fraction**2 * self.doubt * (1.0 + growth) ** 2
+        return np.maximum(second - growth**2 - off - gamma(4 * _UNITS) * (second + growth**2), 0.0)
 
     @staticmethod
     def _at(flat: Floats, tilt: Floats, bend: Floats, taking: Taking, fraction: float) -> Floats:
@@ -126,6 +140,10 @@ class Family:
         inner = _beyond(self.matrix) if self._has_pairs and self.matrix is not None else ()
         return [*((end, beyond) for end, beyond in inner if end < cap), (cap, 0.0)]
 
+    def cut_off(self, cap: float) -> float:
+        """At most E[(X - cap)_+^2] of any law."""
+        return _square_beyond(self.matrix, cap) if self.matrix is not None else math.inf
+
     @property
     def _has_pairs(self) -> bool:
         return self.matrix is not None and self.matrix.rows.size * len(self.matrix.rows) <= _LARGEST_TABLE
@@ -145,6 +163,23 @@ def log_bennett(second: Floats, tau: Floats, taking: Taking, ends: Sequence[tupl
     drift = tau * taking.growth
     slack = gamma(_UNITS + 2 * CALL) * (drift + bend) * taking.users + gamma(_UNITS)
     return np.asarray(taking.users * (bend - drift) - np.log(2.0 * tau) + slack)
+
+
+def log_spread(second: Floats, variance: Floats, reach: float, tau: Floats, users: float) -> Floats:
+    """More than log of the share of pi / tau that N(tau) / phi(0)^n' is, for laws with |D| up to ``reach``,
+    D = X + growth, E[D^2] up to ``second`` and a variance from ``variance`` on (rows); at most 0.
+
+    Under the tilt nothing is more than e^(2 tau reach) times as likely or as rare, so the variance is within
+    that factor of these; D lies within ``reach`` of 0 and 0 within a root of E[D^2] of the mean, so that the
+    fourth central moment is at most the square of their sum times the variance."""
+    turn = 2.0 * tau * reach
+    useful, turn = turn < _STEEP, np.minimum(turn, _STEEP)
+    units = _UNITS + _UNITS * turn  # a unit of an exponent counts as often as that is large
+    least = down(np.outer(variance, np.exp(-turn)), units, tiny=0.0)
+    most = up(np.outer(second, np.exp(turn)), units)
+    k = up((reach + np.sqrt(most)) ** 2 / 12.0 + 0.25 * most, _UNITS)
+    found = log_inside(tau, users * least, k) + np.log(2.0 * tau)
+    return np.where(useful, np.minimum(found + gamma(_UNITS) * (1.0 + np.abs(found)), 0.0), 0.0)
 
 
 def _bend(tau: Floats, end: float) -> Floats:
@@ -179,12 +214,17 @@ def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
     largest = max(float(part.max(initial=0.0)) for part in some)
     least = 0.0 if x.size * count <= _FEW else _KEPT * largest
     kept: list[Floats] = []
-    left = [0.0, 0.0, 0.0]
+    left, most = [0.0, 0.0, 0.0], 0.0
     for z in range(count):
         t = (away / rows[z]) @ away.T
         own, other, hidden = t[x, x], t[y, y], t[z, z]
         # Products are at most the mean of the squares; each is a sum that is off by a share of them.
         doubt = 4.0 * off * (own + other + hidden)
+        if mirrored:
+            # Entries of the mirror image are off by units of themselves, whatever their differences are.
+            norm = _SECOND_ORDER + np.sqrt(own) + np.sqrt(other) + math.sqrt(hidden)
+            doubt = doubt + gamma(8 * _MIRROR) * norm * (4.0 + 3.0 * norm)
+        most = max(most, 2.0 * float(doubt.max(initial=0.0)))
         flat = np.maximum(own - 2.0 * t[x, y] + other, 0.0) + doubt
         tilt = other - t[x, y] + t[x, z] - t[y, z] + doubt
         bend = 1.0 + np.maximum(other - 2.0 * t[y, z] + hidden, 0.0) + doubt
@@ -195,7 +235,8 @@ def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
         kept.append(np.stack([x[near], y[near], np.full(near.sum(), z), flat[near], tilt[near], bend[near]]))
     table = np.concatenate(kept, axis=1)
     rest = (left[0], left[1], left[2]) if left[0] > 0.0 else None
-    return tuple(part.astype(np.intp) for part in table[:3]), Seconds(table[3], table[4], table[5], rest)
+    seconds = Seconds(table[3], table[4], table[5], rest, most)
+    return tuple(part.astype(np.intp) for part in table[:3]), seconds
 
 
 @lru_cache(maxsize=64)
@@ -225,9 +266,13 @@ def _cut(rows: Floats, cap: float) -> float:
 
 @lru_cache(maxsize=16)
 def _beyond(matrix: Matrix) -> tuple[tuple[float, float], ...]:
-    """Numbers b, and the largest E[(R_x/R_z)^2; R_x > b R_z] under R_z over all pairs of rows, rounded up."""
-    rows, found = matrix.rows, []
-    for end in _ENDS:
-        parts = [(np.where(rows > end * row, rows**2, 0.0) / row).sum(axis=1).max() for row in rows]
-        found.append((end, up(float(max(parts)), operations=rows.shape[1] + 8)))
-    return tuple(found)
+    """Numbers b, and ``_square_beyond`` each."""
+    return tuple((end, _square_beyond(matrix, end)) for end in _ENDS)
+
+
+@lru_cache(maxsize=64)
+def _square_beyond(matrix: Matrix, end: float) -> float:
+    """The largest E[(R_x/R_z)^2; R_x > end R_z] under R_z over all pairs of rows, rounded up."""
+    rows = matrix.rows
+    parts = [(np.where(rows > end * row, rows**2, 0.0) / row).sum(axis=1).max() for row in rows]
+    return up(float(max(parts)), operations=rows.shape[1] + 8)

@@ -365,6 +365,12 @@ class Laws:
         return share, of(apart, second)[:, :, 0]
 
 
+def log_inside(tau: Floats, variance: Floats, k: Floats) -> Floats:
+    """log of ``_inside`` / (2 pi), rounded up, where no two values are told apart."""
+    whole = np.ones_like(k)
+    return np.log(up(_inside(tau, variance, k, whole, whole) / (2.0 * math.pi), operations=_UNITS))
+
+
 def _inside(tau: Floats, variance: Floats, k: Floats, left: Floats, apart: Floats) -> Floats:
     """int of phi^n' / (tau^2 + w^2), phi(0) being one, of sums of this variance: the least over all c."""
     last = np.sqrt(0.5 / k)
