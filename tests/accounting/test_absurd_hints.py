@@ -168,7 +168,7 @@ class AbsurdTilts(Tilts):
     def steep_enough(self, theta: float) -> float:
         return float(self.far.anything())
 
-    def for_delta(self, delta: float) -> tuple[float, float]:
+    def for_delta(self, delta: float, closely: bool = False) -> tuple[float, float]:
         return tuple(self.far.anything((2,)).tolist())
 
 

@@ -57,7 +57,7 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
         for scale in scales:
             grid, floor = grid_for(rounds, scale, resolution, stride)
             sampled = adapted(curves, grid, floor, resolution, at_delta(delta))
-            samples = [found for found, _, _ in sampled]
+            samples = [found for found, _, _ in sampled.sides]
             pairs = [dominating(found, grid.spacing) for found in samples]
             loss = compose([(pair, count) for pair, (_, count) in zip(pairs, rounds, strict=True)], tilts)
             if float(loss.delta(np.array([epsilon]))[1][0]) <= delta:

@@ -62,7 +62,7 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
 
         def composed(accuracy: float, rank: int = rank) -> float:
             losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
-            return max(loss.lower_epsilon(delta, 0.2 * accuracy) for loss in losses)
+            return max(loss.lower_epsilon(delta, 0.1 * accuracy) for loss in losses)
 
         if any(part.profile.tailed for part, _ in rounds) and tolerance > _COARSE:
             with suppress(NoCertificateError):
@@ -182,8 +182,8 @@ def _witness_losses(
         ranked = sorted(part.witnesses, key=lambda w: -w.hints.scale)
         curves = ranked[min(rank, len(ranked) - 1)].directions
         pairs.append(((curves[0], curves[-1]), count))
-    sides = adapted(pairs, Lattice(h, _STRIDE), floor, resolution, question, both_sides=False)
-    losses = [compose([(dominated(a, b, h), c) for a, b, c in sides], hints.tilts)]
-    if not all(a is b for a, b, _ in sides):
-        losses.append(compose([(dominated(b, a, h), c) for a, b, c in sides], hints.tilts))
+    found = adapted(pairs, Lattice(h, _STRIDE), floor, resolution, question, both_sides=False)
+    losses = [found.below]
+    if not all(a is b for a, b, _ in found.sides):
+        losses.append(compose([(dominated(b, a, h), c) for a, b, c in found.sides], hints.tilts))
     return losses

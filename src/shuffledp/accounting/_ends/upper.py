@@ -541,10 +541,8 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
     grid, floor = grid_for(rounds, delta, resolution, stride)
     pairs = [((part.profile, part.profile), count) for part, count in rounds]
     sampled = adapted(pairs, grid, floor, resolution, question)
-    above = [(dominating(samples, grid.spacing), count) for samples, _, count in sampled]
-    below = [(dominated(samples, samples, grid.spacing), count) for samples, _, count in sampled]
-    tilts = rounds[0][0].profile.hints.tilts
-    return Discretised(compose(above, tilts), compose(below, tilts))
+    above = [(dominating(samples, grid.spacing), count) for samples, _, count in sampled.sides]
+    return Discretised(compose(above, rounds[0][0].profile.hints.tilts), sampled.below)
 
 
 def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> tuple[float, str]:
@@ -554,7 +552,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
         for following in (*others, others[-1]):
             try:
                 pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
-                high = min(pairs.above.upper_epsilon(delta, 0.05 * tolerance), pure)
+                high = min(pairs.above.upper_epsilon(delta, 0.03 * tolerance), pure)
                 if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
                     return high, ""
                 if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:

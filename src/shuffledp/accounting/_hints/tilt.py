@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 60  # speed
 _ALIKE, _TOGETHER = 2.0, 64  # speed: deviations from the first to the last of one tilt; and how many
 _WIDEST = 40.0  # speed: deviation of a round's loss, a few of which are as far as a curve is followed
+_SHORT = 0.1  # speed: of epsilon, and of what is left up to the largest loss; further on nothing is known
 _SPARE_EXPONENT = 3.0  # speed: how far, in nats, a steeper tilt may raise the exponent
 
 
@@ -85,8 +86,10 @@ class Tilts:
         """At least so steep that the window is short."""
         return min(max(theta, self._floor), self._loss.steepest)
 
-    def for_delta(self, delta: float) -> tuple[float, float]:
-        """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``."""
+    def for_delta(self, delta: float, closely: bool = False) -> tuple[float, float]:
+        """(theta, epsilon) at which the saddle-point estimate of delta(epsilon) is ``delta``.
+
+        ``closely``: with its next order, and a last step in epsilon."""
         # About sqrt(2 log(1/delta)) / deviation; only a guess is wanted.
         rough = math.log(max(math.sqrt(2.0 * math.log(1.0 / delta)), 0.1) / self.deviation)
         steepest = math.log(self._loss.steepest)
@@ -97,19 +100,24 @@ class Tilts:
             theta = math.exp(middle)
             k, mean, variance = self._loss.cumulants(theta)
             epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
-            estimate = (
-                k
-                - theta * epsilon
-                - math.log(theta * (1.0 + theta))
-                - 0.5 * math.log(2.0 * math.pi * (variance + 1.0 / theta**2))
-            )
-            above = estimate - math.log(delta)
+            second = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
+            exponent = k - theta * epsilon - math.log(theta * (1.0 + theta))
+            above = exponent - 0.5 * math.log(2.0 * math.pi * second) - math.log(delta)
             low, high = (middle, high) if above > 0.0 else (low, middle)
             # Newton's step: in log theta the estimate falls by about theta^2 variance, and one.
             step = above / (1.0 + theta * theta * variance)
             if min(abs(step), high - low) < 3e-3:
                 break
             middle = middle + step if low < middle + step < high else 0.5 * (low + high)
+        if closely:
+            third, fourth = self._loss.higher_cumulants(theta)
+            third -= 2.0 / theta**3 + 2.0 / (1.0 + theta) ** 3
+            fourth += 6.0 / theta**4 + 6.0 / (1.0 + theta) ** 4
+            above += math.log1p(max(fourth / (8.0 * second**2) - 5.0 * third**2 / (24.0 * second**3), -0.5))
+            # Along epsilon the logarithm falls by theta, and by the square over twice the second derivative.
+            step = 2.0 * above / (theta + math.sqrt(max(theta**2 + 2.0 * above / second, 0.0)))
+            if abs(step) < _SHORT * min(epsilon, self._loss.largest - epsilon):
+                epsilon += step
         return theta, max(epsilon, 0.0)
 
 

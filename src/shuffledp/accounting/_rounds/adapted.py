@@ -175,6 +175,14 @@ class _Sampler:
         return found.merge(self.at(inner)) if inner.size else found
 
 
+@dataclass(frozen=True)
+class Adapted:
+    """(samples, those of the reversed pair, count) of each round; and the sum of the pairs below."""
+
+    sides: list[tuple[Samples, Samples, int]]
+    below: ComposedLoss
+
+
 def adapted(
     rounds: Sequence[tuple[Pair, int]],
     lattice: Lattice,
@@ -182,8 +190,7 @@ def adapted(
     resolution: float,
     question: Question,
     both_sides: bool = True,
-) -> list[tuple[Samples, Samples, int]]:
-    """(samples, those of the reversed pair, count) of each round."""
+) -> Adapted:
     counts, spacing = [count for _, count in rounds], lattice.spacing
     tilted_by = rounds[0][0][0].hints.tilts
     samplers, found = [], []
@@ -194,15 +201,19 @@ def adapted(
             samplers.append([sampler for sampler, _ in seen])
             found.append([samples for _, samples in seen])
             looked()
+
+    def below() -> ComposedLoss:
+        pairs = zip(found, counts, strict=True)
+        return compose([(dominated(pair[0], pair[-1], spacing), count) for pair, count in pairs], tilted_by)
+
+    rough, same = below(), True
     for step in range(_PASSES):
-        rough = compose(
-            [(dominated(p[0], p[-1], spacing), c) for p, c in zip(found, counts, strict=True)], tilted_by
-        )
         tilts, exponents = question(rough)
         if step == 0:
-            for sides, state, (pair, _) in zip(samplers, found, rounds, strict=True):
-                for place, (side, samples) in enumerate(zip(sides, state, strict=True)):
-                    sides[place], state[place] = side.closer(pair[place], samples, tilts)
+            for both, state, (pair, _) in zip(samplers, found, rounds, strict=True):
+                for place, (side, samples) in enumerate(zip(both, state, strict=True)):
+                    both[place], state[place] = side.closer(pair[place], samples, tilts)
+                    same = same and state[place] is samples
         apart = any(side.profile.hints.apart or side.profile.tailed for pair in samplers for side in pair)
         corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
         allowed = (_SHARE_APART[sum(counts) >= _MANY_ROUNDS] if apart else corners) * resolution
@@ -221,9 +232,11 @@ def adapted(
         ]
         sizes = [[side.index.size for pair in state for side in pair] for state in (found, finer)]
         found = finer
+        rough, same = below(), True
         if sizes[0] == sizes[1] or max(sizes[1]) > _MOST_POINTS:
             break
-    return [(pair[0], pair[-1], count) for pair, count in zip(found, counts, strict=True)]
+    sides = [(pair[0], pair[-1], count) for pair, count in zip(found, counts, strict=True)]
+    return Adapted(sides, rough if same else below())
 
 
 def _power(size: Any) -> Any:

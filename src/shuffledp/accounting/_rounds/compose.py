@@ -41,7 +41,7 @@ class Hints(Protocol):
     def steep_enough(self, theta: float) -> float:
         """A tilt near theta that is quick."""
 
-    def for_delta(self, delta: float) -> tuple[float, float]:
+    def for_delta(self, delta: float, closely: bool = False) -> tuple[float, float]:
         """(theta, epsilon) at which delta(epsilon) is about ``delta``."""
 
 
@@ -193,6 +193,20 @@ class ComposedLoss:
             total += count * np.array([k, mean, float((tilted * (loss - mean) ** 2).sum())])
         return float(total[0]), float(total[1]), float(total[2])
 
+    def higher_cumulants(self, theta: float) -> tuple[float, float]:
+        """Two more derivatives."""
+        third = fourth = 0.0
+        for law, w, count in self._laws:
+            loss = law.index * self.spacing
+            tilted = w * np.exp(theta * loss - theta * float(loss[-1]))
+            tilted = tilted / tilted.sum()
+            away = loss - float((tilted * loss).sum())
+            square = away * away
+            variance = float((tilted * square).sum())
+            third += count * float((tilted * square * away).sum())
+            fourth += count * (float((tilted * square * square).sum()) - 3.0 * variance * variance)
+        return third, fourth
+
     def upper_epsilon(self, delta: float, relative: float) -> float:
         """An epsilon with delta(epsilon) <= ``delta``, certified, aimed ``relative`` above the root."""
         if self.infinity >= delta:
@@ -213,8 +227,8 @@ class ComposedLoss:
         if delta <= infinity or infinity == 1.0:
             return self.largest
         finite = (delta - infinity) / (1.0 - infinity)
-        theta, point = self.hints.for_delta(finite)
-        theta = self._usable(theta)
+        theta, point = self.hints.for_delta(finite, closely=True)
+        theta, point = self._usable(theta), point * (1.0 + relative)
         if point < 0.5 * self.hints.deviation and float(self.delta(np.zeros(1))[1][0]) <= delta:
             return 0.0
         outside = self.largest if relative > 0.0 else 0.0
