@@ -40,7 +40,7 @@ Every time is a median of CPU seconds of the whole process, warm unless said oth
 thread for linear algebra (idle ones that spin would count). Every
 repetition changes the parameters a little, so that no cache answers. A ratio compares two times of
 the same run. The randomizer is any with epsilon0 = 4 unless another is named; answers are certified
-to 0.1%, the epsilon of one round to 0.01%. {setting}
+to 0.1%, the epsilon of one round to 0.01%, of few to 0.03%. {setting}
 
 ## Goals
 

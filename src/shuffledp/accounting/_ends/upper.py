@@ -58,6 +58,7 @@ _TAILED = 1e-2  # speed: of rounds in which rare reports tell most
 _ONE_ROUND, _ITS_LOWER_END = 1e-4, 2e-4
 """Of the epsilon of one round, where none is asked for: what is tried first, without a promise."""
 _FEW_CLONES, _CLOSE = 100, 1e-6  # tightness: those of so few people are summed closely in no time
+_FEW_ROUNDS, _OF_THEM = 16, 3e-4  # tightness: few rounds of any randomizer are quick, too
 _COARSER = (_ONE_ROUND, 1e-3, 1e-2, 1e-1)  # speed: where a smaller tolerance cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
@@ -208,15 +209,22 @@ def glance(rounds: Rounds, epsilon: float, delta: float, tolerance: float) -> tu
 
 def _usual(rounds: Rounds) -> float:
     """The tolerance where none is asked for: that of unbounded losses is never the wider part."""
+    clones = [_clones(part.profile) for part, _ in rounds]
     if not is_single(rounds):
-        return _TAILED if any(part.profile.tailed for part, _ in rounds) else DEFAULT_TOLERANCE
+        if any(part.profile.tailed for part, _ in rounds):
+            return _TAILED
+        few = sum(count for _, count in rounds) <= _FEW_ROUNDS
+        return _OF_THEM if few and all(clones) else DEFAULT_TOLERANCE
     if rounds[0][0].profile.epsilon_max == math.inf:
         return DEFAULT_TOLERANCE
-    profile = rounds[0][0].profile
+    return _CLOSE if clones[0] is not None and clones[0].n <= _FEW_CLONES else _ONE_ROUND
+
+
+def _clones(profile: PrivacyProfile) -> CloneProfile | None:
+    """Those of a randomizer of which no more than epsilon0 is known."""
     curves = profile.profiles if isinstance(profile, BestProfile) else (profile,)
-    few = isinstance(curves[-1], CloneProfile) and curves[-1].n <= _FEW_CLONES
-    closely = few and all(isinstance(curve, CloneProfile | CrowdProfile) for curve in curves)
-    return _CLOSE if closely else _ONE_ROUND
+    last, known = curves[-1], all(isinstance(curve, CloneProfile | CrowdProfile) for curve in curves)
+    return last if known and isinstance(last, CloneProfile) else None
 
 
 def _hardly_less(rounds: Rounds, delta: float, pure: float, tolerance: float) -> bool:
