@@ -18,7 +18,7 @@ from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors
 from shuffledp.verifying._binary import _Bar, _Box
-from shuffledp.verifying._crowd import _Heights, _largest
+from shuffledp.verifying._crowd import _Heights, _Tried
 from shuffledp.verifying._curves import upper
 from shuffledp.verifying._families import Family
 from shuffledp.verifying._groups import among_groups
@@ -435,12 +435,12 @@ def test_laws_that_are_good_enough_are_bounded_by_what_is_known_of_them() -> Non
     laws = [Variable([arb(size), arb(-size)], half) for size in (4, 3, 2)]
     bounds = {law.values[0].str(): arb(bound) for law, bound in zip(laws, (0.125, 0.25, 0.375), strict=True)}
 
-    def tried(law: Variable) -> Iterator[arb]:
+    def tried(law: Variable, theta: float) -> Iterator[arb]:
         yield bounds[law.values[0].str()]
 
-    def crude(second: float) -> arb:
+    def crude(second: float, tilt: arb) -> arb:
         return arb(0.5) if second < 5.0 else arb(2)
 
-    found = _largest(Family.of(laws), 0.1, tried, crude, arb(0.75))
+    found = _Tried(Family.of(laws), tried, crude, arb(0.75)).largest(0.1)
     assert found >= 0.5
-    assert _largest(Family.of(laws), 0.1, tried, crude, arb(0.4)) >= 0.375
+    assert _Tried(Family.of(laws), tried, crude, arb(0.4)).largest(0.1) >= 0.375

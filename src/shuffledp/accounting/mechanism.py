@@ -79,8 +79,9 @@ class Mechanism(ABC):
         """The smallest epsilon of (epsilon, delta)-DP at delta (a number or an array), enclosed.
 
         ``upper`` exceeds the exact value of its analysis by at most ``tolerance`` (relative; by default 1e-3,
-        and 1e-4 for one round of bounded losses wherever that can be certified; several rounds in which rare
-        reports tell most, such as Gaussian noise of a small scale, have 1e-2, which a warning says);
+        1e-4 for one round of bounded losses wherever that can be certified, 3e-4 for up to 16 rounds of any
+        randomizer; several rounds in which rare reports tell most, such as Gaussian noise of a small scale,
+        have 1e-2, which a warning says);
         ``lower`` is attained by a concrete pair of neighbouring datasets."""
         if np.ndim(delta):
             return _each(lambda one: self.epsilon(delta=one, tolerance=tolerance), delta)

@@ -44,6 +44,7 @@ _LARGER, _NEXT = 1.5, 1.3  # speed: of the next size, and where sizes between ar
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
+_USUAL = 0.97  # speed: of the tilt of a normal sum, the best one without weights
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
 
 
@@ -264,19 +265,16 @@ def without_pool(family: Family, n: int, enough: arb) -> arb:
     def height(theta: float) -> float:
         return max(_log(_alone(law, n, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
 
-    theta = best * _eased(height, best)
-    tilt = arb(theta)
-
-    def tried(law: Variable) -> Iterator[arb]:
+    def tried(law: Variable, theta: float) -> Iterator[arb]:
         heights = _Heights(law, n, theta)
         yield heights.crude(arb(1))
         yield heights.normal(arb(1))
         yield from (_alone(part, n, theta, loss) for part, loss in _finer(law, theta))
 
-    def crude(second: float) -> arb:
+    def settled(second: float, tilt: arb) -> arb:
         return _crude(family.moment(tilt, second), n, tilt)
 
-    return _largest(family, theta, tried, crude, enough)
+    return _tilted_once_or_twice(_Tried(family, tried, settled, enough), height, best)
 
 
 def _alone(law: Variable, n: int, theta: float, loss: float) -> arb:
@@ -299,22 +297,23 @@ def by_coins(family: Family, n: int, rate: arb, away: arb, enough: arb) -> arb:
     def height(theta: float) -> float:
         return max(_log(close(law, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
 
-    theta = best * _eased(height, best)
-    tilt = arb(theta)
-    silent = (away * tilt).exp()
+    def whole(moment: arb, tilt: arb) -> arb:
+        return rate * moment + (1 - rate) * (away * tilt).exp()
 
-    def tried(law: Variable) -> Iterator[arb]:
+    def tried(law: Variable, theta: float) -> Iterator[arb]:
+        tilt = arb(theta)
         first, variance = law.tilted(tilt)
-        whole = rate * first + (1 - rate) * silent
-        yield _crude(whole, n, tilt)
-        yield _normal(whole, rate * first / whole * variance, law.range, n, tilt)
+        both = whole(first, tilt)
+        yield _crude(both, n, tilt)
+        yield _normal(both, rate * first / both * variance, law.range, n, tilt)
         yield from (close(part, theta, loss) for part, loss in _finer(law, theta))
 
-    def crude(second: float) -> arb:
-        return _crude(rate * family.moment(tilt, second) + (1 - rate) * silent, n, tilt)
+    def settled(second: float, tilt: arb) -> arb:
+        return _crude(whole(family.moment(tilt, second), tilt), n, tilt)
 
     none = rate**n
-    return _largest(family, theta, tried, crude, positive(enough - none)) + none
+    of_all = _Tried(family, tried, settled, positive(enough - none))
+    return _tilted_once_or_twice(of_all, height, best) + none
 
 
 def _finer(law: Variable, theta: float) -> Iterator[tuple[Variable, float]]:
@@ -325,29 +324,47 @@ def _finer(law: Variable, theta: float) -> Iterator[tuple[Variable, float]]:
     yield law, _FINE_LOSS
 
 
-def _largest(
-    family: Family,
-    theta: float,
-    tried: Callable[[Variable], Iterator[arb]],
-    crude: Callable[[float], arb],
-    enough: arb,
-) -> arb:
-    """Of all laws, of which each is tried until it is seen to be good enough, or to exceed no other."""
+def _tilted_once_or_twice(laws: _Tried, height: Callable[[float], float], theta: float) -> arb:
+    """At a tilt that is likely to do, or else at about the best one."""
+    if laws.enough > 0:
+        at = _USUAL * theta
+        if laws.tested(laws.first(at), at, laws.enough) <= laws.enough and (
+            (found := laws.largest(at)) <= laws.enough
+        ):
+            return found
+    return laws.largest(theta * _eased(height, theta))
 
-    def seen(law: Variable, least: arb) -> arb:
-        for found in tried(law):
+
+@dataclass(frozen=True)
+class _Tried:
+    """Laws of which each is tried at a tilt until it is seen to be good ``enough``, or to exceed no other;
+    ``crude`` bounds all of a second moment."""
+
+    family: Family
+    bounds: Callable[[Variable, float], Iterator[arb]]
+    crude: Callable[[float, arb], arb]
+    enough: arb
+
+    def first(self, theta: float) -> Variable:
+        return _ordered(self.family.widest, theta)[0]
+
+    def tested(self, law: Variable, theta: float, least: arb) -> arb:
+        for found in self.bounds(law, theta):
             if found <= least:
                 break
         return found
 
-    first = _ordered(family.widest, theta)[0]
-    most = seen(first, enough)
-    known, others = family.unless(crude, most.max(enough))
-    most = most.max(known)
-    for law in others:
-        if law is not first:
-            most = most.max(seen(law, most.max(enough)))
-    return most
+    def largest(self, theta: float) -> arb:
+        first = self.first(theta)
+        most = self.tested(first, theta, self.enough)
+        known, others = self.family.unless(
+            lambda second: self.crude(second, arb(theta)), most.max(self.enough)
+        )
+        most = most.max(known)
+        for law in others:
+            if law is not first:
+                most = most.max(self.tested(law, theta, most.max(self.enough)))
+        return most
 
 
 def _leaders(family: Family, n: int) -> list[Variable]:

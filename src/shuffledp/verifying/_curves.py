@@ -49,7 +49,7 @@ _FINER = 0.95, 0.999, 0.99999  # speed: shares that kinds of a round are asked f
 _WIDER = 1.25  # speed: of a pool, whose common part is not known
 _MOST_PAIRS = 20_000  # speed
 _MOVED = 0.025  # tightness: of what is enough, what a delta0 may move of a pool's reports, once
-_CUTS = 2e-3, 3e-2  # tightness: of what is enough, what rare values may add
+_CUTS = 2e-3, 3e-2, 0.2  # tightness: of what is enough, what rare values may add
 
 
 def upper(curve: Curve, epsilon: arb, enough: arb) -> arb:
