@@ -34,6 +34,9 @@ SUM = MixedSum(n=10_000, levels=100, scale=101.0, messages=9, modulus=2**24)
 ON_THE_LINE = sdp.facts_of_noise(
     lambda t: -2.0 * t, lambda t: 0.5 * np.exp(-2.0 * t), epsilon0=2.0
 )  # Laplace noise of scale 1/2
+LAPLACE_ON_THE_LINE = sdp.facts_of_noise(
+    lambda t: -t - math.log(2.0), lambda t: 0.5 * np.exp(-t), epsilon0=1.0
+)
 GAUSSIAN_ON_THE_LINE = sdp.facts_of_noise(
     lambda t: -(t**2) / 32.0 - math.log(4.0 * math.sqrt(2.0 * math.pi)),
     np.vectorize(lambda t: 0.5 * math.erfc(t / (4.0 * math.sqrt(2.0))), otypes=[float]),
@@ -73,6 +76,12 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     "rare reports that tell all": sdp.Shuffled(
         sdp.DiscreteGaussian(sigma=0.2, levels=8), n=1000, analysis="blanket"
     ).sampled_from(10_000),
+    "crowd, a large epsilon0, 100 rounds": 100
+    * sdp.Shuffled(sdp.LInfinityRandomizer(100, epsilon0=4.0), n=10_000),
+    "crowd of few people, 100 rounds": 100
+    * sdp.Shuffled(sdp.DiscreteLaplace(levels=1, epsilon0=1.0), n=200, analysis="crowd"),
+    "crowd of few people with noise on the line, ten rounds": 10
+    * sdp.Shuffled(LAPLACE_ON_THE_LINE, n=200, analysis="crowd"),
     "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
     "leaks by coins": sdp.Shuffled(LEAKY, n=10_000, analysis="clones-2021").sampled_from(10**5, poisson=True),
     "a small scale": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.3), n=2000, analysis="best-leaked"),
@@ -109,6 +118,9 @@ SLOW = (
     "two rows, ten rounds",
     "honest people of a large cohort with Gaussian noise",
     "rare reports that tell all",
+    "crowd, a large epsilon0, 100 rounds",
+    "crowd of few people, 100 rounds",
+    "crowd of few people with noise on the line, ten rounds",
 )
 CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MECHANISMS]
 
@@ -122,6 +134,26 @@ def test_an_answer_is_verified_and_what_is_below_the_truth_is_not(name: str) -> 
 
     def false(content: dict[str, Any]) -> None:
         content["claim"]["epsilon"] = bound.lower * (1.0 - 1e-4) if bound.lower else 0.8 * bound.upper
+
+    assert not changed(certificate, false).verify(bits=128)
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "n", "delta"),
+    [
+        (sdp.LInfinityRandomizer(100, epsilon0=2.0), 10_000, 4e-8),
+        (sdp.DiscreteLaplace(levels=1, epsilon0=1.0), 200, 2.8e-6),
+        (LAPLACE_ON_THE_LINE, 200, 6e-10),
+    ],
+)
+def test_pools_among_few_people_are_as_good_as_the_accountants(randomizer: Any, n: int, delta: float) -> None:
+    """Points of grids of rounds that were refused: as a round each."""
+    bound = sdp.Shuffled(randomizer, n=n, analysis="crowd").epsilon(delta=delta)
+    certificate = bound.certificate()
+    assert certificate.verify(bits=128)
+
+    def false(content: dict[str, Any]) -> None:
+        content["claim"]["epsilon"] = bound.lower * (1.0 - 1e-4)
 
     assert not changed(certificate, false).verify(bits=128)
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from flint import arb
 
@@ -32,15 +33,15 @@ _STEPS = (
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
 _RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much rarer, and closer
 _SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what rare pools may add
-_FEWEST, _ALL_NODES, _EASIER = 3, 15, (0.7, 0.5, 0.35)  # speed: corners, nodes, tilts as the last is chosen
-_POOLED_VARIANCES = 1.5  # speed
+_FEWEST, _ALL_NODES = 3, 15  # speed: corners, and nodes, as the last is chosen
+_EASIER, _FINER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.35), 0.05  # speed: shares of tilts there
+_POOLED_VARIANCES = 2.0  # speed
+_RUNGS, _WALK = 8, (4, 2, 1)  # speed: sizes of pools per doubling, and how they are looked at
 _LARGEST_SHARE = 0.3  # speed
-_HEAVY = 5.0, 2.0  # speed: losses from which on weights have heavy tails, and how much larger pools are then
 _SPREAD, _CLOSE_SPREAD, _MANY = 2e-3, 1e-4, 50  # speed: of laws of so many values that are not the first
 _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
-_HOPELESS, _ROUGHLY = 1.6, 2.0  # speed: guesses, and rough bounds, are no better than that
-_POOLS, _WELL = 6, 1.25  # speed: sizes that are tried, and what is good, as a multiple of the guess
-_LARGER, _NEXT = 1.5, 1.3  # speed: of the next size, and where sizes between are tried
+_HOPELESS, _ROUGHLY = 1.6, 1.5  # speed: guesses, and rough bounds, are no better than that
+_GOOD, _POOLS = 1.06, 4  # speed: rough bounds that are looked at at once, and how many closely in all
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
@@ -62,13 +63,13 @@ class Pool:
     most: float = math.inf
     """Members, that a size begins with."""
 
-    def size(self, n: int, rare: float) -> int:
-        """Where what is lost with the members balances what their weights cost; larger ones are ``rare``."""
-        depth = -math.log(max(rare, 1e-300))
+    def place(self, n: int, rare: float) -> int:
+        """Of about the best size on a ladder: what is lost with the members balances what their weights cost,
+        of which larger ones are ``rare``."""
+        deep = _POOLED_VARIANCES * self.variance * -math.log(max(rare, 1e-300))
         balanced = min(math.sqrt(n * self.variance), self.most)
-        least = max(balanced, _POOLED_VARIANCES * self.variance * depth, 1.0)
-        least *= _HEAVY[1] if self.local > _HEAVY[0] else 1.0
-        return math.ceil(math.pow(2.0, 0.5 * math.ceil(2.0 * math.log2(least))))
+        doublings = math.log2(max(deep + math.hypot(deep, balanced), 1.0))
+        return _WALK[0] * round(_RUNGS / _WALK[0] * doublings)  # of few pools the curve is needed
 
     def corners(self, size: int, enough: float) -> list[_Corner]:
         """From l = 1 to where weights are rare ``enough``, or to beyond all there are.
@@ -106,56 +107,105 @@ class _Corner:
 
 def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
-    leaders, best = _leaders(family, n), arb(1)
+    leaders = _leaders(family, n)
     guess = _tilt(leaders, n)[1]
-    well = enough if enough > 0 else arb(_WELL * guess)
-    size = pool.size(n, max(_RARE[0] * guess, _spare(guess, enough)))
-    chosen = size
-    for _ in range(_POOLS):
-        if size > _LARGEST_SHARE * n:
-            break
-        found = _with_pool(family, leaders, n - 1 - size, partial(pool.corners, size), enough)
-        if found is None or (best < 1 and found > best):
-            break  # what larger pools lose is more than what they gain
-        best, chosen = best.min(found), size
-        if best <= well:
-            return best
-        size = math.ceil(_LARGER * size)
-    if enough > 0 and best <= _NEXT * enough:
-        for size in (math.ceil(math.sqrt(_LARGER) * chosen), max(1, math.floor(chosen / math.sqrt(_LARGER)))):
-            found = _with_pool(family, leaders, n - 1 - size, partial(pool.corners, size), enough)
-            if found is not None and found <= enough:
-                return found
+    pools, best = _Pools(family, leaders, n, pool, enough), arb(1)
+    tried = set[int]()
+    for place in pools.walk(pool.place(n, max(_RARE[0] * guess, _spare(guess, enough)))):
+        if place not in tried and len(tried) < _POOLS and pools.cost(place) < math.inf:
+            tried.add(place)
+            best = best.min(pools.bound(place))
+            if best <= enough or not enough > 0:
+                break
     return best
 
 
-def _with_pool(
-    family: Family,
-    leaders: Sequence[Variable],
-    users: int,
-    pool: Callable[[float], list[_Corner]],
-    enough: arb,
-) -> arb | None:
-    """None if these users are too few, whatever the pool; one if it is not enough."""
-    theta, guess = _tilt(leaders, users)
-    if enough > 0 and arb(guess) > _HOPELESS * enough:
-        return None
-    closer, rarer = (_CLOSER, _RARER) if enough > 0 else (1, 1)
-    rare = max(_RARE[1] * guess / rarer, _spare(guess, enough))
-    cost, corners, theta = _nearer(leaders[0], users, pool(rare), theta, rare)
-    if enough > 0 and cost > _ROUGHLY * enough:
-        return arb(1)
+@dataclass(frozen=True)
+class _Pools:
+    """Bounds by pools of the sizes of a ladder, of which one is about 2^(1/8) times the one below."""
+
+    family: Family
+    leaders: Sequence[Variable]
+    n: int
+    pool: Pool
+    enough: arb
+
+    @cached_property
+    def _seen(self) -> dict[int, _Chosen | None]:
+        return {}
+
+    def chosen(self, place: int) -> _Chosen | None:
+        """None if those that remain are too few, or a rough bound is no good."""
+        if place not in self._seen:
+            size = math.ceil(2.0 ** (place / _RUNGS))
+            few = not 0 < size <= max(_LARGEST_SHARE * self.n, 1.0)
+            self._seen[place] = None if few else self._roughly(size)
+        return self._seen[place]
+
+    def _roughly(self, size: int) -> _Chosen | None:
+        users = self.n - 1 - size
+        if users < 1:
+            return None
+        theta, guess = _tilt(self.leaders, users)
+        if self.enough > 0 and arb(guess) > _HOPELESS * self.enough:
+            return None
+        rare = max(_RARE[1] * guess / (_RARER if self.enough > 0 else 1), _spare(guess, self.enough))
+        corners, good = self.pool.corners(size, rare), _GOOD * float(self.enough)
+        return _Chosen(users, *_nearer(self.leaders[0], users, corners, theta, good))
+
+    def cost(self, place: int) -> float:
+        found = self.chosen(place)
+        return math.inf if found is None else found.cost
+
+    def walk(self, place: int) -> Iterator[int]:
+        """Places worth a closer look: on the way to the lowest rough bound, and then from that on upward."""
+        while place > 0 and self.chosen(place) is None:
+            place -= _WALK[0]
+        for step in _WALK:
+            while True:
+                if self.cost(place) <= _GOOD * self.enough:
+                    yield place
+                nearest = min((place, place + step, place - step), key=self.cost)
+                if nearest == place:
+                    break
+                place = nearest
+            if self.enough > 0 and self.cost(place) > _HOPELESS * self.enough:
+                return
+        yield from sorted(self._seen, key=self.cost)
+
+    def bound(self, place: int) -> arb:
+        chosen = self.chosen(place)
+        assert chosen is not None
+        if self.enough > 0 and chosen.cost > _ROUGHLY * self.enough:
+            return arb(1)
+        return _with_pool(self.family, self.leaders, chosen, self.enough)
+
+
+class _Chosen(NamedTuple):
+    """Of a pool: a rough ``cost``, those who remain, its corners and a tilt."""
+
+    users: int
+    cost: float
+    corners: list[_Corner]
+    theta: float
+
+
+def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, enough: arb) -> arb:
+    """One if it is not enough."""
+    users, _, corners, theta = chosen
     scaled = _scaled(corners)
-    theta *= _eased(partial(_about, leaders[0], users, corners, scaled), theta)
+    heaviest = _ordered(leaders, theta * float(scaled[-1]))[0]
+    both = [leaders[0], *([heaviest] if heaviest is not leaders[0] else [])]
+    theta *= _eased(lambda at: max(_about(law, users, corners, scaled, at) for law in both), theta)
     first = _ordered(family.widest, theta)[0]
-    loss = _LOSS / closer
+    loss = _LOSS / (_CLOSER if enough > 0 else 1)
     lost = corners[-1].lost(users, theta)
     for law, nodes in _nodes(first, theta, len(scaled), few=enough > 0):
         heights = _through(_Heights(law, users, theta, loss).close, scaled, nodes)
         most = _mean(corners, scaled, _products(scaled, heights))
         if most + lost <= enough:
             break
-    if enough > 0 and not most <= enough:
+    if enough > 0 and not most + lost <= enough:
         return arb(1)  # other laws do not help
 
     def crude(second: float) -> arb:
@@ -173,6 +223,8 @@ def _with_pool(
             if found <= most.max(enough - lost):
                 break
         most = most.max(found)
+        if enough > 0 and not most + lost <= enough:
+            return arb(1)
     return most + lost
 
 
@@ -196,21 +248,29 @@ def _scaled(corners: Sequence[_Corner]) -> list[arb]:
 
 
 def _nearer(
-    law: Variable, users: int, corners: list[_Corner], theta: float, rare: float
+    law: Variable, users: int, corners: list[_Corner], theta: float, good: float
 ) -> tuple[float, list[_Corner], float]:
-    """Those up to where weights further out cost more than they leave, and about the best tilt: any do.
-
-    First, a rough bound."""
+    """Corners up to where weights further out cost more than they leave, and about the best tilt, or a
+    ``good`` one: any do. First, a rough bound."""
     scaled, middle = _scaled(corners), len(corners) - 1
-    costs = list[tuple[float, int, float]]()
-    for tilt in (theta, *(share * theta for share in _EASIER if corners[-1].rare > rare)):
+
+    def cost(tilt: float) -> tuple[float, int, float]:
         values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, _ALL_NODES))
+        found = list[tuple[float, int, float]]()
         for last in range(min(_FEWEST, middle), middle + 1):
             inner = slice(middle - last, middle + last + 1)
             most = _mean(corners[: last + 1], scaled[inner], values[inner])
-            costs.append((float(most + corners[last].lost(users, tilt)), last, tilt))
-    cost, last, tilt = min(costs)
-    return cost, corners[: last + 1], tilt
+            found.append((float(most + corners[last].lost(users, tilt)), last, tilt))
+        return min(found)
+
+    best = cost(theta)
+    for share in _EASIER:  # large weights raise steep tilts
+        if best[0] <= good or (found := cost(share * theta)) > best:
+            break
+        best = found
+    if best[0] > good:
+        best = min(best, cost((1.0 + _FINER) * best[2]), cost((1.0 - _FINER) * best[2]))
+    return best[0], corners[: best[1] + 1], best[2]
 
 
 def _tried(heights: _Heights, scaled: Sequence[arb]) -> Iterator[list[arb]]:
@@ -248,7 +308,7 @@ def _log(value: arb) -> float:
 
 def _eased(height: Callable[[float], float], theta: float) -> float:
     """By how much a tilt is multiplied: weights raise steep ones. Parabolas tell where it is lowest."""
-    share = 0.9
+    share = 1.0
     for step in (0.1, 0.04):
         below, at, above = (height(theta * (share + i * step)) for i in (-1, 0, 1))
         bend = below + above - 2.0 * at
