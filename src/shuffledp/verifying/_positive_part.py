@@ -9,9 +9,10 @@ Frequencies are left out where |phi|^n is proved to be tiny, and what they add u
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from operator import mul
 
 from flint import acb, acb_mat, arb, arb_mat, ctx
@@ -238,6 +239,8 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
         return alone
     if enough > 0 and (crude := law.chernoff(n, law.tilt(n))) <= enough:
         return crude
+    if len(law.values) == 2 and _outcomes(n, 2) <= _FEW_OUTCOMES[1]:
+        return _of_two(law, n)
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[0]:
         return _enumerated(law, n)
     if (whole := law.on_a_lattice()) is not None:
@@ -529,3 +532,48 @@ def _enumerated(law: Variable, n: int) -> arb:
         return total
 
     return below(len(values) - 1, n, arb(0), arb(1)) / n
+
+
+def _of_two(law: Variable, n: int) -> arb:
+    """Two values, exactly: how often each occurs has one law at all alpha, made once. For every number of the
+    larger one, few of the other leave a positive sum, up to one number that balls cannot tell."""
+    order = sorted(range(2), key=lambda i: -law._floats[i][0])
+    high, low = (law.values[i] for i in order)
+    if not low < 0:
+        return high.max(arb(0)) * law.masses[order[0]] + low.max(arb(0)) * law.masses[order[1]]
+    masses = [law.masses[i] for i in order]
+    total = arb(0)
+    for i, (below, sums) in enumerate(_counts(n, ctx.prec, *map(_digits, (*masses, law.rest)))):
+        others = range(n - i + 1)
+        sure = bisect_left(others, True, key=lambda j: not high * i + low * j > 0)
+        last = bisect_left(others, True, key=lambda j: bool(high * i + low * j <= 0))
+        total += high * i * below[sure] + low * sums[sure]
+        for j in others[sure:last]:
+            total += (high * i + low * j).max(arb(0)) * (below[j + 1] - below[j])
+    return total / n
+
+
+_Digits = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _digits(ball: arb) -> _Digits:
+    """All of it, as what can be told apart: mantissas and exponents of the middle and the radius."""
+    (a, b), (c, d) = ball.mid().man_exp(), ball.rad().man_exp()
+    return (int(a), int(b)), (int(c), int(d))
+
+
+@lru_cache(maxsize=8)
+def _counts(n: int, bits: int, *masses: _Digits) -> list[tuple[list[arb], list[arb]]]:
+    """For every number i of one value, and all j: the probability of i and less than j of the other; and the
+    sum of these numbers, each times its probability. ``bits`` are those at hand: others know it less well."""
+    p, q, r = ([arb(*of) ** k for k in range(n + 1)] for of in masses)
+    found = []
+    for i in range(n + 1):
+        ways, below, sums = math.comb(n, i), [arb(0)], [arb(0)]
+        for j in range(n - i + 1):
+            mass = p[i] * q[j] * r[n - i - j] * ways
+            below.append(below[-1] + mass)
+            sums.append(sums[-1] + j * mass)
+            ways = ways * (n - i - j) // (j + 1)
+        found.append((below, sums))
+    return found

@@ -1,0 +1,167 @@
+"""Sums of the verifier against their definitions: progressions of frequencies, those that are left out, two
+values, and heights that are crude where that will do."""
+
+import cmath
+import math
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from flint import acb, arb, ctx
+
+from shuffledp.verifying import _positive_part
+from shuffledp.verifying._crowd import _chords, _Heights, _normal, _tried
+from shuffledp.verifying._positive_part import TiltedSum, Variable, _of_two
+
+pytestmark = pytest.mark.quick
+
+Law = list[tuple[Fraction, Fraction]]
+
+
+def ball(value: Fraction) -> arb:
+    return arb(value.numerator) / value.denominator
+
+
+def variable(law: Law) -> Variable:
+    return Variable([ball(x) for x, _ in law], [ball(p) for _, p in law])
+
+
+def mean(law: Law, n: int) -> Fraction:
+    """(1/n) E[(X_1 + ... + X_n)_+], from all outcomes."""
+    whole = [*law, (Fraction(0), 1 - sum(p for _, p in law))]
+    return (
+        sum(
+            (
+                max(sum((x for x, _ in drawn), Fraction(0)), Fraction(0)) * math.prod(p for _, p in drawn)
+                for drawn in product(whole, repeat=n)
+            ),
+            Fraction(0),
+        )
+        / n
+    )
+
+
+def drawn(source: random.Random, values: int, *, rest: bool = True) -> Law:
+    weights = [source.randint(1, 9) for _ in range(values + rest)]
+    return [
+        (Fraction(source.randint(-9, 9), source.randint(1, 4)), Fraction(w, sum(weights)))
+        for w in weights[:values]
+    ]
+
+
+def test_two_values_are_the_mean_itself() -> None:
+    """Also where a sum is exactly zero, where nothing is left for zero, and where no value is negative."""
+    source = random.Random(5)
+    laws = [drawn(source, 2, rest=i % 3 > 0) for i in range(24)]
+    laws += [[(Fraction(1), Fraction(1, 3)), (Fraction(-2), Fraction(1, 3))]]
+    with ctx.workprec(128):
+        for law, n in product(laws, (1, 2, 3, 6)):
+            truth = ball(mean(law, n))
+            # Without a negative value, or with two of one sign, it is enough that it is above.
+            found = _of_two(variable(law), n)
+            assert not found < truth
+            if min(x for x, _ in law) < 0 or max(x for x, _ in law) <= 0:
+                assert abs(found - truth) < arb(1e-30), (law, n)
+
+
+def test_two_values_of_many_people_are_above_frequencies_from_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = [(Fraction(7, 5), Fraction(1, 4)), (Fraction(-8, 5), Fraction(1, 4))]
+    with ctx.workprec(128):
+        found = _of_two(variable(law), 200)
+        close = TiltedSum.of(variable(law), 200, 1e-9).upper()
+        assert found <= close <= found * (1 + arb(1e-4))
+
+
+def test_a_progression_of_frequencies_is_the_transform_at_each() -> None:
+    law = variable(drawn(random.Random(7), 5))
+    with ctx.workprec(128):
+        for count in (1, 2, 5, 24, 25, 700):
+            found = list(law.along(acb(0.3, 0.2), arb(0.37), count))
+            assert len(found) == count
+            for j, value in enumerate(found):
+                truth = law.transform(acb(0.3, 0.2) + acb(0, j * arb(0.37)))
+                assert value.overlaps(truth)
+                assert abs(value - truth) < arb(1e-25)
+
+
+@pytest.mark.parametrize("reach", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_frequencies_that_are_left_out_are_covered(
+    reach: float, absolute: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the sum of all of them, however wide the cells are that are tried first."""
+    monkeypatch.setattr(_positive_part, "_REACH", reach)
+    source = random.Random(11)
+    for n in (24, 61, 400):
+        law = variable(drawn(source, 4))
+        made = TiltedSum.of(law, n, 1e-2)
+        made = TiltedSum(law, n, made.theta, made.step, made.blur, made.depth, absolute=absolute)
+        total = 0.0
+        for k in range(-made.frequencies, made.frequencies + 1):
+            s = complex(float(made.theta), k * made.step)
+            phi = sum(m * cmath.exp(s * v) for v, m in law._floats) + float(law.rest.mid())
+            term = phi**n * cmath.exp((made.blur * s) ** 2 / 2) / s**2
+            total += abs(term) if absolute else term.real
+        total *= made.step / (2 * math.pi * n)
+        found = float(made.upper())
+        # A size to an odd power is raised by (size^2 + 1)/2.
+        assert total * (1 - 1e-9) <= found
+        assert found <= total * (1 + 1e-6) or (absolute and n % 2)
+
+
+def size(law: Variable, s: complex) -> float:
+    return abs(sum(m * cmath.exp(s * v) for v, m in law._floats) + float(law.rest.mid()))
+
+
+def integral(law: Variable, n: int, tilt: float, rate: float = 1.0, silent: float = 0.0) -> float:
+    """Of sizes, or of what replaces them with coins, over a wide range: from below."""
+    first, step, total = size(law, complex(tilt)), 0.01 * tilt, 0.0
+    for k in range(100_000):
+        w = (k + 0.5) * step
+        ratio = size(law, complex(tilt, w)) / first
+        whole = rate * first * (ratio if rate == 1.0 else (ratio**2 + 1) / 2) + (1 - rate) * silent
+        total += 2 * step * whole**n / (tilt**2 + w**2)
+        if w > 100 * tilt:
+            break
+    return total / (2 * math.pi * n)
+
+
+def laws() -> Iterator[Variable]:
+    source = random.Random(13)
+    for values in (3, 6):
+        yield variable(drawn(source, values))
+
+
+def test_normal_sizes_are_above_the_integral_with_and_without_coins() -> None:
+    for law in laws():
+        for n, tilt in ((40, 0.05), (200, 0.02)):
+            first, variance = law.tilted(arb(tilt))
+            found = _normal(first, variance, law.range, n, arb(tilt))
+            assert found > arb(integral(law, n, tilt) * (1 - 1e-3))
+            rate, silent = 0.3, math.exp(-0.1 * tilt)
+            whole = rate * first + (1 - rate) * silent
+            found = _normal(whole, rate * first / whole * variance, law.range, n, arb(tilt))
+            assert found > arb(integral(law, n, tilt, rate, silent) * (1 - 1e-3))
+
+
+def test_heights_from_crude_to_close_are_above_those_of_the_law() -> None:
+    """At every weight, also between those that are looked at."""
+    weights = [0.8, 0.9, 0.95, 1.0, 1.06, 1.12, 1.25]
+    scaled = [arb(w) for w in weights]
+    for law in laws():
+        heights = _Heights(law, 60, 0.1)
+        least = [integral(law, 60, 0.1 * w) * (1 - 5e-3) for w in weights]
+        stages = list(_tried(heights, scaled))
+        assert len(stages) == 8
+        for stage in stages:
+            assert all(found > arb(low) for found, low in zip(stage, least, strict=True))
+        for w in scaled:
+            assert heights.blurred_normal(w) >= heights.close(w) * (1 - arb(1e-9))
+        assert stages[-1][3] < stages[1][3] < stages[0][0]
+
+
+def test_chords_are_straight_in_the_logarithm() -> None:
+    found = _chords([arb(0), arb(1), arb(3)], {0: arb(1), 2: arb(8)})
+    assert all(abs(a - b) < arb(1e-12) for a, b in zip(found, [1, 2, 8], strict=True))
