@@ -52,7 +52,7 @@ _FAR = 12.5  # speed: deviations of a pool's loss
 _NOTHING, _SMALL_BOUND = 1e-30, 1e-20  # speed: of a pool's curve, for bounds that are not that small
 _LARGEST_SHARE = 0.3  # speed: of the users that a pool may take
 _WIDEST = 48  # speed: laws among which the leaders are
-_SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 129), [1.001]])
+_SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 65), [1.001]])
 """speed: second moments to try, of the largest"""
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 2  # speed: laws whose integrals are taken

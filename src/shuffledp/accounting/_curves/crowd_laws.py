@@ -53,7 +53,7 @@ _UNITS = 64  # soundness: operations and calls that a value, a mass or an expone
 _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
 _MOST_UNITS = 2.0**40  # soundness: beyond, no moment is bounded
 # tightness: up to where a law is compared with a normal one, c (see module)
-_NORMAL = 0.001, 0.005, 0.02, 0.06, 0.15, 0.35
+_NORMAL = np.array([0.001, 0.005, 0.02, 0.06, 0.15, 0.35])
 _MILLS = np.linspace(0.0, 6.0, 601)  # tightness: between which Mills' ratio is a chord
 TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
 _AT_ONCE = 2**19  # speed: numbers in a table
@@ -352,17 +352,14 @@ class Laws:
 
         The one of the largest tilted mass, and that which varies most from it (see module)."""
         x, size = self.x[part][:, None, :], self.size[part][:, None, :]
-        first = mass.argmax(axis=2)[:, :, None]
-
-        def of(values: Floats, place: npt.NDArray[np.intp]) -> Floats:
-            return np.take_along_axis(np.broadcast_to(values, mass.shape), place, axis=2)
-
-        doubt = gamma(_UNITS + 4 * x.shape[2]) * (size + of(size, first))
-        apart = np.maximum(np.abs(x - of(x, first)) - doubt, 0.0)
-        second = (mass * apart**2).argmax(axis=2)[:, :, None]
-        both = down((of(mass, first) * of(mass, second))[:, :, 0] * users, 2.0 * units + 4.0, tiny=0.0)
+        law, at = np.arange(mass.shape[0])[:, None], np.arange(mass.shape[1])
+        first = mass.argmax(axis=2)
+        doubt = gamma(_UNITS + 4 * x.shape[2]) * (size + size[law, 0, first][:, :, None])
+        apart = np.maximum(np.abs(x - x[law, 0, first][:, :, None]) - doubt, 0.0)
+        second = (mass * apart**2).argmax(axis=2)
+        both = down(mass[law, at, first] * mass[law, at, second] * users, 2.0 * units + 4.0, tiny=0.0)
         share = np.minimum(np.sqrt(math.pi / (8.0 * positive(both))), 1.0)
-        return share, of(apart, second)[:, :, 0]
+        return share, apart[law, at, second]
 
 
 def log_inside(tau: Floats, variance: Floats, k: Floats) -> Floats:
@@ -375,13 +372,11 @@ def _inside(tau: Floats, variance: Floats, k: Floats, left: Floats, apart: Float
     """int of phi^n' / (tau^2 + w^2), phi(0) being one, of sums of this variance: the least over all c."""
     last = np.sqrt(0.5 / k)
     beyond = 2.0 / last * np.minimum(left * (1.0 + 2.0 * math.pi / positive(apart * last)), 1.0)
-    found = math.pi / tau + 0.0 * variance
-    for c in _NORMAL:
-        away, w1 = tau * np.sqrt(0.5 * variance * (1.0 - c)), np.sqrt(c / k)
-        normal = 2.0 * math.sqrt(math.pi) / tau * _mills(away)  # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw
-        between = 2.0 / w1 * np.exp(-down(0.5 * (1.0 - c) * variance * w1**2, operations=16))
-        found = np.minimum(found, normal + between + beyond)
-    return np.asarray(found)
+    c = _NORMAL.reshape(-1, *(1,) * np.ndim(k))
+    away, w1 = tau * np.sqrt(0.5 * variance * (1.0 - c)), np.sqrt(c / k)
+    normal = 2.0 * math.sqrt(math.pi) / tau * _mills(away)  # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw
+    between = 2.0 / w1 * np.exp(-down(0.5 * (1.0 - c) * variance * w1**2, operations=16))
+    return np.asarray(np.minimum((normal + between + beyond).min(axis=0), math.pi / tau))
 
 
 @lru_cache(maxsize=1)

@@ -81,15 +81,12 @@ class CrowdHints:
         """About the best theta for sums of n of the largest of these laws, and about what the bound comes to.
 
         With ``rate`` each of the n counts with that probability, and is -growth else."""
-        variance = rate * max(float(p @ (x * x)) for x, p in zip(values, masses, strict=True))
+        variance = rate * float((masses * values**2).sum(axis=1).max())
         away = growth * math.sqrt(n / variance)
         thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * _TILTS
         absent = (1.0 - rate) * np.exp(-thetas * growth)
-        heights = [
-            n * np.log(absent + rate * (np.exp(capped(np.outer(thetas, x))) @ p))
-            for x, p in zip(values, masses, strict=True)
-        ]
-        height = np.max(heights, axis=0) - 2.0 * np.log(thetas)
+        moments = (np.exp(capped(values[:, None, :] * thetas[:, None])) @ masses[:, :, None])[:, :, 0]
+        height = n * np.log(absent + rate * moments).max(axis=0) - 2.0 * np.log(thetas)
         best = int(height.argmin())
         spread = math.sqrt(2.0 * math.pi / (n * variance)) / (2.0 * math.pi * n)
         return float(thetas[best]), math.exp(capped(float(height[best]))) * spread
