@@ -40,6 +40,7 @@ has loss zero, or is taken off all of them: they add up to one, so that no round
 
 _LOST_UNITS = 4096  # soundness
 _MOST_LOWERINGS = 8  # speed: of the joint at alpha = 1
+_PASSES = 6  # speed: over all points of a hull, before they are taken one by one
 LARGEST_LOSS = 340.0  # soundness: products of two exponentials end there; the curve is followed no further
 _LINE_UNITS = 2 * CALL + 8 + int(LARGEST_LOSS)  # soundness: of how far a line falls, as above
 
@@ -224,6 +225,9 @@ def above(samples: Samples, spacing: float) -> Polygon:
 
 def dominated(forward: Samples, backward: Samples, spacing: float) -> LossDistribution:
     """The discrete pair below the pair whose curve is ``forward`` and, reversed, ``backward``."""
+    if backward is forward:
+        side = _hull(_below(forward, spacing), spacing)
+        return _assemble(side, side, spacing)
     sides = [_below(samples, spacing) for samples in (forward, backward)]
     start = min(side.value[0] for side in sides)
     right, left = (_hull(Polygon(side.index, np.append(start, side.value[1:])), spacing) for side in sides)
@@ -291,7 +295,8 @@ def _along_the_lines(found: Samples, h: float) -> tuple[Floats, Floats]:
 def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution:
     """Join the curve (right) and the reversed pair's curve (left), which agree at alpha = 1."""
     for _ in range(_MOST_LOWERINGS):
-        q_right, q_left = right.q_masses(spacing), left.q_masses(spacing)
+        q_right = right.q_masses(spacing)
+        q_left = q_right if left is right else left.q_masses(spacing)
         centre = 1.0 - right.value[0] - math.fsum(q_right) - math.fsum(q_left)
         if centre >= 0.0:
             break
@@ -328,10 +333,15 @@ def _hull(polygon: Polygon, spacing: float) -> Polygon:
 
 def lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.int64]:
     """Indices of the vertices of the lower convex hull of points with increasing x."""
-    slope = np.diff(y) / np.diff(x)
-    if np.all(np.diff(slope) > 0.0):
-        return np.arange(x.size)
-    xs, ys = x.tolist(), y.tolist()
+    left = np.arange(x.size)
+    for _ in range(_PASSES):
+        slope = np.diff(y[left]) / np.diff(x[left])
+        bent = slope[1:] > slope[:-1]
+        if bent.all():
+            return left
+        # Whatever is on or above the line between its neighbours is no vertex.
+        left = left[np.concatenate([[True], bent, [True]])]
+    xs, ys = x[left].tolist(), y[left].tolist()
     kept: list[int] = []
     for i in range(len(xs)):
         while len(kept) >= 2:
@@ -342,4 +352,4 @@ def lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.int64]:
                 break
             kept.pop()
         kept.append(i)
-    return np.asarray(kept, dtype=np.int64)
+    return left[kept]
