@@ -269,11 +269,29 @@ class AmplificationProfile(PrivacyProfile):
         elif live.any():
             weight = weight[live][:, hidden]
             lattice = self._lattice(weight, clone[hidden], resolution)
-            found = lattice.lower(weight, other[hidden])
+            try:
+                found = lattice.lower(weight, other[hidden])
+            except NoCertificateError:
+                if epsilon.size == 1 or len(clone) <= _FEW_TYPES:
+                    raise
+                return self._support_apart(epsilon, resolution)  # one of them is refused
             if (plain := _all_alike(weight, other[hidden], clone[hidden], self.n)) is not None:
                 found = np.where(plain[0] > found[0], plain, found)
             result[:, live] += found
         return _rounded(epsilon, result, len(clone))
+
+    def _support_apart(self, epsilon: Floats, resolution: float) -> Floats:
+        """``_support``, of one half after the other; lines of zero where all are refused, but not of both."""
+        refused, parts = 0, []
+        for half in np.array_split(epsilon, 2):
+            try:
+                parts.append(self._support(half, resolution))
+            except NoCertificateError:
+                refused += 1
+                if refused == 2:
+                    raise
+                parts.append(np.zeros((3, half.size)))
+        return np.concatenate(parts, axis=1)
 
     def _lattice(self, weight: Floats, clone: Floats, resolution: float) -> SpreadLaw | Apart:
         return SpreadLaw.of(weight, clone, self.n, resolution, self.hints.lattice)

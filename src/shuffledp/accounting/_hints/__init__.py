@@ -8,6 +8,7 @@ asks them where to look and what to try: ``hints.start(delta, most)``, ``hints.s
 * ``starts``: where a curve is likely to pass a level, and what comes next; where it is lowest;
 * ``saddle``: the tilt that suits a sum of iid numbers, and an estimate of its positive part;
 * ``tilt``: the lattice of composed losses, and tilts for their sums;
+* ``influence``: where the curves of rounds matter for their sum;
 * ``lattices``: lattice, cuts and jumps of such a sum, from the estimates of ``jump_split``;
 * ``crowds``: pools, weights and tilts of the crowd theorem, and which laws to begin with.
 

@@ -22,6 +22,11 @@ _ALIKE, _TOGETHER = 2.0, 64  # speed: deviations from the first to the last of o
 _WIDEST = 40.0  # speed: deviation of a round's loss, a few of which are as far as a curve is followed
 _SHORT = 0.1  # speed: of epsilon, and of what is left up to the largest loss; further on nothing is known
 _SPARE_EXPONENT = 3.0  # speed: how far, in nats, a steeper tilt may raise the exponent
+_WIDE = 16.0  # speed: a tilted variance, in plain ones
+_SPARE_DIGITS = 14.0  # speed: nats that a flatter tilt may cost
+_UNUSUAL = 3.0  # speed: from the mean to epsilon, in distances of normal sums
+_FLATTER = 0.85 ** np.arange(40.0)  # speed: of a tilt
+_WINDOW = 10.0, 46.0  # speed: about, of a sum: tilted deviations, and one over the tilt
 
 
 class Tilts:
@@ -29,7 +34,8 @@ class Tilts:
 
     def __init__(self, loss: ComposedLoss) -> None:
         self._loss = loss
-        deviation = math.sqrt(positive(loss.cumulants(0.0)[2]))
+        _, self._mean, variance = loss.cumulants(0.0)
+        deviation = math.sqrt(positive(variance))
         self.deviation = deviation
         self._floor = min(3.0 / deviation, 40.0 / loss.reach)
 
@@ -80,7 +86,7 @@ class Tilts:
         steep = self.steep_enough(theta)
         while steep > theta and self._loss.cumulants(steep)[0] - steep * epsilon > _SPARE_EXPONENT:
             steep = max(0.7 * steep, theta)
-        return steep
+        return self._narrow(epsilon, steep)
 
     def steep_enough(self, theta: float) -> float:
         """At least so steep that the window is short."""
@@ -109,6 +115,9 @@ class Tilts:
             if min(abs(step), high - low) < 3e-3:
                 break
             middle = middle + step if low < middle + step < high else 0.5 * (low + high)
+        usual = self._mean + _UNUSUAL * self.deviation * math.sqrt(2.0 * math.log(1.0 / delta))
+        if variance > _WIDE * self.deviation**2 or epsilon > usual:
+            return self._before_a_jump(delta, theta)
         if closely:
             third, fourth = self._loss.higher_cumulants(theta)
             third -= 2.0 / theta**3 + 2.0 / (1.0 + theta) ** 3
@@ -119,6 +128,31 @@ class Tilts:
             if abs(step) < _SHORT * min(epsilon, self._loss.largest - epsilon):
                 epsilon += step
         return theta, max(epsilon, 0.0)
+
+    def _before_a_jump(self, delta: float, theta: float) -> tuple[float, float]:
+        """Where a tilted sum goes over from its bulk to many rare losses there is no saddle point: the
+        smallest epsilon of any tilt."""
+        thetas = theta * _FLATTER
+        found = [self._loss.cumulants(each) for each in thetas.tolist()]
+        k, _, variance = np.array(found).T
+        spread = np.log(thetas * (1.0 + thetas)) + 0.5 * np.log(2.0 * math.pi * (variance + 1.0 / thetas**2))
+        epsilon = (k - spread - math.log(delta)) / thetas
+        best = int(epsilon.argmin())
+        least = max(float(epsilon[best]), 0.0)
+        return self._narrow(least, float(thetas[best])), least
+
+    def _narrow(self, epsilon: float, theta: float) -> float:
+        """A flatter tilt of a shorter window, where a steep one finds rare losses beside the bulk: digits are
+        to spare."""
+        if not self._loss.cumulants(theta)[2] > _WIDE * self.deviation**2:
+            return theta
+        thetas = theta * _FLATTER
+        k, _, variance = np.array([self._loss.cumulants(each) for each in thetas.tolist()]).T
+        exponent = k - thetas * epsilon
+        window = _WINDOW[0] * np.sqrt(positive(variance)) + _WINDOW[1] / thetas
+        return float(
+            thetas[int(np.where(exponent <= exponent[0] + _SPARE_DIGITS, window, math.inf).argmin())]
+        )
 
 
 def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:

@@ -1,16 +1,17 @@
 """Curves of rounds sampled where it matters for one question about their sum: few points, as close as many.
 
 A cell between two samples raises the polygon above the curve by about a third, on average, of the bend, the
-height of the chord above the crossing of the two supporting lines. Under a tilt theta, E[e^(theta L)] is, up
-to terms that do not depend on the curve h, theta (theta + 1) int h(alpha) alpha^(theta - 1) dalpha. So the
+height of the chord above the crossing of the two supporting lines. What that adds to delta of the sum, as a
+share of how delta falls with epsilon, is guessed by _hints.influence. Under a tilt theta, E[e^(theta L)] is,
+up to terms that do not depend on the curve h, theta (theta + 1) int h(alpha) alpha^(theta - 1) dalpha. So the
 cell adds about
 
     theta (theta + 1) bend / 3 e^(theta epsilon) (width in epsilon)
 
-to it, as a share of itself to its logarithm, and the sum over all rounds and cells is what the composition
-loses in its exponent. A cell cut into p parts loses 1/p^2 of it; the fewest parts with a total loss of B have
-p^3 proportional to each loss c: p = c^(1/3) sqrt(sum of c^(1/3) / B). All points and parts are guesses: any
-samples are valid.
+to it, as a share of itself to its logarithm, in units of theta epsilon. The sum over all rounds and cells is
+what the composition loses. A cell cut into p parts loses 1/p^2 of it; the fewest parts with a total loss of B
+have p^3 proportional to each loss c: p = c^(1/3) sqrt(sum of c^(1/3) / B). All points and parts are guesses:
+any samples are valid.
 """
 
 from __future__ import annotations
@@ -27,15 +28,9 @@ import numpy as np
 from shuffledp._certified.rounding import Floats, positive
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._hints.influence import Decided, Part, Tilted, influence
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
-from shuffledp.accounting._rounds.loss import (
-    LARGEST_INDEX,
-    LARGEST_LOSS,
-    Lattice,
-    LossDistribution,
-    Samples,
-    dominated,
-)
+from shuffledp.accounting._rounds.loss import LARGEST_INDEX, LARGEST_LOSS, Lattice, Samples, dominated
 from shuffledp.errors import NoCertificateError
 
 _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
@@ -44,34 +39,35 @@ _MANY_POINTS = 256  # speed: are a part of the work
 _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
-_SHARE_APART, _MANY_ROUNDS = (0.6, 0.4), 100  # speed: where points take long; of many rounds few points do
+_SHARE_APART, _MANY_ROUNDS = (0.6, 0.4), 100  # speed: where points take long; few of many, or rare, losses do
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
     1e-3,
     3,
 )  # speed: of the resolution; one of so many points shows whether more time is worth it
-_LEAST_EXPONENT = 0.1  # speed: of theta epsilon; below, epsilon is ill-conditioned
 _PASSES = 8  # speed
 _WORTH = 3  # speed: the first look at a curve is about one of so many, of which a warning of long work counts
 _QUANTILES = np.linspace(0.0, 1.0, 5)  # speed
 _ENOUGH = 1.3  # speed: a loss above what was aimed at that is good enough
 _MOST_POINTS = 16_000  # speed
 _ROUNDED = 0.6  # speed: a number of parts is the whole number below it and this
+_MANY_LINES, _GOOD = 1000, 0.999  # speed; tightness: of the highest line
+_MOST = 1e100  # speed: of what a cell counts, by an absurd hint
 _MOST_PARTS = 8.0  # speed: of a cell at once
 
 
 Pair = tuple[PrivacyProfile, PrivacyProfile]
 """A round's curve and that of the reversed pair, which may be the same object."""
-Question = Callable[[ComposedLoss], tuple[Floats, Floats]]
-"""Tilts that suit what is asked of a sum of losses, and theta epsilon at each."""
+Influences = Sequence[Tilted | Decided]
+Question = Callable[[ComposedLoss], Influences]
+"""Where the curves matter for what is asked of a sum of losses."""
 
 
 def at_delta(delta: float) -> Question:
     """Where does the sum's curve pass ``delta``?"""
 
-    def question(rough: ComposedLoss) -> tuple[Floats, Floats]:
-        theta, epsilon = rough.hints.for_delta(delta)
-        return np.array([theta]), np.array([theta * epsilon])
+    def question(rough: ComposedLoss) -> Influences:
+        return [influence(_parts(rough), *rough.hints.for_delta(delta), delta)]
 
     return question
 
@@ -80,11 +76,15 @@ def at_epsilon(epsilon: Floats) -> Question:
     """What is the sum's curve at each of these?"""
     some = np.unique(np.quantile(epsilon, _QUANTILES))
 
-    def question(rough: ComposedLoss) -> tuple[Floats, Floats]:
-        tilts = rough.hints.at(some)
-        return tilts, tilts * some
+    def question(rough: ComposedLoss) -> Influences:
+        parts, tilts = _parts(rough), rough.hints.at(some)
+        return [influence(parts, *pair, None) for pair in zip(tilts.tolist(), some.tolist(), strict=True)]
 
     return question
+
+
+def _parts(rough: ComposedLoss) -> list[Part]:
+    return [Part(law.index * law.spacing, law.mass, count) for law, count in rough.parts]
 
 
 @dataclass(frozen=True)
@@ -138,20 +138,23 @@ class _Sampler:
         likely = self.profile.hints.scale * math.sqrt(2.0 * math.log(1.0 / positive(min(floor, 1.0))))
         found = self.at(points[: max(scales + 1, int(np.searchsorted(points, min(likely / h, reachable))))])
         while (start := found.index.size) < points.size and found.upper[-1] > floor:
-            found = found.merge(self.at(points[start : start + _AT_ONCE]))
+            found = found.merge(self.at(points[start : start + _steps(found, points, floor)]))
             if found.upper[start - 1] - found.upper[-1] <= _FLAT * found.upper[start - 1]:
                 break  # flat: the rest is mass at an infinite loss
         limit = max(floor, found.upper[-1] + _FLAT * found.upper[-1])
         enough = np.flatnonzero(found.upper <= limit)
         return found.upto(max(int(enough[0]) + 1, 2)) if enough.size else found
 
-    def closer(self, profile: PrivacyProfile, found: Samples, tilts: Floats) -> tuple[_Sampler, Samples]:
-        """With the curve itself in place of a quick bound of it, where that matters under these tilts."""
+    def closer(
+        self, profile: PrivacyProfile, found: Samples, counted: Callable[[Floats], Floats]
+    ) -> tuple[_Sampler, Samples]:
+        """With the curve itself in place of a quick bound of it, where that matters: ``counted`` says how
+        much, between edges."""
         if profile is self.profile:
             return self, found
         epsilon = self.lattice.spacing * found.index
-        weight = np.exp(np.minimum(np.outer(tilts, epsilon), LARGEST_LOSS)) * found.upper
-        weight *= np.gradient(epsilon)
+        between = np.append(np.insert(0.5 * (epsilon[1:] + epsilon[:-1]), 0, epsilon[0]), epsilon[-1])
+        weight = counted(between) * found.upper
         least = _MATTERS * self.resolution * weight.sum(axis=1, keepdims=True)
         some = np.flatnonzero((weight > least).any(axis=0))
         probed = np.unique(np.append(some[::_PROBED], some[-1:]))
@@ -172,7 +175,18 @@ class _Sampler:
         unit = _power(0.5 * width / times)[cell]
         inner = (np.rint((found.index[cell] + place * width[cell] / times[cell]) / unit) * unit)[place > 0]
         inner = np.setdiff1d(inner, found.index)
-        return found.merge(self.at(inner)) if inner.size else found
+        found = found.merge(self.at(inner)) if inner.size else found
+        return found if self.both_sides else self._useful(found)
+
+    def _useful(self, found: Samples) -> Samples:
+        """Without points whose lines are poor: those of others are above them there."""
+        if found.index.size > _MANY_LINES:
+            return found
+        alpha = np.exp(self.lattice.spacing * found.index)
+        away = alpha - alpha[:, None]
+        slope = np.where(away > 0.0, found.slope_high[:, None], found.slope_low[:, None])
+        others = (found.value[:, None] - slope * away).max(axis=0)
+        return found.at_places(np.flatnonzero((found.value >= _GOOD * others) | (found.index == 0.0)))
 
 
 @dataclass(frozen=True)
@@ -202,25 +216,33 @@ def adapted(
             found.append([samples for _, samples in seen])
             looked()
 
-    def below() -> ComposedLoss:
-        pairs = zip(found, counts, strict=True)
-        return compose([(dominated(pair[0], pair[-1], spacing), count) for pair, count in pairs], tilted_by)
+    def below(forward: int = 0, backward: int = -1) -> ComposedLoss:
+        pairs = [
+            (dominated(pair[forward], pair[backward], spacing), count)
+            for pair, count in zip(found, counts, strict=True)
+        ]
+        return compose(pairs, tilted_by)
 
+    symmetric = all(len(pair) == 1 for pair in found)
     rough, same = below(), True
     for step in range(_PASSES):
-        tilts, exponents = question(rough)
+        asked = [question(rough)] if symmetric else [question(rough), question(below(-1, 0))]
+        counted = [
+            [_counted(asked, place, side, len(pair)) for side in range(len(pair))]
+            for place, pair in enumerate(found)
+        ]
         if step == 0:
-            for both, state, (pair, _) in zip(samplers, found, rounds, strict=True):
+            for both, state, (pair, _), matters in zip(samplers, found, rounds, counted, strict=True):
                 for place, (side, samples) in enumerate(zip(both, state, strict=True)):
-                    both[place], state[place] = side.closer(pair[place], samples, tilts)
+                    both[place], state[place] = side.closer(pair[place], samples, matters[place])
                     same = same and state[place] is samples
         apart = any(side.profile.hints.apart or side.profile.tailed for pair in samplers for side in pair)
         corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
-        allowed = (_SHARE_APART[sum(counts) >= _MANY_ROUNDS] if apart else corners) * resolution
-        share = (tilts * (tilts + 1.0) / np.maximum(exponents, _LEAST_EXPONENT))[:, None] / allowed
+        close = sum(counts) >= _MANY_ROUNDS or any(isinstance(e, Decided) for row in asked for e in row)
+        allowed = (_SHARE_APART[close] if apart else corners) * resolution
         losses = [
-            [c * _loss(side, spacing, tilts, share / _transform(law, tilts)) for side in pair]
-            for pair, (law, c) in zip(found, rough.parts, strict=True)
+            [_loss(side, spacing, count) / allowed for side, count in zip(*pairs, strict=True)]
+            for pairs in zip(found, counted, strict=True)
         ]
         flat = [loss for pair in losses for loss in pair]
         if sum(float(loss.sum()) for loss in flat) <= _ENOUGH:
@@ -239,25 +261,46 @@ def adapted(
     return Adapted(sides, rough if same else below())
 
 
+def _steps(found: Samples, points: Floats, floor: float) -> int:
+    """How many more points it takes, about, until the curve is at ``floor``: it bends down, in logarithms."""
+    (before, last), (first, second) = found.index[-2:], np.log(positive(found.upper[-2:]))
+    slope = (second - first) / (last - before)
+    if not slope < 0.0:
+        return _AT_ONCE
+    there = last + (math.log(positive(floor)) - second) / slope
+    return min(max(1 + int(np.searchsorted(points, there)) - found.index.size, 1), _AT_ONCE)
+
+
 def _power(size: Any) -> Any:
     """The largest power of two up to it, at least one."""
     return 2.0 ** np.floor(np.log2(np.maximum(size, 1.0)))
 
 
-def _transform(law: LossDistribution, tilts: Floats) -> Floats:
-    """About E[e^(theta L)], a column of tilts."""
-    exponent = np.minimum(np.outer(tilts, law.index * law.spacing), LARGEST_LOSS)
-    return np.asarray((np.exp(exponent) * law.mass).sum(axis=1, keepdims=True))
+def _counted(asked: Sequence[Influences], place: int, side: int, sides: int) -> Callable[[Floats], Floats]:
+    """What a rise of one curve counts between edges, a row for each influence: of a pair that is its own
+    reversed one ahead and behind; else ahead in one order of the two, and behind in the other."""
+
+    def rows(edges: Floats) -> Floats:
+        found = []
+        for order, influences in enumerate(asked):
+            ahead, behind = sides == 1 or order == side, sides == 1 or order != side
+            for each in influences:
+                with np.errstate(all="ignore"):  # a tilt may be absurd
+                    parts = [
+                        way(place, edges) for way, so in ((each.ahead, ahead), (each.behind, behind)) if so
+                    ]
+                    found.append(np.sum(parts, axis=0))
+        return np.asarray(np.minimum(np.nan_to_num(np.array(found), posinf=_MOST), _MOST))
+
+    return rows
 
 
-def _loss(found: Samples, spacing: float, tilts: Floats, share: Floats) -> Floats:
-    """What each cell adds to E[e^(theta L)], about, as a share of what all may add; the most over the tilts.
+def _loss(found: Samples, spacing: float, counted: Callable[[Floats], Floats]) -> Floats:
+    """What each cell adds, about; the most over all that is asked.
 
     The bend is a quarter of the run times the change of the slope, which rounding blurs least."""
     epsilon = spacing * found.index
-    middle, width = 0.5 * (epsilon[1:] + epsilon[:-1]), np.diff(epsilon)
     slope = 0.5 * (found.slope_low + found.slope_high)
-    gap = 0.25 * np.maximum(-np.diff(slope), 0.0) * np.exp(epsilon[:-1]) * np.expm1(width)
+    gap = 0.25 * np.maximum(-np.diff(slope), 0.0) * np.exp(epsilon[:-1]) * np.expm1(np.diff(epsilon))
     gap = np.minimum(gap, found.upper[:-1])
-    exponent = np.minimum(np.outer(tilts, middle), LARGEST_LOSS)
-    return np.asarray((share * np.exp(exponent) * (gap * width / 3.0)).max(axis=0))
+    return np.asarray((counted(epsilon) * (gap / 3.0)).max(axis=0))
