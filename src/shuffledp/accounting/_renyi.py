@@ -28,7 +28,8 @@ from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
 
 _FIRST_CELLS, _MOST_CELLS, _STEPS = 48, 6_000, 40  # speed
-_WHAT, _USUAL_STEPS, _USUAL_POINTS = "integrating the curve", 5, 200  # that a warning of long work counts on
+_USUAL_STEPS, _USUAL_POINTS = 5, 200  # that a warning of long work counts on
+INTEGRATING = "integrating the curve"
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
 _CELL = 90_000  # soundness: units; the integrals of a cell are good to 1e-13, so is the sum of all
@@ -113,7 +114,7 @@ def _integrals(
     resolution, found = 0.1 * tolerance, []
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
     steepest = max(map(abs, rates))
-    with expected(_USUAL_STEPS, _WHAT) as looked:
+    with expected(_USUAL_STEPS, INTEGRATING) as looked:
         _announced(profile, min(profile.hints.scale, 0.3 * reach), resolution)
         cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, steepest), resolution)
         looked()
@@ -153,7 +154,7 @@ def _announced(profile: PrivacyProfile, epsilon: float, resolution: float) -> No
     """Says so where each point takes so long that all will: of two, the first prepares what all need."""
     with suppress(NoCertificateError):
         profile.both(np.array([epsilon]), resolution)
-        with expected(_USUAL_POINTS, _WHAT) as looked:
+        with expected(_USUAL_POINTS, INTEGRATING) as looked:
             profile.both(np.array([3.0 * epsilon]), resolution)
             looked()
 

@@ -24,7 +24,7 @@ _LOCAL = ("epsilon0", "gamma", "sigma")
 _SOLVABLE = (*_LOCAL, "n", "rounds", "cohort")
 _MAX_ROUNDS = 2**40
 _MOST_STEPS, _MOST_GLANCES = 60, 12
-_USUAL_STEPS = 2  # speed: that a warning of long work counts on
+_USUAL_STEPS = 5  # speed: looks and evaluations that a warning of long work counts on
 _ROUGHLY, _CLOSE_BY = 0.01, 0.03  # speed: how near one coarse glance comes, and the later of two
 _NOT_HIDDEN = 2.0  # tightness: of the pure epsilon; where losses deviate by more, that is what is left
 _NEAR = 0.9  # tightness: of the tolerance, how near a value comes to the best one
@@ -237,8 +237,14 @@ def solve(
     glanced = safely(target.glanced, (math.inf, 1.0))
     likely = safely(target.likely, math.nan)
     fine = is_single(build(reach.first)._rounds())
-    start, slope = _first(glanced, Path(likely, reach.safe, reach.rash), reach, target.tolerance, fine)
     with expected(_USUAL_STEPS, "calibrating") as evaluated:
+
+        def seen(value: float) -> tuple[float, float]:
+            height, faster = glanced(value)
+            evaluated()
+            return height, faster
+
+        start, slope = _first(seen, Path(likely, reach.safe, reach.rash), reach, target.tolerance, fine)
 
         def ratio(value: float) -> float:
             found = math.inf  # what cannot be certified does not meet the target

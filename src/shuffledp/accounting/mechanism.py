@@ -33,7 +33,7 @@ from shuffledp.accounting._ends.upper import (
     upper_delta,
     upper_end,
 )
-from shuffledp.accounting._renyi import renyi_lowers, renyi_uppers
+from shuffledp.accounting._renyi import INTEGRATING, renyi_lowers, renyi_uppers
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
@@ -227,14 +227,18 @@ class Mechanism(ABC):
         as rdp, beside other mechanisms for the same neighbours."""
         orders = [float(one) for one in np.ravel(order)]
         low, high = np.zeros((2, len(orders)))
-        for part, count in self._rounds():
-            attained = np.zeros(len(orders))
-            for pair in part.witnesses:
-                one, other = pair.directions[0], pair.directions[-1]
-                with suppress(NoCertificateError):  # one witness less: the others are still attained
-                    attained = np.maximum(attained, renyi_lowers(one, other, orders, tolerance))
-            low += count * attained
-            high += count * np.array(renyi_uppers(part.profile, orders, tolerance))
+        rounds = self._rounds()
+        with expected(sum(len(part.witnesses) + 1 for part, _ in rounds), INTEGRATING) as integrated:
+            for part, count in rounds:
+                attained = np.zeros(len(orders))
+                for pair in part.witnesses:
+                    one, other = pair.directions[0], pair.directions[-1]
+                    with suppress(NoCertificateError):  # one witness less: the others are still attained
+                        attained = np.maximum(attained, renyi_lowers(one, other, orders, tolerance))
+                    integrated()
+                low += count * attained
+                high += count * np.array(renyi_uppers(part.profile, orders, tolerance))
+                integrated()
         units = 2 * len(self.parts) + 2
         upper = up(high, units, tiny=0.0)
         return Bound.of(np.minimum(down(low, units), upper), upper, order)
