@@ -59,6 +59,11 @@ class Tilted:
     theta: float
     epsilon: float
 
+    @property
+    def about(self) -> float:
+        """The epsilon that is asked about."""
+        return self.epsilon
+
     def ahead(self, place: int, edges: Floats) -> Floats:
         """What a rise of the curve of these rounds counts, in each cell between two ``edges``."""
         return self._cells(place, edges, self.theta)
@@ -82,6 +87,11 @@ class Decided:
     theta: float
     epsilon: float
     delta: float | None
+
+    @property
+    def about(self) -> float:
+        """As above."""
+        return self._answer[0]
 
     def ahead(self, place: int, edges: Floats) -> Floats:
         """As above."""

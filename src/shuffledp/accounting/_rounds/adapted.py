@@ -52,6 +52,7 @@ _ENOUGH = 1.3  # speed: a loss above what was aimed at that is good enough
 _MOST_POINTS = 16_000  # speed
 _ROUNDED = 0.6  # speed: a number of parts is the whole number below it and this
 _MANY_LINES, _GOOD = 1000, 0.999  # speed; tightness: of the highest line
+_AS_LARGE = 0.7  # speed: a rough epsilon, in larger ones
 _MOST = 1e100  # speed: of what a cell counts, by an absurd hint
 _MOST_PARTS = 8.0  # speed: of a cell at once
 
@@ -226,7 +227,7 @@ def adapted(
     symmetric = all(len(pair) == 1 for pair in found)
     rough, same = below(), True
     for step in range(_PASSES):
-        asked = [question(rough)] if symmetric else [question(rough), question(below(-1, 0))]
+        asked = [question(rough)] if symmetric else _larger(question(rough), question(below(-1, 0)))
         counted = [
             [_counted(asked, place, side, len(pair)) for side in range(len(pair))]
             for place, pair in enumerate(found)
@@ -274,6 +275,12 @@ def _steps(found: Samples, points: Floats, floor: float) -> int:
 def _power(size: Any) -> Any:
     """The largest power of two up to it, at least one."""
     return 2.0 ** np.floor(np.log2(np.maximum(size, 1.0)))
+
+
+def _larger(*asked: Influences) -> list[Influences]:
+    """Of two orders of a pair those whose epsilon may be the larger one: that is the answer."""
+    about = [max(each.about for each in influences) for influences in asked]
+    return [some if at >= _AS_LARGE * max(about) else [] for some, at in zip(asked, about, strict=True)]
 
 
 def _counted(asked: Sequence[Influences], place: int, side: int, sides: int) -> Callable[[Floats], Floats]:
