@@ -165,3 +165,24 @@ def test_heights_from_crude_to_close_are_above_those_of_the_law() -> None:
 def test_chords_are_straight_in_the_logarithm() -> None:
     found = _chords([arb(0), arb(1), arb(3)], {0: arb(1), 2: arb(8)})
     assert all(abs(a - b) < arb(1e-12) for a, b in zip(found, [1, 2, 8], strict=True))
+
+
+def test_a_tilt_that_leaves_one_value_is_no_error() -> None:
+    """The variance is next to nothing there, and its ball holds zero."""
+    with ctx.workprec(64):
+        law = Variable([arb(27.5, 1e-4), arb(-1.0)], [arb(1e-3, 1e-9), arb(0.4)])
+        found = TiltedSum.at(20.0, law, 9, 0.05).upper()
+    assert found > 27.5 * arb(1e-3)
+
+
+def test_laws_of_fewer_values_have_the_same_mass_and_mean_and_no_smaller_moment() -> None:
+    """Also where values are alike, as those of a law that is cut are."""
+    source = random.Random(17)
+    values = [arb(min(source.uniform(-3.0, 4.0), 2.0)) for _ in range(60)]
+    law = Variable(values, [arb(1) / 64] * 60)
+    coarse = law.coarser(0.5, 1e-2)
+    assert len(coarse.values) < 40
+    assert abs(sum(coarse.masses, arb(0)) - arb(60) / 64) < arb(1e-12)
+    assert abs(coarse.total(lambda v: v) - law.total(lambda v: v)) < arb(1e-12)
+    for tilt in (arb(0.3), arb(1), arb(-1)):
+        assert coarse.moment(tilt) > law.moment(tilt) * (1 - arb(1e-12))

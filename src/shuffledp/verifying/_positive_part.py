@@ -155,10 +155,14 @@ class Variable:
                 if own * (self._floats[order[end + 1]][0] - a) - square > spare:
                     break
                 end += 1
-            low, high = values[-1], self.values[order[end]]
+            low, high, inner = values[-1], self.values[order[end]], order[start + 1 : end]
+            if not high > low:  # nothing lies between two that are alike: all stay
+                values += [self.values[i] for i in inner]
+                masses += [self.masses[i] for i in inner]
+                inner = []
             values.append(high)
             masses.append(self.masses[order[end]])
-            for i in order[start + 1 : end]:
+            for i in inner:
                 up = (self.values[i] - low) / (high - low)
                 masses[-2] += self.masses[i] * (1 - up)
                 masses[-1] += self.masses[i] * up
@@ -417,7 +421,7 @@ class TiltedSum:
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
         first, variance = self.law.tilted(theta)
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
-        slope, falling = variance.sqrt().upper(), min(_whole(_FALLS / (self.law.range * step)), last)
+        slope, falling = variance.upper().sqrt().upper(), min(_whole(_FALLS / (self.law.range * step)), last)
         dead = (arb(-self.depth) / self.n).exp()
         odd = self.absolute and self.coin is None and self.n % 2  # one size is (size^2 + 1)/2 or less (V5)
         whole = first if self.coin is None else self.coin[0] * first + (1 - self.coin[0]) * self.coin[1]
@@ -450,18 +454,21 @@ class TiltedSum:
                 continue
             count = -((low - 1 - high) // width)
             middle = low + width // 2
-            for place, ratio in enumerate(self.law.along(acb(theta, middle * step), width * step, count)):
-                ratio /= first
-                size, begin = self._sized(arb(ratio.abs_upper()) ** 2, first), low + place * width
-                users = min(width, high + 1 - begin)
-                if size + slope * (width // 2) * step <= dead:
-                    left_out += users * below * self._most(theta, begin * step)
+            quiet, least = 0, dead - slope * (width // 2) * step
+            small = (least * first).lower()
+            for place, value in enumerate(self.law.along(acb(theta, middle * step), width * step, count)):
+                begin = low + place * width
+                users, size = min(width, high + 1 - begin), arb(value.abs_upper())
+                if size <= small if self.coin is None else self._sized((size / first) ** 2, first) <= least:
+                    quiet += users
                 elif width == 1:
-                    total += term(begin, ratio, size)
+                    ratio = value / first
+                    total += term(begin, ratio, self._sized(arb(ratio.abs_upper()) ** 2, first))
                 elif cells and cells[-1][1] == begin - 1 and cells[-1][2] < width:
                     cells[-1] = cells[-1][0], begin + users - 1, cells[-1][2]
                 else:
                     cells.append((begin, begin + users - 1, max(width // _FINER, 1)))
+            left_out += quiet * below * self._most(theta, low * step)
         if self.span is None:
             beyond, blur = last * step, arb(self.blur)
             left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())
