@@ -96,7 +96,8 @@ def main() -> None:
     cases: list[tuple[str, Callable[[], sdp.Mechanism]]] = []
     for name, make in {**RANDOMIZERS, **MORE}.items():
         one = make(given.epsilon0)
-        for how in ("best", "best-leaked", *names_for(one.facts())):
+        facts = one if isinstance(one, sdp.Facts) else one.facts()
+        for how in ("best", "best-leaked", *names_for(facts)):
             for setting, build in SETTINGS.items():
                 cases.append((f"{name}, {how}, {setting}", partial(build, one, given.n, how)))
     for name, made in others(given.n, given.epsilon0).items():
