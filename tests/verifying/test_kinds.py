@@ -158,6 +158,26 @@ def test_pools_among_few_people_are_as_good_as_the_accountants(randomizer: Any, 
     assert not changed(certificate, false).verify(bits=128)
 
 
+@pytest.mark.quick
+def test_a_multiple_of_the_spacing_may_miss_epsilon0_by_a_rounding_and_by_no_more() -> None:
+    local, last = 5.5492, 9792
+    spacing = local / last
+    assert spacing * last == local
+    assert Fraction(spacing) * last < Fraction(local)
+    curve = {"kind": "clones", "n": 5, "epsilon0": local}
+    index = list(range(0, last + 1, last // 16))
+    with ctx.workprec(128):
+        value = [float(upper(curve, arb(spacing) * j, arb(0))) * (1.0 + 1e-6) for j in index[:-1]] + [0.0]
+
+    def verified(step: float) -> bool:
+        grid = {"index": index, "value": value}
+        rounds = [{"count": 2, "epsilon0": local, "curve": curve, "grid": grid}]
+        return bool(sdp.Certificate.made(2.0 * local - 1e-7, 1e-6, rounds, step).verify(bits=128))
+
+    assert verified(spacing)
+    assert not verified(spacing * (1.0 - 1e-12))
+
+
 def test_laws_that_are_rounded_outward_miss_nothing() -> None:
     """Noise on the line: own is raised, other lowered by 5e-13."""
     mechanism = sdp.Shuffled(GAUSSIAN_ON_THE_LINE, n=200, analysis="best-leaked").sampled_from(

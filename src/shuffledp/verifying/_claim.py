@@ -19,6 +19,9 @@ _NEARLY = 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to h
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
 _MOST_ROUNDS = 10**7  # speed
 _BELOW = 1e-3  # speed: one that is off by more than this is wrong
+_WIDER = (
+    arb(2) ** -50
+)  # tightness: of losses, so that a multiple of a float that is to be epsilon0 is no less
 _RAISED = 1e-15  # speed, tightness: of a round's share of delta, by which all points are raised
 
 
@@ -44,7 +47,7 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
             return upper(rounds[0]["curve"], arb(epsilon), arb(delta))
     if sum(part["count"] for part in rounds) > _MOST_ROUNDS:
         raise NoCertificateError(f"at most {_MOST_ROUNDS:,} rounds are verified")
-    spacing = arb(float(content["spacing"]))
+    spacing = arb(float(content["spacing"])) * (1 + _WIDER)
     if not (spacing > 0 and delta > 0.0):
         raise NoCertificateError("several rounds need a grid of a positive spacing, and delta > 0")
     counts = [part["count"] for part in rounds]
