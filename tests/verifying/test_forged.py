@@ -168,6 +168,7 @@ def test_a_report_of_the_other_input_that_is_left_out_counts() -> None:
     assert not verified(1e-7, 0.0)
     assert not verified(1e-7, 2e-7)
     assert verified(1e-10, 2e-10)
+    assert verified(1e-10, 1e-10)
 
 
 def test_other_rounds_are_another_claim() -> None:

@@ -32,7 +32,7 @@ def checked_law(rows: Sequence[Row], *, hides: bool = True) -> tuple[float, floa
             raise ValueError(f"gap must be own - other, got {gap!r} for {u!r} - {v!r}")
         if hides and gap != 0.0 and not c <= (1.0 + _MARGIN) * min(u, v):
             raise ValueError(f"clone must be a part of own and other, got {c!r} of {u!r} and {v!r}")
-    raised = min(own - 1.0, _MARGIN) >= 1.0 - other
+    raised = min(own - 1.0, _MARGIN) + ROUNDING >= 1.0 - other
     return max(1.0 - own - ROUNDING, 0.0), 0.0 if raised else max(1.0 - other - ROUNDING, 0.0)
 
 
