@@ -424,3 +424,11 @@ def test_nodes_and_weights_of_the_rule_of_rectangles_are_known_well_enough() -> 
         exact_node, exact_weight = arb.legendre_p_root(8, index, weight=True)
         assert abs(arb(float(node)) - exact_node).upper() <= 8 * 2.0**-53
         assert (abs(arb(float(weight)) - exact_weight) / exact_weight).upper() <= 128 * 2.0**-53
+
+
+@pytest.mark.parametrize("epsilon0", [1e-4, 0.1, 6.5, 8.0, 10.0])
+def test_every_local_epsilon_that_is_allowed_has_an_answer(epsilon0: float) -> None:
+    """Also where a kind of report has next to no mass."""
+    for family in (RampUnit, GaussianUnit):
+        found = Shuffled(family(dimension=100, epsilon0=epsilon0), n=10**4).epsilon(delta=1e-6)
+        assert 0.0 <= found.lower <= found.upper <= epsilon0 * (1 + 1e-12)

@@ -267,7 +267,7 @@ class LeaningUnit(DirectionRandomizer):
         """From below: the pair is plus and minus the first axis, the others hold the second one, or x."""
         attained = max(0.0, self.realised_epsilon0 - 8.0 * self.margin)
         first, *apart = (law for law in (*self._seen, self._in_a_plane) if law is not None)
-        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True)) for law in apart]
+        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True) if c > 0.0) for law in apart]
         return Facts(
             enclosed(attained, self.epsilon0),
             total_variation=self.total_variation,

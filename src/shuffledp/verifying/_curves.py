@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
 from shuffledp._json import canonical
 from shuffledp.verifying._balls import exact, max_of, near, positive, probability
@@ -33,7 +33,7 @@ from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._families import Family, known, triples
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors, thinned_sum
-from shuffledp.verifying._positive_part import BITS, About, Variable, positive_part
+from shuffledp.verifying._positive_part import About, Variable, positive_part
 from shuffledp.verifying._stated import (
     ROUNDING,
     checked_crowd,
@@ -352,11 +352,10 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     if epsilon >= exact(curve["epsilon0"]):
         return arb(0)
     best = arb(1)
-    with ctx.workprec(min(ctx.prec, BITS)):
-        for cut in _CUTS:
-            best = best.min(_cut_crowd(curve, epsilon.expm1(), enough, cut * float(enough)))
-            if best <= enough or not enough > 0:
-                break
+    for cut in _CUTS:
+        best = best.min(_cut_crowd(curve, epsilon.expm1(), enough, cut * float(enough)))
+        if best <= enough or not enough > 0:
+            break
     return best
 
 

@@ -27,7 +27,6 @@ _NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
 _FAR, _CLOSE = 1.0, 1.01  # speed: where jumps are looked at first, and where it is in vain
 _FINEST = 1e-12  # speed: of the blur, relative
 _MOST_MULTIPLES = 16  # speed
-BITS = 128  # speed, tightness: of sums over frequencies, and of all that crowds need; masses are known to 50
 _POWERS = 24  # speed, tightness: of turns, whose products widen balls
 _REACH, _FINER = 0.5, 4  # speed: how far one size tells, as a share; and into how many parts of that next
 _NEAR = 1e-13  # speed
@@ -412,10 +411,6 @@ class TiltedSum:
 
     def upper(self) -> arb:
         """An upper bound of (1/n) E[(X_1 + ... + X_n + shift)_+]."""
-        with ctx.workprec(min(ctx.prec, BITS)):
-            return self._upper()
-
-    def _upper(self) -> arb:
         theta, last = arb(self.theta), self.frequencies
         shift = arb(0) if self.shift is None else self.shift
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
