@@ -1,13 +1,16 @@
 """Many points of a composed curve share a tilt: each is enclosed, as it is alone."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+import shuffledp as sdp
+from shuffledp.accounting._ends.upper import grid_for
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.compose import ComposedLoss
-from shuffledp.accounting._rounds.loss import LossDistribution
+from shuffledp.accounting._rounds.loss import LossDistribution, Samples, sample
 
 pytestmark = pytest.mark.quick
 
@@ -50,3 +53,19 @@ def test_every_point_of_a_curve_is_enclosed(counts: tuple[int, int]) -> None:
         alone = composed.delta(np.array([epsilon]))
         assert high[place] <= (1.0 + 1e-6) * alone[1][0] + 1e-18
         assert low[place] >= (1.0 - 1e-6) * alone[0][0] - 1e-18
+
+
+def test_a_curve_is_zero_at_points_that_are_beyond_all_losses_also_in_exact_numbers() -> None:
+    """index times spacing may be the local epsilon after rounding, and below it before."""
+    zeros = 0
+    for epsilon0 in np.random.default_rng(8).uniform(0.5, 3.0, 24).tolist():
+        part = sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=epsilon0), n=12).round
+        for resolution in (1e-2, 1e-3):
+            grid, floor = grid_for([(part, 3)], 1e-9, resolution, 8)
+            found = sample(part.profile, grid, floor, resolution)
+            end = Fraction(grid.spacing) * int(found.index[-1])
+            assert found.upper[-1] > 0.0 or end >= Fraction(part.profile.epsilon_max)
+            zeros += found.upper[-1] == 0.0
+        near = Samples.at(part.profile, np.array([1.0]), part.profile.epsilon_max, 1e-2, both_sides=True)
+        assert near.upper[0] == 1.0  # on the point itself nothing is known
+    assert zeros > 10

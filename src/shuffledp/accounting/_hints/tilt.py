@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import Floats, positive
+from shuffledp._certified.rounding import Floats, gamma, positive
 
 if TYPE_CHECKING:
     from shuffledp.accounting._rounds.compose import ComposedLoss
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 60  # speed
 _ALIKE, _TOGETHER = 2.0, 64  # speed: deviations from the first to the last of one tilt; and how many
 _WIDEST = 40.0  # speed: deviation of a round's loss, a few of which are as far as a curve is followed
+_BEYOND = 32  # speed: units
 _SHORT = 0.1  # speed: of epsilon, and of what is left up to the largest loss; further on nothing is known
 _SPARE_EXPONENT = 3.0  # speed: how far, in nats, a steeper tilt may raise the exponent
 _WIDE = 16.0  # speed: a tilted variance, in plain ones
@@ -159,7 +160,8 @@ def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
     """The spacing of one lattice for all rounds.
 
     Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
-    if that is smaller): keep the sum below a share of the total. The largest loss is put on it."""
+    if that is smaller): keep the sum below a share of the total. The largest loss is put on it, or rather a
+    number that is larger also after rounding."""
     scales = np.array(
         [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0, _WIDEST) for part, _ in rounds]
     )
@@ -174,4 +176,4 @@ def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
     h /= stride
     top = max(part.profile.epsilon_max for part, _ in rounds)
     on = 0.0 < top < math.inf and top / h < 1e7
-    return top / (stride * math.ceil(top / (h * stride))) if on else h
+    return (1.0 + gamma(_BEYOND)) * top / (stride * math.ceil(top / (h * stride))) if on else h

@@ -30,7 +30,14 @@ from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._hints.influence import Decided, Part, Tilted, influence
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
-from shuffledp.accounting._rounds.loss import LARGEST_INDEX, LARGEST_LOSS, Lattice, Samples, dominated
+from shuffledp.accounting._rounds.loss import (
+    LARGEST_INDEX,
+    LARGEST_LOSS,
+    Lattice,
+    Samples,
+    dominated,
+    last_index,
+)
 from shuffledp.errors import NoCertificateError
 
 _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
@@ -119,7 +126,7 @@ class _Sampler:
 
     def coarse(self, floor: float) -> Samples:
         """A few points, until the curve falls to ``floor``."""
-        h, last = self.lattice.spacing, self.profile.epsilon_max / self.lattice.spacing
+        h, last = self.lattice.spacing, last_index(self.profile, self.lattice.spacing)
         reachable = min(last, LARGEST_LOSS / h)
         if not reachable < LARGEST_INDEX:
             raise NoCertificateError("the lattice is too fine for the losses")

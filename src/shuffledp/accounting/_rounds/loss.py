@@ -117,7 +117,10 @@ class Samples:
         epsilon = index * spacing
         if both_sides:
             upper, lines = profile.both(epsilon, resolution)
-            upper = np.where(epsilon >= profile.epsilon_max, 0.0, np.minimum(upper, 1.0))
+            # No share of zero covers the rounding of a point: it is beyond all losses, or says nothing.
+            last, close = profile.epsilon_max, up(epsilon, operations=1, tiny=0.0)
+            upper = np.where(close >= last, 1.0, np.minimum(upper, 1.0))
+            upper = np.where(down(epsilon, operations=1, tiny=0.0) >= last, 0.0, upper)
         else:
             lines = profile.support(epsilon, resolution)
             upper = lines.value
@@ -175,8 +178,13 @@ def sample(
     return found
 
 
+def last_index(profile: PrivacyProfile, spacing: float) -> float:
+    """From here on points are beyond all losses, also after rounding."""
+    return up(profile.epsilon_max / spacing, operations=8, tiny=0.0)
+
+
 def _base_grid(profile: PrivacyProfile, h: float, stride: int, growth: float) -> Floats:
-    last = profile.epsilon_max / h
+    last = last_index(profile, h)
     reachable = min(last, LARGEST_LOSS / h)
     scales = _DENSE_SCALES * max(profile.hints.scale, 0.0) / h
     dense = math.ceil(min(scales / stride, reachable / stride, _MOST_POINTS))
