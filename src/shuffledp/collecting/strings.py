@@ -16,7 +16,7 @@ before the prefix is are filled up with END; what is longer than ``length`` is k
 ``heavy_hitters`` does all that where the data are in one place.
 
 >>> names = ["anna"] * 3000 + ["otto"] * 2000 + ["zoe"] * 10
->>> found = heavy_hitters(names, alphabet="anotze", length=4, epsilon=1.0, delta=1e-6)
+>>> found = heavy_hitters(names, alphabet="anotze", length=4, epsilon=1.0, delta=1e-6, false_positives=1e-6)
 >>> sorted(found.categories)
 ['anna', 'otto']
 """
