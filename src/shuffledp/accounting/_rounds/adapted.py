@@ -232,11 +232,7 @@ def adapted(
         return compose(pairs, tilted_by)
 
     def about(loss: ComposedLoss) -> Influences:
-        """Bins hide the corners of curves of a few users: of these the tilt tells."""
-        found = question(loss)
-        if lattice.stride < _CORNERS:
-            return found
-        return [Tilted(each.parts, each.theta, each.epsilon) for each in found]
+        return question(loss) if lattice.stride < _CORNERS else _tilted(question(loss))
 
     symmetric = all(len(pair) == 1 for pair in found)
     rough, same = below(), True
@@ -289,6 +285,11 @@ def _steps(found: Samples, points: Floats, floor: float) -> int:
 def _power(size: Any) -> Any:
     """The largest power of two up to it, at least one."""
     return 2.0 ** np.floor(np.log2(np.maximum(size, 1.0)))
+
+
+def _tilted(asked: Influences) -> Influences:
+    """Bins hide the corners of curves of a few users: of these the tilt tells."""
+    return [Tilted(each.parts, each.theta, each.epsilon) for each in asked]
 
 
 def _larger(*asked: Influences) -> list[Influences]:
