@@ -20,7 +20,7 @@ import pytest
 
 import shuffledp as sdp
 from oracles.brute import Matrix, Pairs, k_ary, random_matrices, shape, stochastic, worst
-from oracles.hockey import ONE, ZERO, Atoms, Law, atoms
+from oracles.hockey import ONE, ZERO, Atoms, Law, atoms, product as together
 from shuffledp.accounting._analyses import ADVERSARIES, ANALYSES, BEST, BY_NAME
 
 pytestmark = pytest.mark.quick
@@ -200,6 +200,43 @@ def test_of_random_cohorts_coins_may_leak_but_not_names(k: int, E: int, populati
             pairs.update(atoms(p, q) for p, q in permutations(laws, 2))
         held = [float(worst(frozenset(pairs), a)) <= one.upper_delta(epsilon=math.log(a)) for a in ALPHAS]
         assert all(held) != named
+
+
+def told_cohort_view(matrix: Matrix, dataset: Sequence[int], cohort: int) -> Law:
+    """A random cohort of which all members but one are known, and all their coins: the one is the differing
+    person (0) where they take part, else any member, and only that one's coin is seen."""
+    law: dict[object, Fraction] = defaultdict(lambda: ZERO)
+    tossed, subsets = coins(matrix), list(combinations(range(len(dataset)), cohort))
+    for subset in subsets:
+        unknown = [0] if 0 in subset else list(subset)
+        for one, outcome in product(unknown, product(*(tossed[dataset[i]] for i in subset))):
+            seen = {i: c for i, (c, *_) in zip(subset, outcome, strict=True)}
+            coin = seen.pop(one)
+            view_of_it = tuple(sorted(y for _, y, _ in outcome)), tuple(sorted(seen.items())), coin
+            law[view_of_it] += math.prod((p for *_, p in outcome), start=ONE / (len(subsets) * len(unknown)))
+    return law
+
+
+@pytest.mark.parametrize(("k", "E", "population", "cohort"), [(2, 3, 4, 2), (3, 5, 4, 3), (2, 20, 5, 3)])
+def test_the_strong_adversary_of_a_cohort_sees_what_is_certified(
+    k: int, E: int, population: int, cohort: int
+) -> None:
+    """Both ends are the largest over all populations, in one round; two rounds on one pair lie between."""
+    matrix = k_ary(k, Fraction(E))
+    answer = sdp.KaryRandomizedResponse(k=k, epsilon0=math.log(E))
+    one = sdp.Shuffled(answer, n=cohort, analysis="strong").sampled_from(population)
+    pairs: set[Atoms] = set()
+    for others in combinations_with_replacement(range(k), population - 1):
+        laws = [told_cohort_view(matrix, (x, *others), cohort) for x in range(k)]
+        pairs.update(atoms(p, q) for p, q in permutations(laws, 2))
+    twice = frozenset(together(pair, pair) for pair in pairs)
+    for alpha in ALPHAS:
+        truth = float(worst(frozenset(pairs), alpha))
+        found = one.delta(epsilon=math.log(alpha), tolerance=1e-6)
+        assert found.lower <= truth <= found.upper == pytest.approx(found.lower, rel=1e-5)
+        both = (2 * one).delta(epsilon=math.log(alpha))
+        assert both.lower <= float(worst(twice, alpha)) <= both.upper
+        assert both.lower >= 0.9 * both.upper
 
 
 # People are put in random order first; then each sends a report by a randomizer that is chosen in the light

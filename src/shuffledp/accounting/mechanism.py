@@ -17,9 +17,9 @@ import numpy as np
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import CALL, down, up
 from shuffledp._progress import expected
-from shuffledp.accounting._analyses import BEST, NAMES, names_for, profile_of
+from shuffledp.accounting._analyses import BEST, BY_NAME, NAMES, names_for, profile_of
 from shuffledp.accounting._certificate import certificate_of, stated
-from shuffledp.accounting._curves.clones import CloneProfile
+from shuffledp.accounting._curves.cohort_pair import CohortPair
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.mixture import honest_cohort
 from shuffledp.accounting._curves.profile import PrivacyProfile
@@ -435,7 +435,7 @@ class Shuffled(OneRound):
                 raise ValueError(f"rate={self.rate!r} needs population, the people who flip a coin")
             if self.analysis == "strong":
                 raise ValueError(
-                    'analysis must not be "strong" with a rate: it covers cohorts of fixed size only'
+                    'analysis must not be "strong" with a rate: who knows the others knows whether you are in'
                 )
             object.__setattr__(self, "rate", _validate.probability("rate", self.rate, positive=True))
 
@@ -532,23 +532,41 @@ class Shuffled(OneRound):
     @cached_property
     def round(self) -> Round:
         profile: PrivacyProfile = self._typical
-        pairs: list[Any] = list(witnesses(self.facts, self.honest))
         if self._counted is not None:
             profile = honest_cohort(*self._counted, self._cohort, upwards=True)
-            places = range(len(pairs))
-            pairs = [honest_cohort(*self._counted, self._witness(i), upwards=False) for i in places]
-        elif self.rate is not None:
-            pairs = [pair.polled(self.rate) for pair in pairs]
-        elif self.fraction < 1.0:
-            pairs = [pair.subsampled(self.fraction) for pair in witnesses(self.facts, self.n)]
-        attained = self._local(self.facts.epsilon0.lower, down) if pairs else 0.0
         alone = self.n == 1 or self.honest == 1
-        if self.analysis == "strong" and self.fraction == 1.0:
-            told = self._typical.profiles[0]
-            assert isinstance(told, CloneProfile)
+        if self.analysis == "strong":
             # What the strong adversary sees is the analysis, exactly; nothing hides a report without clones.
-            return Round(profile, (told,), self._pure, self._pure, alone)
-        return Round(profile, tuple(pairs), self._pure, attained, alone)
+            return Round(profile, (self._told,), self._pure, self._pure, alone)
+        pairs = self._pairs()
+        attained = self._local(self.facts.epsilon0.lower, down) if pairs else 0.0
+        return Round(profile, pairs, self._pure, attained, alone)
+
+    def _pairs(self) -> tuple[Any, ...]:
+        """Pairs of datasets, or of populations, that bound from below."""
+        if self._counted is not None:
+            places = range(len(witnesses(self.facts, self.honest)))
+            return tuple(
+                honest_cohort(*self._counted, self._witness(place), upwards=False) for place in places
+            )
+        if self.rate is not None:
+            return tuple(pair.polled(self.rate) for pair in witnesses(self.facts, self.honest))
+        if self.fraction < 1.0:
+            return tuple(pair.subsampled(self.fraction) for pair in witnesses(self.facts, self.n))
+        return tuple(witnesses(self.facts, self.honest))
+
+    @property
+    def _told(self) -> Any:
+        """The pair that the strong adversary tells apart best; in a cohort all others hold x'."""
+        if self._counted is not None:
+            return honest_cohort(*self._counted, self._told_in_cohort, upwards=False)
+        if self.fraction < 1.0:
+            return self._told_in_cohort(self.n)
+        return BY_NAME["strong"].curve(self.facts, self.honest)
+
+    def _told_in_cohort(self, n: int) -> PrivacyProfile:
+        whole = BY_NAME["strong"].curve(self.facts, n)
+        return CohortPair(whole, n / self.honest) if n < self.honest else whole
 
     def _witness(self, place: int) -> Callable[[int], PrivacyProfile]:
         """One of the witnesses, of cohorts of so many out of all honest people."""

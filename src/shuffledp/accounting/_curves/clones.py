@@ -89,6 +89,10 @@ class CloneProfile(PrivacyProfile):
         """Exchanging x and x' exchanges the signs: nothing changes."""
         return (self,)
 
+    def other_side(self) -> CloneProfile:
+        """It bounds the same pair from above and from below."""
+        return self
+
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         return self.both(epsilon, resolution)[0]
 

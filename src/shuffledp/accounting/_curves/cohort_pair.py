@@ -25,7 +25,8 @@ _UNITS = 4 * CALL  # soundness: of beta's parts and of alpha g / beta
 
 @dataclass(frozen=True)
 class CohortPair(SubsampledProfile):
-    """The pair as it is: T5 attained. ``base`` bounds either direction of (P, Q) from below (NearProfile)."""
+    """The pair as it is: T5 attained. ``base`` bounds either direction of (P, Q) from below, its
+    ``other_side`` from above (NearProfile, CloneProfile)."""
 
     @property
     def directions(self) -> tuple[PrivacyProfile, ...]:
