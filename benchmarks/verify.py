@@ -31,6 +31,8 @@ MORE: dict[str, Callable[[float], Any]] = {
     "Gaussian of a small scale": lambda e: sdp.DiscreteGaussian(sigma=0.4 / e, levels=8),
     "a level of a tree": lambda e: sdp.LeveledResponse(64, epsilon0=e),
     "PrivUnit, d = 2": lambda e: sdp.PrivUnit(dimension=2, epsilon0=e),
+    "RampUnit, d = 2000": lambda e: sdp.RampUnit(dimension=2000, epsilon0=e),
+    "GaussianUnit, d = 100": lambda e: sdp.GaussianUnit(dimension=100, epsilon0=e),
 }
 SETTINGS: dict[str, Callable[[Any, int, str], sdp.Mechanism]] = {
     "one round": lambda one, n, how: sdp.Shuffled(one, n=n, analysis=how),
