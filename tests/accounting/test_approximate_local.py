@@ -1,6 +1,7 @@
 """(epsilon0, delta0)-LDP randomizers: every dataset of a few users, and each step of the argument (T9)."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, pairwise, permutations
 from random import Random
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from oracles.brute import Matrix, shuffled_pairs, stochastic, worst
+from oracles.brute import Matrix, Pairs, cohort_pairs, pairs_of, polled_law, shuffled_pairs, stochastic, worst
 from oracles.hockey import Atoms, hockey_stick
 from shuffledp.accounting._curves.approximate import plain_approximate, strong_approximate
 from shuffledp.accounting._curves.clones import clones_2021, strong_clones
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.subsampled import in_cohort, polled
 
 ALPHAS = (Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(3), Fraction(12))
 
@@ -104,6 +107,83 @@ def test_other_users_lack_at_most_the_mass_that_is_charged() -> None:
                     assert lacking <= delta0 / E
 
 
+def leaking_much(count: int, seed: int) -> list[Matrix]:
+    """Reports that one is three times as likely to send as another, and two rare ones."""
+    rng = Random(seed)
+    rows = [
+        [[*rng.choices([60, 180], k=columns), *rng.choices([0, 0, 1, 2, 4], k=2)] for _ in range(size)]
+        for size, columns in zip(rng.choices([2, 3], k=count), rng.choices([2, 3], k=count), strict=True)
+    ]
+    return [stochastic(weights) for weights in rows]
+
+
+def left_in_place(E: float, delta0: float, alpha: float, share: float = 1.0, coins: bool = False) -> float:
+    """What T9' adds."""
+    own = delta0 / (E + 1)
+    lacking = 2 * (delta0 + own)
+    grown = 1 / (1 - lacking)
+    whole = own * (1 + alpha) + grown**2 * lacking / E * (2 * alpha * E - alpha + E - 2)
+    absent = 0.0 if coins else (1 - share) * (alpha - 1) * grown * lacking
+    return share * whole + absent
+
+
+def pairs_by_share(matrix: Matrix) -> Iterator[tuple[Pairs, Fraction, bool, int]]:
+    """All pairs that some people, cohorts and coins can show; the share who report, by coins, and n."""
+    for n in (2, 3, 5, 7) if len(matrix) == 2 else (2, 4):
+        yield shuffled_pairs(matrix, n), Fraction(1), False, n
+    for population, cohort in ((4, 2), (4, 3)):
+        yield cohort_pairs(matrix, population, cohort), Fraction(cohort, population), False, cohort
+    coin = Fraction(1, 4)
+    yield pairs_of(matrix, 3, lambda values: polled_law(matrix, values, coin)), coin, True, 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_others_leaks_are_paid_once_however_many_they_are(seed: int) -> None:
+    """T9': all datasets, cohorts and coins of a few people who leak much; what is charged is the formula."""
+    told = 0
+    for matrix in leaking_much(8, seed=seed):
+        for E in (Fraction(3, 2), Fraction(12, 5)):
+            delta0 = leak(matrix, E)
+            if not 0 < delta0 < Fraction(1, 5):
+                continue
+            for pairs, share, coins, n in pairs_by_share(matrix):
+                clones: PrivacyProfile = strong_clones(math.log(E), n)
+                if share < 1:
+                    clones = (polled if coins else in_cohort)(clones, float(share))
+                for alpha in (Fraction(1), Fraction(11, 10), Fraction(3, 2)):
+                    curve = float(clones.upper(np.array([math.log(alpha)]), 1e-5)[0])
+                    added = left_in_place(float(E), float(delta0), float(alpha), float(share), coins)
+                    truth = float(worst(pairs, alpha))
+                    assert truth <= (curve + added) * (1 + 1e-12)
+                    told += curve < truth and added < 0.5
+    assert told > 20  # the clones alone would not cover them
+
+
+@pytest.mark.parametrize(("share", "coins"), [(1.0, False), (0.1, False), (0.1, True)])
+def test_what_a_delta0_adds_is_the_theorem_s(share: float, coins: bool) -> None:
+    epsilon0, delta0, n = 1.0, 1e-9, 10**4
+    profile: PrivacyProfile = strong_approximate(strong_clones(epsilon0, n), delta0, n)
+    clones: PrivacyProfile = strong_clones(epsilon0, n)
+    if share < 1.0:
+        change = polled if coins else in_cohort
+        profile, clones = change(profile, share), change(clones, share)
+    for epsilon in (0.001, 0.003):
+        at = np.array([epsilon])
+        added = left_in_place(math.exp(epsilon0), delta0, math.exp(epsilon), share, coins)
+        found = float(profile.upper(at, 1e-6)[0])
+        assert found == pytest.approx(float(clones.upper(at, 1e-6)[0]) + added, rel=1e-9)
+
+
+def test_with_a_delta0_more_people_hide_no_less() -> None:
+    """delta0 = 10^-9 among ten million people, where n delta0 is ten thousand times delta."""
+    answers = [
+        sdp.Shuffled(sdp.LocalRandomizer(2.0, delta0=1e-9), n=n).epsilon(delta=1e-6)
+        for n in (10**3, 10**4, 10**5, 10**7)
+    ]
+    assert all(later.upper < 0.4 * first.upper for first, later in pairwise(answers))
+    assert all(answer.upper < 1.08 * answer.lower for answer in answers)
+
+
 def test_without_leak_it_is_the_smaller_clones_bound() -> None:
     for epsilon0, n in ((1.0, 100), (4.0, 10**5)):
         for epsilon in (0.05, 0.5):
@@ -115,16 +195,15 @@ def test_without_leak_it_is_the_smaller_clones_bound() -> None:
             assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_blow_up_is_that_of_the_module_docstring() -> None:
-    """With n delta0 so large that the 2021 clones win: delta0 (1 + a) ((n - 1)/E + 1/(E + 1))."""
-    epsilon0, delta0, n, epsilon = 1.0, 1e-6, 1000, 0.6
+def test_the_blow_up_of_the_clones_of_2021_is_that_of_the_theorem() -> None:
+    """delta0 (1 + a) ((n - 1)/E + 1/(E + 1)), at the smallest epsilon where that is worth it."""
+    epsilon0, delta0, n, epsilon = 1.0, 1e-6, 1000, 0.05
     at = np.array([epsilon])
     E, a = math.exp(epsilon0), math.exp(epsilon)
     clones = float(clones_2021(epsilon0, n).upper(at, 1e-4)[0])
     expected = clones + (1 + a) * delta0 * ((n - 1) / E + 1 / (E + 1))
-    assert approximate_local_delta(epsilon0, delta0, n, epsilon) <= expected * (1 + 1e-9)
-    alone = (1 + 1.0) * delta0 * ((n - 1) / E)
-    assert approximate_local_delta(epsilon0, delta0, n, epsilon) >= alone
+    found = plain_approximate(clones_2021(epsilon0, n), delta0, n).upper(at, 1e-4)[0]
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("top", [2.0, 900.0])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -160,7 +161,9 @@ def curves() -> dict[str, tuple[Any, ...]]:
         "approximate, few": (approximate.strong_approximate(clones.strong_clones(1.0, 3), 1e-3, 3), 0.1),
         "approximate, 2021, few": (approximate.plain_approximate(clones.clones_2021(1.0, 3), 1e-3, 3), 0.1),
         "approximate, nothing": (
-            approximate.ApproximateProfile(clones.strong_clones(1e-15, 9), 9, 1e-8, 1e-9),
+            approximate.ApproximateProfile(
+                clones.strong_clones(1e-15, 9), approximate.Added(2e-9, 1.6e-7, 8.1e-8, 9e-8)
+            ),
             0.1,
         ),
         "subsampled": (SubsampledProfile(sure, 0.1), 0.02, 0.1),
@@ -384,7 +387,10 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "crowd at once": lambda: above(pools.bounds(few)[0]),
         "one odd report": lambda: odd(0.1, 5),
         "moved of one report": lambda: above(
-            approximate.crowd_approximate(clones.strong_clones(1.0, 9), 1.0, 1e-6, 9).own
+            approximate.crowd_approximate(clones.strong_clones(1.0, 9), 1.0, 1e-6).added.slope
+        ),
+        "added where others stay": lambda: above(
+            *(np.array(part) for part in astuple(approximate._left_in_place(1.0, 1e-3, 3e-4)) if part)
         ),
         "with seen": seen_types,
         "inside": lambda: above(crowd_laws._inside(*map(np.array, ([3.0], [20.0], [1.0], [0.001], [10.0])))),

@@ -131,7 +131,7 @@ def _crowd(facts: Facts, n: int) -> PrivacyProfile:
     different = {tuple(sorted(zip(law.own, law.other, law.clone, strict=True))): law for law in both}
     if facts.delta0 > 0.0:
         crowd = CrowdProfile(n, tuple(different.values()), local, delta0=facts.delta0)
-        return crowd_approximate(crowd, local, facts.delta0, n)
+        return crowd_approximate(crowd, local, facts.delta0)
     if matrix is None:
         return CrowdProfile(n, tuple(different.values()), local, common=facts.common)
     return CrowdProfile(n, (), max(local, matrix.epsilon0), matrix)

@@ -18,8 +18,8 @@ class LocalRandomizer:
     ``total_variation``, if known, is the largest total variation distance between R(x) and R(x').
     It is at most tanh(epsilon0/2), the value of binary randomized response.
 
-    ``delta0`` > 0: only R(x)(S) <= e^epsilon0 R(x')(S) + delta0. Then a crowd of n hides up to about n delta0
-    less, so delta0 must be far below delta / n (docs/proofs/approximate-local.md).
+    ``delta0`` > 0: only R(x)(S) <= e^epsilon0 R(x')(S) + delta0. Then delta is larger by some six
+    delta0 in every round, however many people there are (T9', docs/proofs/approximate-local.md).
 
     >>> LocalRandomizer(epsilon0=1.0)
     LocalRandomizer(epsilon0=1.0, total_variation=None)

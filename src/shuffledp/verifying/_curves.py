@@ -193,27 +193,61 @@ def _cohort(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    """T9: clones (of a random ``fraction``, or by coins of a ``rate``) at a smaller epsilon, ``at``, and what
-    delta0 moves there."""
+    """T9, T9': clones (of a random ``fraction``, or by coins of a ``rate``) at a smaller epsilon, ``at``, and
+    what delta0 adds there."""
     base, leak, at = curve["base"], probability(curve["delta0"]), epsilon.min(exact(curve["at"]))
     if not at >= 0:
         raise ValueError(f"at must not be negative, got {curve['at']!r}")
     share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if base["kind"] == "crowd":
         return _approximate_crowd(curve, at, enough)
-    law, others = _clone_law(base), _count(base, "n") - 1
-    grown = exact(base["epsilon0"]).exp()
+    law = _clone_law(base)
+    if base["kind"] == "clones":
+        local = _local(base)
+        within = at.min(local)  # T9' is proved up to the local epsilon
+        added = _left_in_place(leak, local, share, rate, within.expm1())
+        found = _in_part(law, curve, within, positive(enough - added)) + added
+        if found <= enough:
+            return found
+    added = _moved_at_all(base, leak, share, rate, at.expm1())
+    left = positive(enough - added)
+    best = _in_part(law, curve, at, left)
+    if float(curve.get("rate", 1.0)) == 1.0 and float(curve.get("fraction", 1.0)) < 1.0:
+        inner = (at.expm1() / share).log1p()
+        best = best.min(share * law.upper(inner, left / share))
+    best += added
+    return best.min(found) if base["kind"] == "clones" else best
+
+
+def _in_part(law: Law, curve: Curve, at: arb, left: arb) -> arb:
+    """The curve of everybody, of a random ``fraction`` (T5') or by coins of a ``rate`` (T20)."""
+    if float(curve.get("rate", 1.0)) < 1.0:
+        law = law.polled(probability(curve["rate"]))
+    elif float(curve.get("fraction", 1.0)) < 1.0:
+        law = law.in_cohort(probability(curve["fraction"]))
+    return law.upper(at, left)
+
+
+def _moved_at_all(base: Curve, leak: arb, share: arb, rate: arb, growth: arb) -> arb:
+    """T9: every report is moved."""
+    others, grown = _count(base, "n") - 1, exact(base["epsilon0"]).exp()
     other = leak / grown * (2 * (grown + 2) / (grown + 1) if base["kind"] == "clones" else 1)
     crowd, own = others * other, leak / (grown + 1)
     added = 2 * share * rate * (rate * crowd + own)
-    added += at.expm1() * (share * rate * (crowd + own) + (1 - share) * (others + 1) * other)
-    left = positive(enough - added)
-    if float(curve.get("rate", 1.0)) < 1.0:
-        return law.polled(rate).upper(at, left) + added
-    if float(curve.get("fraction", 1.0)) == 1.0:
-        return law.upper(at, left) + added
-    inner = (at.expm1() / share).log1p()
-    return law.in_cohort(share).upper(at, left).min(share * law.upper(inner, left / share)) + added
+    return added + growth * (share * rate * (crowd + own) + (1 - share) * (others + 1) * other)
+
+
+def _left_in_place(leak: arb, local: arb, share: arb, rate: arb, growth: arb) -> arb:
+    """T9': one report is moved, and put in the place of any."""
+    grown = local.exp()
+    own = leak / (grown + 1)
+    lacking = 2 * (leak + own)
+    if not lacking <= arb(1) / 2:
+        return arb(1)
+    more = 1 / (1 - lacking)
+    at_one = 2 * own + 3 * more**2 * lacking * (1 - 1 / grown)
+    slope = own + more**2 * lacking * (2 - 1 / grown)
+    return share * rate * (at_one + growth * slope) + growth * (1 - share) * more * lacking
 
 
 def _approximate_crowd(curve: Curve, at: arb, enough: arb) -> arb:

@@ -2,11 +2,11 @@
 
     delta(alpha) <= H_alpha(clones) + at_one + slope (alpha - 1),     alpha = e^epsilon.
 
-at_one = 2 moved and slope = moved, the total variation by which the round differs from one of an
-epsilon0-LDP randomizer; in cohorts less (T9, docs/proofs/approximate-local.md). The true
-delta never increases in alpha, so the right side counts at its lowest so far: it is convex, falls to its
-minimum and is constant from there on. The crowd theorem, whose others stay as they are, likewise, with
-less (T16, docs/proofs/crowd.md, section 8).
+Moving everybody's reports to those of an epsilon0-LDP randomizer adds some n delta0 (T9); leaving the others'
+as they are, and putting the differing user's in the place of one of them, some delta0, however many they are
+(T9', docs/proofs/approximate-local.md). The crowd theorem, likewise (T16, docs/proofs/crowd.md, section 8).
+The true delta never increases in alpha, so the right side counts at its lowest so far: it is convex, falls to
+its minimum and is constant from there on.
 """
 
 from __future__ import annotations
@@ -24,18 +24,28 @@ from shuffledp.accounting._hints.starts import RaisedHints
 _RESOLUTION = 1e-4  # of the search for the minimum; speed
 _POINTS = 33  # speed
 _LOOKS = 3  # speed
+_MOST_LACKING = 0.5  # tightness: beyond it nothing is worth knowing
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a delta0 adds to the curve of a round: at alpha = 1 (``of_crowd`` apart, of people who flip coins
+    less), for each unit of alpha, and there also where the differing user is absent. All rounded up."""
+
+    at_one: float
+    of_crowd: float
+    slope: float
+    absent: float
 
 
 @dataclass(frozen=True)
 class ApproximateProfile(PrivacyProfile):
-    """``clones`` of the epsilon0-LDP randomizer, and what is moved: of each of the ``n`` - 1 others' reports
-    the probability ``others``, of the differing user's ``own``. The n users are a random ``fraction`` of all,
-    or each takes part with probability ``rate``; ``clones`` are then those of the cohort."""
+    """``clones`` of the epsilon0-LDP randomizer, and what a round of everybody adds (``added``). The n users
+    are a random ``fraction`` of all, or each takes part with probability ``rate``; ``clones`` are then those
+    of the cohort."""
 
     clones: PrivacyProfile
-    n: int
-    others: float
-    own: float
+    added: Added
     fraction: float = 1.0
     rate: float = 1.0
     whole: PrivacyProfile | None = None
@@ -43,14 +53,13 @@ class ApproximateProfile(PrivacyProfile):
 
     @cached_property
     def _at_one(self) -> float:
-        crowd = (self.n - 1) * self.others
-        return up(2.0 * self.fraction * self.rate * (self.rate * crowd + self.own), operations=8)
+        whole = self.added.at_one + self.rate * self.added.of_crowd
+        return up(self.fraction * self.rate * whole, operations=8)
 
     @cached_property
     def _slope(self) -> float:
-        crowd = (self.n - 1) * self.others
-        absent = (1.0 - self.fraction) * self.n * self.others
-        return up(self.fraction * self.rate * (crowd + self.own) + absent, operations=8)
+        absent = (1.0 - self.fraction) * self.added.absent
+        return up(self.fraction * self.rate * self.added.slope + absent, operations=8)
 
     @property
     def epsilon_max(self) -> float:
@@ -133,24 +142,53 @@ class ApproximateProfile(PrivacyProfile):
         return min(max(found, 0.0), self.clones.epsilon_max)
 
 
-def crowd_approximate(crowd: PrivacyProfile, epsilon0: float, delta0: float, n: int) -> ApproximateProfile:
+def crowd_approximate(crowd: PrivacyProfile, epsilon0: float, delta0: float) -> ApproximateProfile:
     """Over the crowd theorem: 2 delta0 + mixed (E^(1/2) + delta0) is moved of one report, nothing of others:
     what is out of place, and a part that is mixed in so that its total is one."""
     mixed = 2.0 * delta0 / -math.expm1(-0.5 * epsilon0)
     own = up(2.0 * delta0 + mixed * (math.exp(0.5 * epsilon0) + delta0), operations=2 * CALL + 16)
-    return ApproximateProfile(crowd, n, 0.0, own, whole=crowd)
+    return ApproximateProfile(crowd, Added(2.0 * own, 0.0, own, 0.0), whole=crowd)
 
 
 def strong_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
-    """Over the strong clones: delta0 (2 (n - 1)(E + 2)/(E (E + 1)) + 1/(E + 1)) is moved."""
+    """Over the strong clones: of a handful of people T9, of more T9'."""
     others, own = _moved(clones.epsilon_max, delta0)
-    return ApproximateProfile(clones, n, others, own, whole=clones)
+    every, one = _moved_at_all(others, own, n), _left_in_place(clones.epsilon_max, delta0, own)
+    added = every if every.at_one + every.of_crowd <= one.at_one else one
+    return ApproximateProfile(clones, added, whole=clones)
+
+
+def plain_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
+    """Over the clones of 2021: delta0 ((n - 1)/E + 1/(E + 1)) is moved (T9)."""
+    own, decay = _lie(clones.epsilon_max)
+    others = up(delta0 * decay, operations=CALL + 4)
+    own = up(delta0 * own, operations=2 * CALL + 4)
+    return ApproximateProfile(clones, _moved_at_all(others, own, n), whole=clones)
 
 
 def moved_by_clones(epsilon0: float, delta0: float, n: int) -> float:
-    """The same of one of n reports and all others: a total variation."""
+    """What strong clones move of one of n reports and all others: a total variation."""
     others, own = _moved(epsilon0, delta0)
     return up((n - 1) * others + own, operations=4)
+
+
+def _moved_at_all(others: float, own: float, n: int) -> Added:
+    """T9: the probability ``others`` is moved of each of n - 1 reports, ``own`` of the differing user's."""
+    crowd = (n - 1) * others
+    return Added(2.0 * own, up(2.0 * crowd, 2), up(crowd + own, 4), up(n * others, 2))
+
+
+def _left_in_place(epsilon0: float, delta0: float, own: float) -> Added:
+    """T9': with lacking = 2 (delta0 + own), E times what another user's law may lack of max(R_0, R_1)/E."""
+    lacking = up(2.0 * (delta0 + own), operations=4)
+    if lacking > _MOST_LACKING:
+        return Added(math.inf, 0.0, math.inf, math.inf)
+    decay = math.exp(-epsilon0)
+    grown = up(1.0 / (1.0 - lacking), operations=8)
+    squared = up(grown * grown * lacking, operations=4)
+    units = CALL + 12
+    at_one = up(2.0 * own + 3.0 * squared * -math.expm1(-epsilon0), operations=units)
+    return Added(at_one, 0.0, up(own + squared * (2.0 - decay), operations=units), up(grown * lacking, 2))
 
 
 def _moved(epsilon0: float, delta0: float) -> tuple[float, float]:
@@ -158,13 +196,6 @@ def _moved(epsilon0: float, delta0: float) -> tuple[float, float]:
     own, decay = _lie(epsilon0)
     others = up(2.0 * delta0 * decay * (1.0 + own), operations=2 * CALL + 8)
     return others, up(delta0 * own, operations=2 * CALL + 4)
-
-
-def plain_approximate(clones: PrivacyProfile, delta0: float, n: int) -> ApproximateProfile:
-    """Over the clones of 2021: delta0 ((n - 1)/E + 1/(E + 1)) is moved."""
-    own, decay = _lie(clones.epsilon_max)
-    others = up(delta0 * decay, operations=CALL + 4)
-    return ApproximateProfile(clones, n, others, up(delta0 * own, operations=2 * CALL + 4), whole=clones)
 
 
 def _lie(epsilon0: float) -> tuple[float, float]:
