@@ -32,6 +32,7 @@ _STEPS = (
 )
 _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
 _RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much rarer, and closer
+_WISHED = 0.98  # speed: of what is enough, what is better, as chords of rounds are then low enough
 _SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what rare pools may add
 _FEWEST, _ALL_NODES = 3, 15  # speed: corners, and nodes, as the last is chosen
 _EASIER, _FINER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.35), 0.05  # speed: shares of tilts there
@@ -203,24 +204,25 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
     for law, nodes in _nodes(first, theta, len(scaled), few=enough > 0):
         heights = _through(_Heights(law, users, theta, loss).close, scaled, nodes)
         most = _mean(corners, scaled, _products(scaled, heights))
-        if most + lost <= enough:
+        if most + lost <= _WISHED * enough or (nodes == _FEW_NODES[-1] and most + lost <= enough):
             break
     if enough > 0 and not most + lost <= enough:
         return arb(1)  # other laws do not help
+    reached = most.max(_WISHED * enough - lost)
 
     def crude(second: float) -> arb:
         tilts = [(weight, weight * theta) for weight in scaled]
         values = [weight * _crude(family.moment(tilt, second), users, tilt) for weight, tilt in tilts]
         return _mean(corners, scaled, values)
 
-    known, others = family.unless(crude, most.max(enough - lost))
+    known, others = family.unless(crude, reached)
     most = most.max(known)
     for law in others:
         if law is first:
             continue
         for heights in _tried(_Heights(law, users, theta, loss), scaled):
             found = _mean(corners, scaled, _products(scaled, heights))
-            if found <= most.max(enough - lost):
+            if found <= most.max(reached):
                 break
         most = most.max(found)
         if enough > 0 and not most + lost <= enough:
@@ -416,14 +418,13 @@ class _Tried:
 
     def largest(self, theta: float) -> arb:
         first = self.first(theta)
-        most = self.tested(first, theta, self.enough)
-        known, others = self.family.unless(
-            lambda second: self.crude(second, arb(theta)), most.max(self.enough)
-        )
+        most = self.tested(first, theta, _WISHED * self.enough)
+        reached = most.max(_WISHED * self.enough)
+        known, others = self.family.unless(lambda second: self.crude(second, arb(theta)), reached)
         most = most.max(known)
         for law in others:
             if law is not first:
-                most = most.max(self.tested(law, theta, most.max(self.enough)))
+                most = most.max(self.tested(law, theta, most.max(reached)))
         return most
 
 
