@@ -23,7 +23,9 @@ from shuffledp.verifying._curves import upper
 from shuffledp.verifying._families import Family
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
-from shuffledp.verifying._positive_part import TiltedSum, Variable, _enumerated, _with_jumps
+from shuffledp.verifying._positive_part import _enumerated, _with_jumps
+from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._variable import Variable
 
 UNARY = sdp.SymmetricUnaryEncoding(k=16, epsilon0=1.0)
 MATRIX = sdp.FiniteRandomizer([[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.25, 0.25, 0.5]])

@@ -11,9 +11,11 @@ from itertools import product
 import pytest
 from flint import acb, arb, ctx
 
-from shuffledp.verifying import _positive_part
+from shuffledp.verifying import _tilted_sum
 from shuffledp.verifying._crowd import _chords, _Heights, _normal, _tried
-from shuffledp.verifying._positive_part import TiltedSum, Variable, _of_two
+from shuffledp.verifying._positive_part import _of_two
+from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._variable import Variable
 
 pytestmark = pytest.mark.quick
 
@@ -92,7 +94,7 @@ def test_frequencies_that_are_left_out_are_covered(
     reach: float, absolute: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against the sum of all of them, however wide the cells are that are tried first."""
-    monkeypatch.setattr(_positive_part, "_REACH", reach)
+    monkeypatch.setattr(_tilted_sum, "_REACH", reach)
     source = random.Random(11)
     for n in (24, 61, 400):
         law = variable(drawn(source, 4))

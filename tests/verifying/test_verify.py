@@ -20,7 +20,8 @@ import shuffledp as sdp
 from oracles import balls, brute
 from shuffledp.cli.main import cli
 from shuffledp.verifying._curves import upper
-from shuffledp.verifying._positive_part import Variable, positive_part
+from shuffledp.verifying._positive_part import positive_part
+from shuffledp.verifying._variable import Variable
 
 ROOM = Path(sdp.__file__).parent / "verifying"
 FILE = Path(__file__).resolve().parent.parent / "data" / "certificate-1.json"

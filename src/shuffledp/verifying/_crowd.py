@@ -22,7 +22,8 @@ from flint import arb
 
 from shuffledp.verifying._balls import positive
 from shuffledp.verifying._families import Family
-from shuffledp.verifying._positive_part import TiltedSum, Variable, lowest
+from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._variable import Variable, lowest
 
 _STEPS = (
     *(0.4 * i for i in range(8)),

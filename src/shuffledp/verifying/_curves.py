@@ -33,7 +33,7 @@ from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._families import Family, known, triples
 from shuffledp.verifying._groups import among_groups
 from shuffledp.verifying._mixed_sum import gaussian_shares, mixing, noisy_sum, noisy_vectors, thinned_sum
-from shuffledp.verifying._positive_part import About, Variable, positive_part
+from shuffledp.verifying._positive_part import About, positive_part
 from shuffledp.verifying._stated import (
     ROUNDING,
     checked_crowd,
@@ -42,6 +42,7 @@ from shuffledp.verifying._stated import (
     checked_rows,
     covers_its_mirror,
 )
+from shuffledp.verifying._variable import Variable
 
 Curve = dict[str, Any]
 Types = tuple[tuple[arb, arb, arb], ...]

@@ -14,7 +14,7 @@ from itertools import permutations
 from flint import arb
 
 from shuffledp.verifying._balls import max_of, near, positive
-from shuffledp.verifying._positive_part import Variable
+from shuffledp.verifying._variable import Variable
 
 _CUTS, _NARROWER = 60, 0.8  # speed: values beyond which laws are cut
 _WIDEST = 24  # speed: laws among which leaders are looked for

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from shuffledp.verifying._balls import positive
-from shuffledp.verifying._positive_part import Variable, lowest
+from shuffledp.verifying._variable import Variable, lowest
 
 _LOSSES = 2e-3, 2e-4, 2e-5, 2e-6  # speed: of a blur
 _SPARE_DEPTH = 15.0  # speed
