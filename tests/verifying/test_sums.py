@@ -13,6 +13,7 @@ from flint import acb, arb, ctx
 
 from shuffledp.verifying import _tilted_sum
 from shuffledp.verifying._crowd import _chords, _Heights, _normal, _tried
+from shuffledp.verifying._guesses import Guess
 from shuffledp.verifying._positive_part import _of_two
 from shuffledp.verifying._tilted_sum import TiltedSum
 from shuffledp.verifying._variable import Variable
@@ -188,3 +189,20 @@ def test_laws_of_fewer_values_have_the_same_mass_and_mean_and_no_smaller_moment(
     assert abs(coarse.total(lambda v: v) - law.total(lambda v: v)) < arb(1e-12)
     for tilt in (arb(0.3), arb(1), arb(-1)):
         assert coarse.moment(tilt) > law.moment(tilt) * (1 - arb(1e-12))
+
+
+def test_a_guessed_tilt_is_near_the_lowest_of_what_it_is_to_make_low() -> None:
+    """Of few values and of many, of which those alike are put together."""
+    source = random.Random(19)
+    for values, n, shift in product((2, 5, 300), (1, 30, 10**6), (0.0, 2.0)):
+        rows = [(source.gauss(-0.01, 1.0) ** 3, source.random() / values) for _ in range(values)]
+        guess = Guess.of([*rows, (0.0, 0.1), (1.5, 1e-3)])
+        assert len(guess.values) <= 48
+        assert math.isclose(sum(guess.masses), sum(m for _, m in rows) + 0.101)
+
+        def height(log_theta: float, guess: Guess = guess, n: int = n, shift: float = shift) -> float:
+            theta = math.exp(log_theta)
+            return theta * shift + n * guess.cumulants(theta)[0] - 2.0 * log_theta
+
+        found = math.log(guess.tilt(n, shift))
+        assert all(height(found) <= height(found + move) + 1e-4 for move in (-0.5, -0.1, 0.1, 0.5))

@@ -23,7 +23,7 @@ from flint import arb
 from shuffledp.verifying._balls import positive
 from shuffledp.verifying._families import Family
 from shuffledp.verifying._tilted_sum import TiltedSum
-from shuffledp.verifying._variable import Variable, lowest
+from shuffledp.verifying._variable import Variable
 
 _STEPS = (
     *(0.4 * i for i in range(8)),
@@ -460,12 +460,12 @@ def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
 def _tilt(laws: Sequence[Variable], n: int) -> tuple[float, float]:
     """Near the minimum of the largest n log E e^(theta X) - 2 log theta, and about what the bound is."""
 
-    def height(log_theta: float) -> float:
-        return max(n * law.cumulants(math.exp(log_theta))[0] for law in laws) - 2.0 * log_theta
+    def height(theta: float) -> float:
+        return max(n * law.cumulants(theta)[0] for law in laws) - 2.0 * math.log(theta)
 
-    theta = math.exp(lowest(height, math.log(600.0 / max(law.largest for law in laws))))
+    theta = min((law.guess.tilt(n) for law in laws), key=height)
     variance = max(laws, key=lambda law: law.cumulants(theta)[0]).cumulants(theta)[2]
-    found = height(math.log(theta)) - 0.5 * math.log(2.0 * math.pi * n * max(variance, 1e-300)) - math.log(n)
+    found = height(theta) - 0.5 * math.log(2.0 * math.pi * n * max(variance, 1e-300)) - math.log(n)
     return theta, math.exp(min(found, 0.0))
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from shuffledp.verifying._balls import positive
-from shuffledp.verifying._variable import Variable, lowest
+from shuffledp.verifying._guesses import lowest
+from shuffledp.verifying._variable import Variable
 
 _LOSSES = 2e-3, 2e-4, 2e-5, 2e-6  # speed: of a blur
 _SPARE_DEPTH = 15.0  # speed
@@ -119,4 +120,4 @@ def _tilt(law: Variable, people: Sequence[tuple[float, int]]) -> float:
         grown = math.exp(min(log, 700.0))
         return sum(count * math.log1p(g * (grown - 1.0)) for g, count in people) - 2.0 * log_theta
 
-    return math.exp(lowest(height, math.log(600.0 / law.largest)))
+    return math.exp(lowest(height, math.log(600.0 / law.guess.largest)))

@@ -39,7 +39,7 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
     alone = law.mean_above(arb(0))
     if n == 1 or alone <= enough:
         return alone
-    if enough > 0 and (crude := law.chernoff(n, law.tilt(n))) <= enough:
+    if enough > 0 and (crude := law.chernoff(n, law.guess.tilt(n))) <= enough:
         return crude
     if len(law.values) == 2 and _outcomes(n, 2) <= _FEW_OUTCOMES[1]:
         return _of_two(law, n)
@@ -83,16 +83,16 @@ class About:
 
     @classmethod
     def of(cls, law: Variable, n: int) -> About:
-        chosen, least = cls(math.inf, 1.0), math.inf
+        chosen, least, whole = cls(math.inf, 1.0), math.inf, law.guess
         for i in range(_CUTS):
-            end = law.largest * _CUT**i if i else math.inf
-            part, beyond = law.cut_at(end)
+            end = whole.largest * _CUT**i if i else math.inf
+            part, beyond = whole.cut_at(end)
             theta = part.tilt(n)
             height = n * part.cumulants(theta)[0] - math.log(n * theta) - 2.0
-            guess = math.exp(min(height, 0.0)) + float(beyond)
+            guess = math.exp(min(height, 0.0)) + beyond
             if guess < least:
                 chosen, least = cls(end, theta), guess
-            if max(float(beyond), _WORSE * guess) > least and guess < 1.0:
+            if max(beyond, _WORSE * guess) > least and guess < 1.0:
                 break
         return chosen
 
@@ -141,7 +141,7 @@ def _with_some_jumps(small: _Rows, jumps: _Rows, rest: arb, n: int, enough: arb)
     for often, users, v in ((arb(1), n, arb(0)), *((m * (n - 1), n - 1, v) for v, m in jumps)):
         if v <= 0 and all(x <= 0 for x in part.values):
             continue
-        theta = part.tilt(users, float(v))
+        theta = part.guess.tilt(users, float(v))
         crude = often * (arb(theta) * v).exp() * part.chernoff(users, theta)
         if crude <= tiny:
             more += crude

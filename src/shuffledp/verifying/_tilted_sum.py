@@ -42,7 +42,7 @@ class TiltedSum:
     @classmethod
     def of(cls, law: Variable, n: int, loss: float, span: arb | None = None) -> TiltedSum:
         """With a blur that costs about ``loss``, relative, and a step that costs less."""
-        return cls.at(law.tilt(n), law, n, loss, span)
+        return cls.at(law.guess.tilt(n), law, n, loss, span)
 
     @classmethod
     def at(cls, theta: float, law: Variable, n: int, loss: float, span: arb | None = None) -> TiltedSum:

@@ -7,13 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
-from operator import mul
 
 from flint import acb, acb_mat, arb, arb_mat
 
+from shuffledp.verifying._guesses import Guess
+
 _POWERS = 24  # speed, tightness: of turns, whose products widen balls
 _MOST_MULTIPLES, _NEAR = 16, 1e-13  # speed: of lattices
-_HALVES = 18  # speed: of the logarithm of a tilt
 _CELLS = 20  # speed: of coarser laws
 
 
@@ -162,52 +162,19 @@ class Variable:
         added = sum(((v - at).max(arb(0)) * m for v, at, m in rows), arb(0))
         return Variable(values, self.masses), unit, added.upper()
 
+    @cached_property
+    def guess(self) -> Guess:
+        return Guess.of([*self._floats, (0.0, float(self.rest.mid()))])
+
     def cumulants(self, theta: float) -> tuple[float, float, float]:
         """log E e^{theta X} and two derivatives, as floats: guesses only."""
-        values, masses = self._guessed
-        top = max(theta * v for v in values)
-        weights = [m * math.exp(max(theta * v - top, -700.0)) for v, m in zip(values, masses, strict=True)]
-        total = sum(weights)
-        mean = sum(map(mul, weights, values)) / total
-        away = [v - mean for v in values]
-        return top + math.log(total), mean, sum(map(mul, map(mul, weights, away), away)) / total
-
-    @cached_property
-    def _guessed(self) -> tuple[list[float], list[float]]:
-        rows = [*self._floats, (0.0, max(float(self.rest.mid()), 0.0))]
-        return [v for v, m in rows if m > 0.0], [m for _, m in rows if m > 0.0]
-
-    @property
-    def largest(self) -> float:
-        """Of its values; if none is positive, of their sizes."""
-        top = max(v for v, _ in self._floats)
-        return top if top > 0.0 else -min(v for v, _ in self._floats)
+        return self.guess.cumulants(theta)
 
     @cached_property
     def range(self) -> arb:
         """From the smallest to the largest of its values."""
         values = [*self.values, arb(0)]
         return reduce(arb.max, values) - reduce(arb.min, values)
-
-    def tilt(self, n: int, shift: float = 0.0) -> float:
-        """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta."""
-        top = max(shift, max(v for v, _ in self._floats))
-        low, high = -200.0, math.log(600.0 / (top if top > 0.0 else self.largest))  # nothing overflows
-        for _ in range(_HALVES):
-            middle = 0.5 * (low + high)
-            theta = math.exp(middle)
-            falls = (shift + n * self.cumulants(theta)[1]) * theta < 2.0
-            low, high = (middle, high) if falls else (low, middle)
-        return math.exp(low)
-
-
-def lowest(height: Callable[[float], float], high: float) -> float:
-    """About where a function that falls and then rises is lowest."""
-    low = -60.0
-    for _ in range(36):
-        a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, b) if height(a) < height(b) else (a, high)
-    return 0.5 * (low + high)
 
 
 def _powers(turns: list[acb], count: int) -> list[list[acb]]:

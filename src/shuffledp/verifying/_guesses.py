@@ -1,0 +1,87 @@
+"""About a law, in floats: what chooses tilts and cuts. Any choice is valid, so nothing here is rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from operator import mul
+
+_FEW, _ALIKE = 24, 0.1  # speed: more values are put together where they differ by less than a share
+_NEWTON, _CLOSE = 40, 1e-3  # speed: of the logarithm of a tilt
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Values and their masses, zero among them."""
+
+    values: list[float]
+    masses: list[float]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[float, float]]) -> Guess:
+        told = sorted((v, m) for v, m in rows if m > 0.0)
+        if len(told) <= _FEW:
+            return cls([v for v, _ in told], [m for _, m in told])
+        size = math.sqrt(math.fsum(m * v * v for v, m in told))
+        values, masses, end = list[float](), list[float](), -math.inf
+        for v, m in told:
+            if v <= end:
+                total = masses[-1] + m
+                values[-1] += (v - values[-1]) * m / total
+                masses[-1] = total
+            else:
+                values.append(v)
+                masses.append(m)
+                end = v + _ALIKE * max(size, abs(v))
+        return cls(values, masses)
+
+    @cached_property
+    def largest(self) -> float:
+        """Of its values; if none is positive, of their sizes."""
+        return self.values[-1] if self.values[-1] > 0.0 else -self.values[0]
+
+    def cumulants(self, theta: float) -> tuple[float, float, float]:
+        """log E e^{theta X} and two derivatives."""
+        values = self.values
+        top = theta * (values[-1] if theta > 0.0 else values[0])
+        weights = [m * math.exp(theta * v - top) for v, m in zip(values, self.masses, strict=True)]
+        total = sum(weights)
+        mean = sum(map(mul, weights, values)) / total
+        away = [v - mean for v in values]
+        return top + math.log(total), mean, sum(map(mul, map(mul, weights, away), away)) / total
+
+    def cut_at(self, end: float) -> tuple[Guess, float]:
+        """No value beyond ``end``, and what that adds."""
+        beyond = math.fsum(m * (v - end) for v, m in zip(self.values, self.masses, strict=True) if v > end)
+        return Guess([min(v, end) for v in self.values], self.masses), beyond
+
+    def tilt(self, n: int, shift: float = 0.0) -> float:
+        """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta: by
+        Newton's steps for the logarithm of theta, halved where they leave what is known."""
+        top = max(shift, self.values[-1])
+        low, high = -200.0, math.log(600.0 / (top if top > 0.0 else self.largest))  # nothing overflows
+        _, mean, variance = self.cumulants(0.0)
+        drift, bend = shift + n * mean, max(n * variance, 1e-300)
+        log = math.log(max((math.sqrt(drift * drift + 8.0 * bend) - drift) / (2.0 * bend), 1e-80))
+        for _ in range(_NEWTON):
+            log = log if low < log < high else 0.5 * (low + high)
+            theta = math.exp(log)
+            _, mean, variance = self.cumulants(theta)
+            first, second = (shift + n * mean) * theta, n * variance * theta * theta
+            low, high = (log, high) if first < 2.0 else (low, log)
+            step = (2.0 - first) / (first + second) if first + second > 0.0 else math.inf
+            log += step
+            if abs(step) < _CLOSE or high - low < _CLOSE:
+                break
+        return theta
+
+
+def lowest(height: Callable[[float], float], high: float) -> float:
+    """About where a function that falls and then rises is lowest."""
+    low = -60.0
+    for _ in range(36):
+        a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
+        low, high = (low, b) if height(a) < height(b) else (a, high)
+    return 0.5 * (low + high)
