@@ -49,6 +49,16 @@ def test_large_variables_have_few_buckets_that_hold_everything(
         assert buckets.low.size < 400
 
 
+@pytest.mark.parametrize("resolution", [1e-3, 3e-4, 1.5e-4])
+def test_widths_loosen_as_even_ones_would_but_are_half_as_many(resolution: float) -> None:
+    trials, rate = 10**6, 0.0366
+    buckets = binomial_buckets(trials, rate, 1.0 - rate, resolution)
+    even, spread = np.floor(resolution * trials * rate), np.sqrt(trials * rate * (1.0 - rate))
+    away = np.diff(buckets.edges) - 1.0
+    assert float(buckets.high @ away) <= 1.01 * (even - 1.0)
+    assert buckets.low.size <= 0.6 * 10.0 * spread / even + 40
+
+
 def bucket_cases() -> Iterator[tuple[int, float, float, float]]:
     """(trials, rate, rest, resolution)."""
     rng = random.Random(3)

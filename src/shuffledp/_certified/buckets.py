@@ -2,7 +2,7 @@
 
 For curves that fall with the variable: the value at a bucket's first element bounds its part of the
 mean from above, the value at its last one from below. The buckets are narrow in the bulk, where they
-loosen the answer, and grow towards both ends, where hardly any probability is.
+loosen the answer, and grow towards both ends, where hardly any probability is. Any edges are valid.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from shuffledp._certified.binomial import (
 )
 from shuffledp._certified.rounding import Floats
 
-_BULK = (5.5, 4.5)
-"""Standard deviations left and right of the mean that are cut evenly; tilting moves them left."""
+_AWAY = np.linspace(-10.0, 10.0, 401)  # speed: standard deviations from the mean
+_BULK, _GROWTH = (5.5, 4.5), 0.25
+"""Standard deviations left and right of the mean beyond which widths grow by a part of the distance; tilting
+moves them left."""
+_WIDEST = 0.5  # tightness: standard deviations in one bucket
 
 _MOST = 4096
 
@@ -61,7 +64,7 @@ def binomial_buckets(trials: int, rate: float, rest: float, resolution: float, f
     """Uniform in the bulk, with a width of ``resolution`` times the mean (a bucket of relative width
     w loosens epsilon by about w/4); beyond it widths grow. Fine ones go ``farther`` to the right."""
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
-    width = max(1, math.floor(min(resolution * mean, 0.5 * spread)))
+    width = max(1, math.floor(min(resolution * mean, _WIDEST * spread)))
     # Tiny deltas need the far left exactly: they come back with a finer resolution.
     coarse = resolution >= 1e-4 and 2 * width < spread
     if coarse and 24.0 * spread + 120.0 < MAX_WINDOW:
@@ -90,7 +93,7 @@ def _few(trials: int, rate: float, rest: float, width: int) -> Buckets:
     mean, spread = trials * rate, math.sqrt(trials * rate * rest)
     low = max(0, math.floor(mean - 9.0 * spread - 60.0))
     high = min(trials + 1, math.ceil(mean + 7.5 * spread + 20.0))
-    inner = _graded(low, high, mean - _BULK[0] * spread - 60.0, mean + _BULK[1] * spread, width)
+    inner = _graded(low, high, mean, spread, width)
     left = _towards_zero(low, 2 * width, 1)
     below, above = tail_bounds(trials, rate, rest, np.append(left, low)[1:], inner[-1])
     lost = above + (float(below[-1]) if left.size else 0.0)
@@ -103,17 +106,19 @@ def _few(trials: int, rate: float, rest: float, width: int) -> Buckets:
     )
 
 
-def _graded(low: int, high: int, start: float, stop: float, width: int) -> Floats:
-    """Edges from low to about high: steps of ``width`` from start to stop, growing outside."""
-    begin = max(low, math.floor(start))
-    inner = np.arange(begin, min(high, math.ceil(stop)) + 1, width)
-    right, edge, step = [], int(inner[-1]), width
-    while edge < high:
-        step += max(1, step // 4)
-        edge += step
-        right.append(min(edge, high))
-    left = low + _towards_zero(begin - low, width)
-    return np.concatenate([left, inner, right]).astype(np.float64)
+def _graded(low: int, high: int, mean: float, spread: float, width: int) -> Floats:
+    """Edges from low to high: steps of ``width`` on average.
+
+    A bucket loosens its part by as much as its elements are away from its first, so the fewest buckets have
+    widths that grow, beyond the one element, as one over the root of the probability."""
+    outside = np.maximum(np.maximum(-_AWAY - _BULK[0], _AWAY - _BULK[1]), 0.0) * spread
+    grown = (width - 1.0) * np.exp(0.25 * _AWAY**2) / math.sqrt(2.0)
+    wide = 1.0 + np.minimum(grown, _WIDEST * spread) + _GROWTH * outside
+    count = np.append(0.0, np.cumsum(spread * (_AWAY[1] - _AWAY[0]) / wide[1:]))
+    ends = np.array([low, high], np.float64)
+    first, last = np.interp((ends - mean) / spread, _AWAY, count)
+    inner = np.rint(mean + spread * np.interp(np.arange(first, last), count, _AWAY))
+    return np.unique(np.concatenate([ends, np.clip(inner, low, high)]))
 
 
 def _towards_zero(low: int, width: int, slowly: int = 4) -> Floats:
