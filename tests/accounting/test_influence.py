@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting._hints.influence import Decided, Part, Tilted, influence
+from shuffledp.accounting._hints.influence import (
+    Decided,
+    NormalPart,
+    NormalSum,
+    Part,
+    Tilted,
+    influence,
+    normal_places,
+)
+from shuffledp.accounting._hints.tilt import Tilts
 
 pytestmark = pytest.mark.quick
 
@@ -62,3 +72,35 @@ def test_two_rounds_of_which_one_tells_most_are_enclosed_closely() -> None:
     two = 2 * sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.556, levels=8), n=63_649)
     bound = two.epsilon(delta=1e-9)
     assert 1.36 < bound.lower < bound.upper < 1.378
+
+
+@pytest.mark.parametrize(
+    ("scale", "count", "delta"), [(0.01, 1000, 1e-8), (0.05, 3, 1e-6), (1e-4, 10**6, 1e-30)]
+)
+def test_places_of_normal_losses_add_as_much_as_is_allowed(scale: float, count: int, delta: float) -> None:
+    """The curve of a normal pair, and its chords: what they add to the moment of the tilted sum."""
+    parts, allowed = [NormalPart(scale, count)], 1e-4
+    theta, epsilon = Tilts(NormalSum(parts[0].variance)).for_delta(delta)
+    asked = [Tilted(parts, theta, epsilon)]
+    (places,) = normal_places(parts, asked, allowed)
+    normal = NormalDist()
+
+    def curve(at: float) -> float:
+        near, far = at / scale - 0.5 * scale, at / scale + 0.5 * scale
+        return normal.cdf(-near) - math.exp(at) * normal.cdf(-far)
+
+    # E[e^(theta L)] is theta (theta + 1) times the integral of the curve times alpha^(theta - 1), and that of
+    # the reversed pair, which is the same, times alpha^-(theta + 2); here in steps of epsilon.
+    added = 0.0
+    for low, high in pairwise(places.tolist()):
+        inside = np.linspace(low, high, 41)
+        ends = np.exp([low, high])
+        chord = np.interp(np.exp(inside), ends, [curve(low), curve(high)])
+        gap = chord - np.array([curve(at) for at in inside.tolist()])
+        rate = np.exp(theta * inside) + np.exp(-(theta + 1.0) * inside)
+        added += float((gap * rate).mean()) * (high - low)
+    log_moment = 0.5 * scale**2 * theta * (theta + 1.0)
+    found = count * theta * (theta + 1.0) * added * math.exp(-log_moment) / (theta * epsilon)
+    assert found == pytest.approx(allowed, rel=0.15)
+    assert places[0] == 0.0
+    assert curve(float(places[-1])) < 1e-17 * scale

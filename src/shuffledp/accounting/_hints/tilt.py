@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ import numpy.typing as npt
 from shuffledp._certified.rounding import Floats, gamma, positive
 
 if TYPE_CHECKING:
-    from shuffledp.accounting._rounds.compose import ComposedLoss
     from shuffledp.accounting._rounds.round import Rounds
 
 _MOST_STEPS = 60  # speed
@@ -30,10 +29,23 @@ _FLATTER = 0.85 ** np.arange(40.0)  # speed: of a tilt
 _WINDOW = 10.0, 46.0  # speed: about, of a sum: tilted deviations, and one over the tilt
 
 
+class Loss(Protocol):
+    """What is known of a sum of losses: as ``ComposedLoss``."""
+
+    @property
+    def largest(self) -> float: ...
+    @property
+    def reach(self) -> float: ...
+    @property
+    def steepest(self) -> float: ...
+    def cumulants(self, theta: float) -> tuple[float, float, float]: ...
+    def higher_cumulants(self, theta: float) -> tuple[float, float]: ...
+
+
 class Tilts:
     """Tilts for one sum of losses."""
 
-    def __init__(self, loss: ComposedLoss) -> None:
+    def __init__(self, loss: Loss) -> None:
         self._loss = loss
         _, self._mean, variance = loss.cumulants(0.0)
         deviation = math.sqrt(positive(variance))

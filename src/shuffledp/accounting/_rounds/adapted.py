@@ -28,8 +28,17 @@ import numpy as np
 from shuffledp._certified.rounding import Floats, positive
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.accounting._hints.influence import Decided, Part, Tilted, influence
-from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._hints.influence import (
+    Decided,
+    NormalPart,
+    NormalSum,
+    Part,
+    Tilted,
+    influence,
+    normal_places,
+)
+from shuffledp.accounting._hints.tilt import Tilts
+from shuffledp.accounting._rounds.compose import ComposedLoss, Hints, compose
 from shuffledp.accounting._rounds.loss import (
     LARGEST_INDEX,
     LARGEST_LOSS,
@@ -53,6 +62,10 @@ _MATTERS, _PROBED = (
     3,
 )  # speed: of the resolution; one of so many points shows whether more time is worth it
 _PASSES = 8  # speed
+_SMALL, _SMALLEST = 0.012, 0.1  # speed: of the largest loss, and of one: smaller scales are about normal
+_SHARE_AT_ONCE = 0.6, 0.9  # tightness: of what cells may add, where they are chosen once: lines, both sides
+_LOOKED_AT = 0.0, 0.4, 0.8, 0.95  # speed
+_NEXT_TO = 0.25  # speed: of the distance to the next point
 _WORTH = 3  # speed: the first look at a curve is about one of so many, of which a warning of long work counts
 _QUANTILES = np.linspace(0.0, 1.0, 5)  # speed
 _ENOUGH = 1.3  # speed: a loss above what was aimed at that is good enough
@@ -67,28 +80,21 @@ _MOST_PARTS = 8.0  # speed: of a cell at once
 Pair = tuple[PrivacyProfile, PrivacyProfile]
 """A round's curve and that of the reversed pair, which may be the same object."""
 Influences = Sequence[Tilted | Decided]
-Question = Callable[[ComposedLoss], Influences]
-"""Where the curves matter for what is asked of a sum of losses."""
+Question = Callable[[Hints], list[tuple[float, float, float | None]]]
+"""What is asked of a sum of losses, by guesses about it: tilts, epsilons, and the delta, if that is given."""
 
 
 def at_delta(delta: float) -> Question:
     """Where does the sum's curve pass ``delta``?"""
-
-    def question(rough: ComposedLoss) -> Influences:
-        return [influence(_parts(rough), *rough.hints.for_delta(delta), delta)]
-
-    return question
+    return lambda hints: [(*hints.for_delta(delta), delta)]
 
 
 def at_epsilon(epsilon: Floats) -> Question:
     """What is the sum's curve at each of these?"""
     some = np.unique(np.quantile(epsilon, _QUANTILES))
-
-    def question(rough: ComposedLoss) -> Influences:
-        parts, tilts = _parts(rough), rough.hints.at(some)
-        return [influence(parts, *pair, None) for pair in zip(tilts.tolist(), some.tolist(), strict=True)]
-
-    return question
+    return lambda hints: [
+        (theta, at, None) for theta, at in zip(hints.at(some).tolist(), some.tolist(), strict=True)
+    ]
 
 
 def _parts(rough: ComposedLoss) -> list[Part]:
@@ -103,6 +109,10 @@ class _Sampler:
     lattice: Lattice
     resolution: float
     both_sides: bool
+    settled: bool = False
+    """Whether the profile is a quick bound that is good enough."""
+    chosen: bool = False
+    """Whether places were chosen for it."""
 
     def at(self, index: Floats) -> Samples:
         """Very many points in parts, so that it is said how long they take."""
@@ -116,16 +126,24 @@ class _Sampler:
                 looked()
         return reduce(Samples.merge, found)
 
-    def quickly(self, floor: float) -> tuple[_Sampler, Samples]:
-        """``coarse``, of a quick bound where there is one that is followed as far down."""
+    def quickly(self, floor: float, places: Floats | None) -> tuple[_Sampler, Samples]:
+        """``first``, of a quick bound where there is one that is followed as far down."""
         quick, least = self.profile.quick, max(floor, _AS_FAR * self.profile.infinite_loss)
-        if quick is not self.profile and quick.infinite_loss <= least:
-            with suppress(NoCertificateError):
-                return replace(self, profile=quick).quickly(floor)
-        return self, self.coarse(floor)
+        if quick is self.profile or quick.infinite_loss > least:
+            return replace(self, chosen=places is not None), self.first(floor, places)
+        with suppress(NoCertificateError):
+            settled = places is not None and not self._worth_it(quick, places)
+            other = replace(self, profile=quick, settled=settled, chosen=settled)
+            return other, other.first(floor, places if settled else None)
+        return self, self.first(floor, None)
 
-    def coarse(self, floor: float) -> Samples:
-        """A few points, until the curve falls to ``floor``."""
+    def _worth_it(self, quick: PrivacyProfile, places: Floats) -> bool:
+        """Whether the curve itself may be clearly below its quick bound where that matters."""
+        some = np.quantile(places, _LOOKED_AT)
+        return bool(self.profile.worth_it(some, quick.upper(some, self.resolution)).any())
+
+    def first(self, floor: float, places: Floats | None) -> Samples:
+        """A few points, or these ``places`` (losses), until the curve falls to ``floor``."""
         h, last = self.lattice.spacing, last_index(self.profile, self.lattice.spacing)
         reachable = min(last, LARGEST_LOSS / h)
         if not reachable < LARGEST_INDEX:
@@ -133,7 +151,7 @@ class _Sampler:
         scale = min(max(self.profile.hints.scale, 0.0), LARGEST_LOSS / (2.0 * _COARSE_SCALES))
         step = _power(_COARSE_STEP * scale / h)
         scales = math.ceil(_COARSE_SCALES / _COARSE_STEP)
-        index = [step * i for i in range(scales + 1)]
+        index = [step * i for i in range(scales + 1)] if places is None else self._on_the_lattice(places)
         while index[-1] < reachable:
             index.append(index[-1] + step * max(1.0, math.floor(_COARSE_GROWTH * index[-1] / step)))
         points = np.array(index)
@@ -153,12 +171,18 @@ class _Sampler:
         enough = np.flatnonzero(found.upper <= limit)
         return found.upto(max(int(enough[0]) + 1, 2)) if enough.size else found
 
+    def _on_the_lattice(self, places: Floats) -> list[float]:
+        """Multiples of powers of two next to them: the sum's lattice is as coarse as the points allow."""
+        at = places / self.lattice.spacing
+        unit = _power(_NEXT_TO * np.diff(at))
+        return list(np.unique(np.append(0.0, np.rint(at[1:] / unit) * unit)).tolist())
+
     def closer(
         self, profile: PrivacyProfile, found: Samples, counted: Callable[[Floats], Floats]
     ) -> tuple[_Sampler, Samples]:
         """With the curve itself in place of a quick bound of it, where that matters: ``counted`` says how
         much, between edges."""
-        if profile is self.profile:
+        if profile is self.profile or self.settled:
             return self, found
         epsilon = self.lattice.spacing * found.index
         between = np.append(np.insert(0.5 * (epsilon[1:] + epsilon[:-1]), 0, epsilon[0]), epsilon[-1])
@@ -216,10 +240,15 @@ def adapted(
     counts, spacing = [count for _, count in rounds], lattice.spacing
     tilted_by = rounds[0][0][0].hints.tilts
     samplers, found = [], []
+    allowed = _SHARE * _SHARE_AT_ONCE[both_sides] * resolution
+    likely = _Likely.of(rounds, question, allowed) if lattice.stride < _CORNERS else None
     with expected(_WORTH * len(rounds), "composing rounds") as looked:
-        for pair, _ in rounds:
+        for place, (pair, _) in enumerate(rounds):
             curves = pair if pair[0] is not pair[1] else pair[:1]
-            seen = [_Sampler(curve, lattice, resolution, both_sides).quickly(floor) for curve in curves]
+            places = likely.places[place] if likely else None
+            seen = [
+                _Sampler(curve, lattice, resolution, both_sides).quickly(floor, places) for curve in curves
+            ]
             samplers.append([sampler for sampler, _ in seen])
             found.append([samples for _, samples in seen])
             looked()
@@ -232,12 +261,18 @@ def adapted(
         return compose(pairs, tilted_by)
 
     def about(loss: ComposedLoss) -> Influences:
-        return question(loss) if lattice.stride < _CORNERS else _tilted(question(loss))
+        parts = _parts(loss)
+        asked = [influence(parts, *each) for each in question(loss.hints)]
+        return asked if lattice.stride < _CORNERS else _tilted(asked)
 
     symmetric = all(len(pair) == 1 for pair in found)
-    rough, same = below(), True
+    rough: ComposedLoss | None = None
     for step in range(_PASSES):
-        asked = [about(rough)] if symmetric else _larger(about(rough), about(below(-1, 0)))
+        if step == 0 and likely and all(side.chosen for pair in samplers for side in pair):
+            asked: list[Influences] = [likely.asked] * (1 if symmetric else 2)
+        else:
+            rough = below()
+            asked = [about(rough)] if symmetric else _larger(about(rough), about(below(-1, 0)))
         counted = [
             [_counted(asked, place, side, len(pair)) for side in range(len(pair))]
             for place, pair in enumerate(found)
@@ -246,7 +281,7 @@ def adapted(
             for both, state, (pair, _), matters in zip(samplers, found, rounds, counted, strict=True):
                 for place, (side, samples) in enumerate(zip(both, state, strict=True)):
                     both[place], state[place] = side.closer(pair[place], samples, matters[place])
-                    same = same and state[place] is samples
+                    rough = rough if state[place] is samples else None
         apart = any(side.profile.hints.apart or side.profile.tailed for pair in samplers for side in pair)
         corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
         close = sum(counts) >= _MANY_ROUNDS or any(isinstance(e, Decided) for row in asked for e in row)
@@ -264,12 +299,32 @@ def adapted(
             for both in zip(samplers, found, losses, strict=True)
         ]
         sizes = [[side.index.size for pair in state for side in pair] for state in (found, finer)]
-        found = finer
-        rough, same = below(), True
+        found, rough = finer, None
         if sizes[0] == sizes[1] or max(sizes[1]) > _MOST_POINTS:
             break
     sides = [(pair[0], pair[-1], count) for pair, count in zip(found, counts, strict=True)]
-    return Adapted(sides, rough if same else below())
+    return Adapted(sides, rough or below())
+
+
+@dataclass(frozen=True)
+class _Likely:
+    """Where to sample each curve, and what that is asked for, if losses are about normal: small ones are."""
+
+    places: list[Floats]
+    asked: Influences
+
+    @classmethod
+    def of(cls, rounds: Sequence[tuple[Pair, int]], question: Question, allowed: float) -> _Likely | None:
+        """Of points whose cells add ``allowed``."""
+        hints = [pair[0].quick.hints for pair, _ in rounds]
+        parts = [NormalPart(each.scale, count) for each, (_, count) in zip(hints, rounds, strict=True)]
+        ends = [min(_SMALL * pair[0].epsilon_max, _SMALLEST) for pair, _ in rounds]
+        small = all(0.0 < part.scale < end for part, end in zip(parts, ends, strict=True))
+        if not small or any(each.apart for each in hints):
+            return None
+        tilts = Tilts(NormalSum(sum(part.variance for part in parts)))
+        asked = [Tilted(parts, theta, epsilon) for theta, epsilon, _ in question(tilts)]
+        return cls(normal_places(parts, asked, allowed), asked)
 
 
 def _steps(found: Samples, points: Floats, floor: float) -> int:
