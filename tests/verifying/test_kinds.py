@@ -17,11 +17,12 @@ from shuffledp.accounting.blanket_counts import BlanketCounts
 from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors
+from shuffledp.verifying import _groups
 from shuffledp.verifying._binary import _Bar, _Box
 from shuffledp.verifying._crowd import _Heights, _Tried
 from shuffledp.verifying._curves import upper
 from shuffledp.verifying._families import Family
-from shuffledp.verifying._groups import among_groups
+from shuffledp.verifying._groups import _by_number, among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
 from shuffledp.verifying._positive_part import _enumerated, _with_jumps
 from shuffledp.verifying._tilted_sum import TiltedSum
@@ -293,29 +294,59 @@ def random_law(source: random.Random, types: int) -> list[tuple[Fraction, Fracti
     ]
 
 
+Coins = list[tuple[Fraction, int]]
+
+
+def mean_among_groups(law: list[tuple[Fraction, Fraction]], groups: Coins) -> Fraction:
+    """The left side of V4, from all outcomes."""
+    sums = {x: [p, p * x] for x, p in law}  # of every sum its mass, and that times the own value
+    for coin, people in groups:
+        for _ in range(people):
+            more: dict[Fraction, list[Fraction]] = {}
+            for total, row in sums.items():
+                for x, p in [(Fraction(0), 1 - coin), *((x, coin * p) for x, p in law)]:
+                    old = more.get(total + x, [Fraction(0)] * 2)
+                    more[total + x] = [a + b * p for a, b in zip(old, row, strict=True)]
+            sums = more
+    return sum((row[1] for total, row in sums.items() if total > 0), Fraction(0))
+
+
+def random_groups(source: random.Random) -> Coins:
+    return [(Fraction(source.randint(5, 9), 10), source.randint(4, 8)) for _ in range(2)]
+
+
 @pytest.mark.quick
 def test_groups_are_above_their_mean_and_close_to_it() -> None:
     """V4 against all outcomes."""
     source = random.Random(7)
     for _ in range(4):
-        law = random_law(source, 3)
-        groups = [(Fraction(source.randint(5, 9), 10), source.randint(4, 8)) for _ in range(2)]
-        sums = {x: [p, p * x] for x, p in law}  # of every sum its mass, and that times the own value
-        for coin, people in groups:
-            for _ in range(people):
-                more: dict[Fraction, list[Fraction]] = {}
-                for total, row in sums.items():
-                    for x, p in [(Fraction(0), 1 - coin), *((x, coin * p) for x, p in law)]:
-                        old = more.get(total + x, [Fraction(0)] * 2)
-                        more[total + x] = [a + b * p for a, b in zip(old, row, strict=True)]
-                sums = more
-        truth = sum((row[1] for total, row in sums.items() if total > 0), Fraction(0))
+        law, groups = random_law(source, 3), random_groups(source)
+        truth = mean_among_groups(law, groups)
         with ctx.workprec(128):
             variable = Variable([ball(x) for x, _ in law], [ball(p) for _, p in law])
             others = [(ball(coin), people) for coin, people in groups]
             found = among_groups(variable, others, ball(truth) * (1 + arb(0.02)))
             assert not found < ball(truth)
             assert found <= ball(truth) * (1 + arb(0.1)) + arb(1e-3), (law, groups)
+
+
+@pytest.mark.quick
+def test_groups_by_how_many_coins_fall_on_one_are_their_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """V4, few people; and above it where large numbers of coins are taken together."""
+    source = random.Random(8)
+    for _ in range(4):
+        weights = [source.randint(1, 9) for _ in range(3)]
+        values = source.randint(2, 9), -source.randint(1, 3), -source.randint(4, 9)
+        law = [(Fraction(x), Fraction(w, sum(weights))) for x, w in zip(values, weights, strict=True)]
+        groups = random_groups(source)
+        truth = mean_among_groups(law, groups)
+        with ctx.workprec(128):
+            variable = Variable([ball(x) for x, _ in law], [ball(p) for _, p in law], arb(0))
+            others = [(ball(coin), people) for coin, people in groups]
+            assert abs(_by_number(variable, others, arb(1)) - ball(truth)) < arb(1e-25)
+            with monkeypatch.context() as patched:
+                patched.setattr(_groups, "_numbers", lambda others, all_=_groups._numbers: all_(others)[:6])
+                assert _by_number(variable, others, arb(1)) > ball(truth)
 
 
 @pytest.mark.quick

@@ -5,17 +5,18 @@ import cmath
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import pytest
 from flint import acb, arb, ctx
 
-from shuffledp.verifying import _tilted_sum
+from shuffledp.verifying import _tilted_sum, _two_values
 from shuffledp.verifying._crowd import _chords, _Heights, _normal, _tried
 from shuffledp.verifying._guesses import Guess
-from shuffledp.verifying._positive_part import _of_two
 from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
 pytestmark = pytest.mark.quick
@@ -54,27 +55,114 @@ def drawn(source: random.Random, values: int, *, rest: bool = True) -> Law:
     ]
 
 
+def counted(law: Law, n: int, enough: float = 1.0) -> TwoValues | None:
+    made = variable(law)
+    return TwoValues.of(made.values, made.masses, made.rest, n, arb(enough))
+
+
+def of_counts(law: Law, n: int) -> Fraction:
+    """(1/n) E[(X_1 + ... + X_n)_+] for two values, by how often each occurs."""
+    (x, p), (y, q) = law
+    return (
+        sum(
+            (
+                max(i * x + j * y, Fraction(0))
+                * (math.comb(n, i) * math.comb(n - i, j) * p**i * q**j * (1 - p - q) ** (n - i - j))
+                for i in range(n + 1)
+                for j in range(n - i + 1)
+            ),
+            Fraction(0),
+        )
+        / n
+    )
+
+
 def test_two_values_are_the_mean_itself() -> None:
-    """Also where a sum is exactly zero, where nothing is left for zero, and where no value is negative."""
+    """Also where a sum is exactly zero, and where nothing is left for zero."""
     source = random.Random(5)
-    laws = [drawn(source, 2, rest=i % 3 > 0) for i in range(24)]
+    laws = [drawn(source, 2, rest=i % 3 > 0) for i in range(48)]
     laws += [[(Fraction(1), Fraction(1, 3)), (Fraction(-2), Fraction(1, 3))]]
+    seen = 0
     with ctx.workprec(128):
         for law, n in product(laws, (1, 2, 3, 6)):
-            truth = ball(mean(law, n))
-            # Without a negative value, or with two of one sign, it is enough that it is above.
-            found = _of_two(variable(law), n)
-            assert not found < truth
-            if min(x for x, _ in law) < 0 or max(x for x, _ in law) <= 0:
-                assert abs(found - truth) < arb(1e-30), (law, n)
+            found = counted(law, n)
+            assert (found is None) == (not min(x for x, _ in law) < 0 < max(x for x, _ in law))
+            if found is not None:
+                seen += 1
+                assert abs(found.upper() - ball(mean(law, n))) < arb(1e-30), (law, n)
+    assert seen > 40
 
 
-def test_two_values_of_many_people_are_above_frequencies_from_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_values_are_two_where_nothing_is_left_for_zero() -> None:
+    """The middle one is taken off all; a law of which something is left is not of this kind."""
+    source = random.Random(6)
+    seen = 0
+    with ctx.workprec(128):
+        for _ in range(60):
+            law = drawn(source, 3, rest=False)
+            low, middle, high = sorted(x for x, _ in law)
+            for n in (1, 2, 4):
+                found = counted(law, n)
+                assert (found is not None) == (low < middle <= 0 < high)
+                if found is not None:
+                    seen += 1
+                    assert abs(found.upper() - ball(mean(law, n))) < arb(1e-25), (law, n)
+    assert seen > 20
+    left = [(Fraction(3), Fraction(1, 8)), (Fraction(-4), Fraction(1, 8)), (Fraction(-1), Fraction(1, 2))]
+    assert counted(left, 5) is None
+
+
+def test_what_is_left_for_zero_is_spread() -> None:
+    """If next to nothing is: above the mean, and close to it."""
+    tiny = Fraction(1, 10**10)
+    law = [
+        (Fraction(3), Fraction(1, 4)),
+        (Fraction(-4), Fraction(1, 4)),
+        (Fraction(-1), Fraction(1, 2) - tiny),
+    ]
+    with ctx.workprec(128):
+        for n in (2, 5):
+            found, truth = counted(law, n), ball(mean(law, n))
+            assert found is not None
+            assert truth < found.upper().upper() < truth * (1 + arb(1e-7))
+
+
+@pytest.mark.parametrize("depth", [2, 6, 20, 64])
+def test_counts_that_are_left_out_are_covered(depth: int) -> None:
+    """However few are looked at: above the mean of all counts, and close where rare ones are left out."""
+    source = random.Random(8)
+    with ctx.workprec(128):
+        for n in (12, 40, 90):
+            rarity = source.choice([20, 100, 400])
+            law = [
+                (Fraction(source.randint(1, 40), 7), Fraction(source.randint(1, 5), rarity)),
+                (Fraction(-source.randint(1, 40), 7), Fraction(source.randint(1, 5), rarity)),
+            ]
+            made, truth = counted(law, n), ball(of_counts(law, n))
+            assert made is not None
+            found = replace(made, depth=depth).upper()
+            assert found > truth * (1 - arb(1e-25))
+            assert found < truth + made.high * made.masses[0] * 20 * arb(-depth / 2).exp()
+            assert depth > 20 or found > truth * (1 + arb(1e-25)) or n < 40
+
+
+def test_a_range_of_counts_without_the_mean_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = [(Fraction(3), Fraction(1, 4)), (Fraction(-1), Fraction(1, 4))]
+    truth = ball(of_counts(law, 40))
+    for window in (range(6), range(14, 41), range(8, 12)):
+        monkeypatch.setattr(_two_values, "_window", lambda n, mass, depth, window=window: window)
+        made = counted(law, 40)
+        assert made is not None
+        assert made.upper() > truth
+
+
+def test_two_values_of_many_people_are_above_frequencies_from_below() -> None:
     law = [(Fraction(7, 5), Fraction(1, 4)), (Fraction(-8, 5), Fraction(1, 4))]
     with ctx.workprec(128):
-        found = _of_two(variable(law), 200)
+        made = counted(law, 200)
+        assert made is not None
         close = TiltedSum.of(variable(law), 200, 1e-9).upper()
-        assert found <= close <= found * (1 + arb(1e-4))
+        assert made.upper() <= close <= made.upper() * (1 + arb(1e-4))
 
 
 def test_a_progression_of_frequencies_is_the_transform_at_each() -> None:

@@ -495,7 +495,7 @@ def _groups(curve: Curve, epsilon: arb, enough: arb) -> arb:
         return missing + sum((positive(w) for w, _ in weights), arb(0))
     if not all(0.0 <= share <= 1.0 + ROUNDING for share, _ in curve["groups"]):
         raise ValueError("a share must be in [0, 1]")
-    law = Variable([w / p for w, p in hidden], [p for _, p in hidden])
+    law = Variable([w / p for w, p in hidden], [p for _, p in hidden], arb(0))
     return seen + missing + among_groups(law, others, positive(enough - seen - missing))
 
 

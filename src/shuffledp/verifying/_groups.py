@@ -6,7 +6,8 @@ theta > 0 and step, s_k = theta + i k step and Y = 2 pi / step,
     E[W_0 1{W_0 + sum of b_i W_i > 0}] <= (step / 2 pi) sum over k of E[W e^{s_k W}] G(E e^{s_k W}) / s_k
                                           + (-mu)_+ e^{-theta Y} / (1 - e^{-theta Y}),
 
-G(z) the product of all 1 - g_i + g_i z. Floats choose theta, step and blur."""
+G(z) the product of all 1 - g_i + g_i z. Floats choose theta, step and blur. Among few
+people, and of few values, it is summed up by how many coins fall on 1."""
 
 from __future__ import annotations
 
@@ -14,15 +15,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flint import acb, arb
+from flint import acb, arb, arb_poly
 
 from shuffledp.verifying._balls import positive
 from shuffledp.verifying._guesses import lowest
+from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
 _LOSSES = 2e-3, 2e-4, 2e-5, 2e-6  # speed: of a blur
 _SPARE_DEPTH = 15.0  # speed
 _MOST_FREQUENCIES = 50_000  # speed
+_MOST_OUTCOMES = 300_000  # speed
+_DEPTH = 64  # tightness: nats at which numbers of coins are rare
 
 Others = Sequence[tuple[arb, int]]
 """(g, how many)."""
@@ -38,7 +42,36 @@ def among_groups(law: Variable, others: Others, enough: arb) -> arb:
         if sum_.last > _MOST_FREQUENCIES:
             break
         best = best.min(sum_.upper())
-    return best
+    return best if best <= enough else best.min(_by_number(law, others, enough))
+
+
+def _by_number(law: Variable, others: Others, enough: arb) -> arb:
+    """By how many coins fall on 1: given m - 1, it is (1/m) E[(W_1 + ... + W_m)_+], which falls with m.
+
+    One where there are too many outcomes."""
+    value, total, seen, outcomes = law.mean_above(arb(0)), arb(0), arb(0), 0
+    for number, mass in enumerate(_numbers(others)):
+        if number:
+            counted = TwoValues.of(law.values, law.masses, law.rest, number + 1, enough)
+            outcomes += _MOST_OUTCOMES if counted is None else counted.outcomes
+            if counted is None or outcomes > _MOST_OUTCOMES:
+                return arb(1)
+            value = counted.upper()
+        total, seen = total + mass * value, seen + mass
+    return total + positive(1 - seen) * value
+
+
+def _numbers(others: Others) -> list[arb]:
+    """Probabilities that 0, 1, ... coins fall on 1, but for rare large numbers: any end is valid."""
+    mean = sum(float(g) * people for g, people in others)
+    end = 2 + math.ceil(mean + _DEPTH / 3 + math.sqrt(2 * _DEPTH * mean))
+    found = arb_poly([1])
+    for g, people in others:
+        heads = [
+            arb.bin_uiui(people, k) * g**k * (1 - g) ** (people - k) for k in range(min(people + 1, end))
+        ]
+        found = arb_poly((found * arb_poly(heads)).coeffs()[:end])
+    return found.coeffs()
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,19 @@ All outcomes where these are few; else frequencies (``TiltedSum``); rare large v
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from flint import arb, ctx
+from flint import arb
 
 from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
 _TRIALS = 8  # speed
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
+_FEW_COUNTS = 60_000, 400_000  # speed: of two values, the same
 _JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
 _SHARES_OF_MORE = 1e-3, 1e-4, 1e-5, 1e-6, 1e-9  # tightness: of what is enough, what several jumps may add
 _NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
@@ -37,12 +37,13 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
     if all(v <= 0 for v in law.values):
         return arb(0)
     alone = law.mean_above(arb(0))
-    if n == 1 or alone <= enough:
+    if n == 1 or alone <= enough or all(v >= 0 for v in law.values):
         return alone
     if enough > 0 and (crude := law.chernoff(n, law.guess.tilt(n))) <= enough:
         return crude
-    if len(law.values) == 2 and _outcomes(n, 2) <= _FEW_OUTCOMES[1]:
-        return _of_two(law, n)
+    counted = TwoValues.of(law.values, law.masses, law.rest, n, enough)
+    if counted is not None and (counted.outcomes if enough > 0 else _outcomes(n, 2)) <= _FEW_COUNTS[0]:
+        return counted.upper()
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[0]:
         return _enumerated(law, n)
     if (whole := law.on_a_lattice()) is not None:
@@ -61,6 +62,8 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
         best = best.min(sum_.upper() + beyond)
         if best <= enough:
             return best
+        if counted is not None and counted.outcomes <= _FEW_COUNTS[1]:
+            return best.min(counted.upper())
         # A blur that is smaller by r takes away r of what it cost, or its root (atoms at zero).
         excess = float((best / enough).mid()) - 1.0
         if trial == 0 and excess > _FAR and (best := best.min(_with_jumps(law, n, enough))) <= enough:
@@ -182,48 +185,3 @@ def _enumerated(law: Variable, n: int) -> arb:
         return total
 
     return below(len(values) - 1, n, arb(0), arb(1)) / n
-
-
-def _of_two(law: Variable, n: int) -> arb:
-    """Two values, exactly: how often each occurs has one law at all alpha, made once. For every number of the
-    larger one, few of the other leave a positive sum, up to one number that balls cannot tell."""
-    order = sorted(range(2), key=lambda i: -law._floats[i][0])
-    high, low = (law.values[i] for i in order)
-    if not low < 0:
-        return high.max(arb(0)) * law.masses[order[0]] + low.max(arb(0)) * law.masses[order[1]]
-    masses = [law.masses[i] for i in order]
-    total = arb(0)
-    for i, (below, sums) in enumerate(_counts(n, ctx.prec, *map(_digits, (*masses, law.rest)))):
-        others = range(n - i + 1)
-        sure = bisect_left(others, True, key=lambda j: not high * i + low * j > 0)
-        last = bisect_left(others, True, key=lambda j: bool(high * i + low * j <= 0))
-        total += high * i * below[sure] + low * sums[sure]
-        for j in others[sure:last]:
-            total += (high * i + low * j).max(arb(0)) * (below[j + 1] - below[j])
-    return total / n
-
-
-_Digits = tuple[tuple[int, int], tuple[int, int]]
-
-
-def _digits(ball: arb) -> _Digits:
-    """All of it, as what can be told apart: mantissas and exponents of the middle and the radius."""
-    (a, b), (c, d) = ball.mid().man_exp(), ball.rad().man_exp()
-    return (int(a), int(b)), (int(c), int(d))
-
-
-@lru_cache(maxsize=8)
-def _counts(n: int, bits: int, *masses: _Digits) -> list[tuple[list[arb], list[arb]]]:
-    """For every number i of one value, and all j: the probability of i and less than j of the other; and the
-    sum of these numbers, each times its probability. ``bits`` are those at hand: others know it less well."""
-    p, q, r = ([arb(*of) ** k for k in range(n + 1)] for of in masses)
-    found = []
-    for i in range(n + 1):
-        ways, below, sums = math.comb(n, i), [arb(0)], [arb(0)]
-        for j in range(n - i + 1):
-            mass = p[i] * q[j] * r[n - i - j] * ways
-            below.append(below[-1] + mass)
-            sums.append(sums[-1] + j * mass)
-            ways = ways * (n - i - j) // (j + 1)
-        found.append((below, sums))
-    return found
