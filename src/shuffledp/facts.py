@@ -162,6 +162,10 @@ class Matrix:
         return np.array_equal(self.rows, other.rows)
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash((self.rows.shape, self.rows.tobytes()))
 
 

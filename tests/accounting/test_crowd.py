@@ -23,6 +23,7 @@ from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.crowd_family import Family, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
+from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_weights import Scales
 from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.facts import AmplificationLaw, Matrix, response_crowds
@@ -308,7 +309,9 @@ def test_integrals_of_one_and_of_many_laws_are_above_a_fine_sum(
     many = laws_of([*response_crowds(3, 1.0), *response_crowds(2, 1.5)], growth)
     taking = Taking(users, rate, growth)
     rough = np.exp(many.log_integrals(np.array([tau]), taking)[:, 0])
-    crude = np.exp(many.log_chernoff(np.array([tau]), taking)[:, 0])
+    moments = Moments.of(many, growth)
+    crude = np.exp(moments.log_chernoff(np.array([tau]), taking)[:, 0])
+    normal = np.exp(moments.log_normal(np.array([tau]), taking)[:, 0])
     for place in range(3):
         law = many[place]
         w = np.arange(-40.0, 40.0, 2e-4)
@@ -319,6 +322,37 @@ def test_integrals_of_one_and_of_many_laws_are_above_a_fine_sum(
         assert fine * (1.0 - 1e-9) <= close <= 1.1 * fine
         assert fine * (1.0 - 1e-9) <= rough[place] <= (1.4 if users > 1000 else 10.0) * fine
         assert fine * (1.0 - 1e-9) <= crude[place] <= 10.0 * fine
+        if rate == 1.0:
+            assert fine * (1.0 - 1e-9) <= normal[place] <= (1.4 if users > 1000 else 10.0) * fine
+
+
+@pytest.mark.parametrize("cap", [math.inf, 3.0, 0.5])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
+def test_moments_tell_no_less_than_exponentials(scale: float, cap: float) -> None:
+    """Of random laws, some with values far out on either side: phi, the variance under the tilt, and k."""
+    random = np.random.default_rng(29)
+    clone = random.dirichlet(np.full(7, 0.3), 40) + 1e-9
+    clone /= clone.sum(axis=1, keepdims=True)
+    own, other = (clone * np.exp(random.normal(0.0, scale, clone.shape)) for _ in range(2))
+    own, other = (part / part.sum(axis=1, keepdims=True) for part in (own, other))
+    growth = 0.1
+    laws = Laws.of(own - other, other, clone, growth, 1.0, cap)
+    moments = Moments.of(laws, growth)
+    for tau in (0.01, 0.1, 0.5, 2.0):
+        with np.errstate(all="ignore"):
+            reach = np.array([tau]) * moments.top
+            change, _ = moments._closely(np.array([tau]), reach)
+            variance, k = moments._spread(np.array([tau]), reach, 1.0 + change)
+        far = laws.x + growth
+        tilted = laws.p * np.exp(np.minimum(tau * far, 600.0))
+        phi = tilted.sum(axis=1, keepdims=True)
+        mean = (tilted * far).sum(axis=1, keepdims=True) / phi
+        second, fourth = ((tilted * (far - mean) ** j).sum(axis=1, keepdims=True) / phi for j in (2, 4))
+        assert (phi <= (1.0 + change) * (1.0 + 1e-12)).all()
+        assert (variance <= second * (1.0 + 1e-9) + 1e-15).all()
+        assert (k >= (fourth + 3.0 * second**2) / (12.0 * second) * (1.0 - 1e-9)).all()
+        if tau == 0.01 and scale < 1.0:
+            assert (variance >= 0.99 * second).all()
 
 
 # Random cohorts: no pool

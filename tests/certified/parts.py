@@ -34,6 +34,7 @@ from shuffledp.accounting._curves import (
     crowd,
     crowd_family,
     crowd_laws,
+    crowd_moments,
     jumps,
     lattice_law,
     law_sum,
@@ -291,6 +292,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
     taking, tau = Taking(200.0, 1.0, 0.1), np.array([0.1, 0.3, 1.0])
     seconds, _ = stated.seconds.at(taking, 1.0)
     some = stated.pick(np.zeros(1, np.intp), 0.1, 1.0, math.inf)
+    moments = crowd_moments.Moments.of(some, 0.1)
     many = ManyLaws.of([law(50, [0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.2, 0.2, 0.1]), wide_of(50), seen_of(50)])
     unlike = ManyLaws.of([wide_of(5000), law(5000, [0.51, 0.49], [0.5, 0.5], [0.4, 0.4])])
     few = np.array([0.015, 0.5])
@@ -330,6 +332,10 @@ def laws() -> dict[str, Callable[[], Ends]]:
         one = crowd.CrowdProfile(300, (), rare.epsilon0, rare, fraction=0.5)
         found = crowd._Search(one, taking, 0.1, scales, seconds, 1.1, 0)
         return above(1.0 - found._variance(np.array([0.2, 0.3])), found._reach)
+
+    def tilted_moments() -> Ends:
+        variance, k = moments._spread(0.1 * tau, 0.1 * tau * moments.top, np.array([1.01, 1.02, 1.1]))
+        return above(4.0 - variance, k)
 
     def corners(found: Corners) -> Ends:
         return above(found.logs, found.excess)
@@ -371,7 +377,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "spread of what is cut": cut_search,
         "seconds of mirror images": lambda: above(*mirrored.seconds[:3:2], mirrored.seconds.tilt + 4.0),
         "bends": lambda: above(crowd_family._bend(tau, 1.0), crowd_family._bend(tau, 30.0)),
-        "fourth": lambda: above(crowd_laws._fourth(np.array([0.1, 3.0]))),
+        "rest of a series": lambda: above(*(crowd_moments._rest(np.array([0.1, 3.0]), j) for j in (2, 6))),
         "cuts": lambda: above(
             crowd_family._cut(UNEVEN, 1.5), *(v for _, v in crowd_family._beyond(uneven)[:1])
         ),
@@ -379,7 +385,10 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "integral of few": lambda: above(np.exp(some[0].log_integrals(tau, Taking(3.0, 1.0, 0.1)))),
         "integral with coins": lambda: above(np.exp(some[0].log_integrals(tau, taking._replace(rate=0.3)))),
         "integrals": lambda: above(np.exp(some.log_integrals(tau, taking))),
-        "Chernoff of laws": lambda: above(np.exp(some.log_chernoff(tau, taking))),
+        "Chernoff of laws": lambda: above(np.exp(moments.log_chernoff(tau, taking))),
+        "moments of laws": lambda: above(moments.high[1::2], 4.0 - moments.low, moments.top),
+        "normal laws": lambda: above(np.exp(moments.log_normal(tau, taking))),
+        "tilted moments": tilted_moments,
         "expectation": lambda: above(expectation(scaled, heights, 3, excess)),
         "expectation of one": lambda: above(expectation(np.ones(1), heights[:, :1], 0, np.zeros(1))),
         "interpolated": lambda: above(scales.interpolated(1.0 + heights[:, scales.nodes] ** 2)),

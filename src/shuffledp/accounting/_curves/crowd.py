@@ -19,7 +19,7 @@ Of a randomizer with a delta0 the laws are those of any epsilon0, and the pool h
 other after its reports are moved into laws without one (T9); so is what is moved of the differing user's,
 which is added elsewhere (approximate.py).
 
-Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.py.
+Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.py, crowd_moments.py.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
+from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
@@ -426,8 +427,12 @@ class _Search:
         """All of ``left`` by their moments, and the largest of them closely."""
         growth, fraction = self.taking.growth, self.curve.fraction
         laws = self.curve.family.pick(left, growth, fraction, self.cap)
-        crude = laws.log_chernoff(self.scales.weight * self.theta, self.taking)
-        near = np.flatnonzero(self._expectation(crude + self._place) > most)
+        moments = Moments.of(laws, growth)
+        near = self._above(moments.log_chernoff(self.scales.weight * self.theta, self.taking), most)
+        if self.taking.rate == 1.0:
+            nodes = self.scales.weight[self.scales.nodes] * self.theta
+            rough = moments.some(near).log_normal(nodes, self.taking)
+            near = near[self._above(self.scales.interpolated(rough), most)]
         if near.size == 0:
             return most
         left, laws = left[near], laws.some(near)
@@ -441,6 +446,10 @@ class _Search:
             found[place] = min(found[place], exact)
             most = max(most, float(found[place]))
         return max(most, float(found.max()))
+
+    def _above(self, heights: Floats, most: float) -> Places:
+        """Rows that may have more."""
+        return np.flatnonzero(~(self._expectation(heights + self._place) <= most))
 
     @property
     def ends(self) -> list[tuple[float, float]]:

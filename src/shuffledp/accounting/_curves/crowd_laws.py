@@ -275,29 +275,6 @@ class Laws:
     def some(self, rows: npt.NDArray[np.intp]) -> Laws:
         return Laws(self.x[rows], self.p[rows], self.size[rows], self.ratio[rows])
 
-    def log_chernoff(self, tau: Floats, taking: Taking) -> Floats:
-        """More than log N(tau) / (2 pi), of every law (rows) at every tau, from moments of D = X + growth.
-
-        phi is at most its value at w = 0, and N at most pi / tau times its power. For u = tau D up to b,
-        (e^u - 1 - u - u^2/2 - u^3/6)/u^4 is largest at b; a mean below zero (where X is cut) is left out."""
-        unit, growth = gamma(_UNITS + 4 * self.x.shape[1]), taking.growth
-        away, size = self.x + growth, self.size + growth
-        square, reach = away * away, size * size
-        powers = away, square, square * away, square * square
-        mean, *moments = ((self.p * part).sum(axis=1)[:, None] for part in powers)
-        second, fourth = ((self.p * part).sum(axis=1)[:, None] for part in (reach, reach * reach))
-        # Each is off by a share of the same moment of ``size``; the third is at most the root of the others.
-        doubt = unit * np.stack([4.0 * second, 8.0 * np.sqrt(second * fourth), 16.0 * fourth])
-        largest = tau * up(away.max(axis=1, initial=0.0), _UNITS)[:, None]
-        beyond = _fourth(np.minimum(largest, LARGEST_EXPONENT))
-        parts = tau**2 / 2.0, tau**3 / 6.0, beyond * tau**4
-        change = tau * np.maximum(mean, 0.0)
-        for part, found, more in zip(parts, moments, doubt, strict=True):
-            change = change + part * (found + more)
-        slack = 16.0 * unit * (1.0 + tau * np.sqrt(second)) + gamma(_UNITS) * (np.abs(change) + tau * growth)
-        exponent = np.log1p(taking.rate * np.maximum(change, 0.0)) - tau * growth + slack
-        return np.asarray(taking.users * exponent - np.log(2.0 * tau) + gamma(_UNITS))
-
     def log_integrals(self, tau: Floats, taking: Taking) -> Floats:
         """More than log N(tau) / (2 pi), of every law (rows) at every tau, from moments (see module)."""
         step = max(1, _AT_ONCE // (self.x.shape[1] * tau.size))
@@ -392,15 +369,3 @@ def _mills(y: Floats) -> Floats:
     return np.where(
         y < _MILLS[-1], np.interp(y, _MILLS, _mills_table()), 2.0 / (3.0 * y + np.sqrt(y**2 + 4.0))
     )
-
-
-def _fourth(b: Floats) -> Floats:
-    """(e^b - 1 - b - b^2/2 - b^3/6) / b^4, rounded up: up to 2 by its series, the last term doubled."""
-    short = np.minimum(b, 2.0)
-    term = np.full_like(b, 1.0 / 24.0)
-    series = term.copy()
-    for power in range(5, 30):
-        term = term * short / power
-        series += term
-    long = np.maximum(b, 2.0)
-    return np.asarray(up(np.where(b <= 2.0, series + term, np.exp(long) / long**4), operations=_UNITS))
