@@ -13,9 +13,10 @@ import pytest
 from flint import acb, arb, ctx
 
 from shuffledp.verifying import _tilted_sum, _two_values
-from shuffledp.verifying._crowd import _chords, _Heights, _normal, _tried
+from shuffledp.verifying._crowd import _chords, _Heights, _tried
 from shuffledp.verifying._guesses import Guess
-from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._positive_part import About
+from shuffledp.verifying._tilted_sum import TiltedSum, normal_height
 from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
@@ -188,7 +189,7 @@ def test_frequencies_that_are_left_out_are_covered(
     for n in (24, 61, 400):
         law = variable(drawn(source, 4))
         made = TiltedSum.of(law, n, 1e-2)
-        made = TiltedSum(law, n, made.theta, made.step, made.blur, made.depth, absolute=absolute)
+        made = replace(made, depth=made.depth + 12.0, absolute=absolute)  # as deep as this is compared
         total = 0.0
         for k in range(-made.frequencies, made.frequencies + 1):
             s = complex(float(made.theta), k * made.step)
@@ -228,13 +229,46 @@ def laws() -> Iterator[Variable]:
 def test_normal_sizes_are_above_the_integral_with_and_without_coins() -> None:
     for law in laws():
         for n, tilt in ((40, 0.05), (200, 0.02)):
-            first, variance = law.tilted(arb(tilt))
-            found = _normal(first, variance, law.range, n, arb(tilt))
+            told = law.tilted(arb(tilt))
+            found = normal_height(told.first, told, arb(1), n, arb(tilt))
             assert found > arb(integral(law, n, tilt) * (1 - 1e-3))
             rate, silent = 0.3, math.exp(-0.1 * tilt)
-            whole = rate * first + (1 - rate) * silent
-            found = _normal(whole, rate * first / whole * variance, law.range, n, arb(tilt))
+            whole = rate * told.first + (1 - rate) * silent
+            found = normal_height(whole, told, rate * told.first / whole, n, arb(tilt))
             assert found > arb(integral(law, n, tilt, rate, silent) * (1 - 1e-3))
+
+
+def test_sizes_are_below_what_two_moments_under_the_tilt_say() -> None:
+    for law in (*laws(), variable(drawn(random.Random(23), 12))):
+        for tilt in (0.02, 0.4):
+            told = law.tilted(arb(tilt))
+            rows = [(v, m * math.exp(tilt * v)) for v, m in (*law._floats, (0.0, float(law.rest.mid())))]
+            total = sum(m for _, m in rows)
+            second, fourth = (
+                sum((u - v) ** power * p * q for (u, p), (v, q) in product(rows, rows)) / total**2 / 2
+                for power in (2, 4)
+            )
+            assert math.isclose(float(told.first), total)
+            assert math.isclose(float(told.variance), second)
+            assert math.isclose(float(told.fourth), fourth)
+            falls = float(told.falls)
+            for w in (falls * i / 40 for i in range(80)):
+                share = (size(law, complex(tilt, w)) / total) ** 2
+                assert float(told.fallen(arb(w))) >= share * (1 - 1e-12)
+            bounds = [float(told.fallen(arb(falls * i / 40))) for i in range(41)]
+            assert bounds == sorted(bounds, reverse=True)
+
+
+def test_bounds_that_are_not_refined_are_above_the_mean() -> None:
+    """Crude ones, too, and at cuts and tilts that suit other laws."""
+    source = random.Random(29)
+    for n in (2, 5):
+        for law in (drawn(source, 3) for _ in range(6)):
+            if not max(x for x, _ in law) > 0:
+                continue
+            truth, one = ball(mean(law, n)), variable(law)
+            for about in (About.of(one, n), About(1.0, 0.3), About(math.inf, 2.0)):
+                assert all(about.upper(one, n, reached) >= truth for reached in (arb(0), arb(1e-9), arb(1)))
 
 
 def test_heights_from_crude_to_close_are_above_those_of_the_law() -> None:

@@ -22,7 +22,7 @@ from flint import arb
 
 from shuffledp.verifying._balls import positive
 from shuffledp.verifying._families import Family
-from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._tilted_sum import TiltedSum, crude_height, normal_height
 from shuffledp.verifying._variable import Variable
 
 _STEPS = (
@@ -45,7 +45,6 @@ _FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good
 _HOPELESS, _ROUGHLY = 1.6, 1.5  # speed: guesses, and rough bounds, are no better than that
 _GOOD, _POOLS = 1.06, 8  # speed: rough bounds that are looked at at once, and how many closely in all
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
-_NORMAL = 1.5  # speed: frequencies, in the range of X, up to which sizes are seen to fall
 _ROUGH = 0.05  # speed: of laws that are far below the first
 _USUAL = 0.97  # speed: of the tilt of a normal sum, the best one without weights
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
@@ -202,8 +201,8 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
     first = _ordered(family.widest, theta)[0]
     loss = _LOSS / (_CLOSER if enough > 0 else 1)
     lost = corners[-1].lost(users, theta)
-    for law, nodes in _nodes(first, theta, len(scaled), few=enough > 0):
-        heights = _through(_Heights(law, users, theta, loss).close, scaled, nodes)
+    for law, nodes, blurred in _nodes(first, theta, len(scaled), few=enough > 0):
+        heights = _through(_Heights(law, users, theta, blurred).close, scaled, nodes)
         most = _mean(corners, scaled, _products(scaled, heights))
         if most + lost <= _WISHED * enough or (nodes == _FEW_NODES[-1] and most + lost <= enough):
             break
@@ -213,7 +212,7 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
 
     def crude(second: float) -> arb:
         tilts = [(weight, weight * theta) for weight in scaled]
-        values = [weight * _crude(family.moment(tilt, second), users, tilt) for weight, tilt in tilts]
+        values = [weight * crude_height(family.moment(tilt, second), users, tilt) for weight, tilt in tilts]
         return _mean(corners, scaled, values)
 
     known, others = family.unless(crude, reached)
@@ -236,13 +235,14 @@ def _spare(guess: float, enough: arb) -> float:
     return _SPARE[0] * (float(enough) - _SPARE[1] * guess)
 
 
-def _nodes(law: Variable, theta: float, corners: int, *, few: bool) -> Iterator[tuple[Variable, int]]:
-    """Of the first law: weights at which it is looked at, and coarser ones before it."""
+def _nodes(law: Variable, theta: float, corners: int, *, few: bool) -> Iterator[tuple[Variable, int, float]]:
+    """Of the first law: weights at which it is looked at, what a blur may cost; coarser ones before it."""
     if few:
         if len(law.values) > _MANY:
-            yield law.coarser(theta, _CLOSE_SPREAD), _FEW_NODES[1]
-        yield from ((law, nodes) for nodes in _FEW_NODES)
-    yield law, corners
+            yield law.coarser(theta, _CLOSE_SPREAD), _FEW_NODES[1], _LOSS
+        yield from ((law, nodes, _LOSS) for nodes in _FEW_NODES)
+        yield law, _FEW_NODES[1], _LOSS / _CLOSER
+    yield law, corners, _LOSS / (_CLOSER if few else 1)
 
 
 def _scaled(corners: Sequence[_Corner]) -> list[arb]:
@@ -335,7 +335,7 @@ def without_pool(family: Family, n: int, enough: arb) -> arb:
         yield from (_alone(part, n, theta, loss) for part, loss in _finer(law, theta))
 
     def settled(second: float, tilt: arb) -> arb:
-        return _crude(family.moment(tilt, second), n, tilt)
+        return crude_height(family.moment(tilt, second), n, tilt)
 
     return _tilted_once_or_twice(_Tried(family, tried, settled, enough), height, best)
 
@@ -365,14 +365,14 @@ def by_coins(family: Family, n: int, rate: arb, away: arb, enough: arb) -> arb:
 
     def tried(law: Variable, theta: float) -> Iterator[arb]:
         tilt = arb(theta)
-        first, variance = law.tilted(tilt)
-        both = whole(first, tilt)
-        yield _crude(both, n, tilt)
-        yield _normal(both, rate * first / both * variance, law.range, n, tilt)
+        told = law.tilted(tilt)
+        both = whole(told.first, tilt)
+        yield crude_height(both, n, tilt)
+        yield normal_height(both, told, rate * told.first / both, n, tilt)
         yield from (close(part, theta, loss) for part, loss in _finer(law, theta))
 
     def settled(second: float, tilt: arb) -> arb:
-        return _crude(whole(family.moment(tilt, second), tilt), n, tilt)
+        return crude_height(whole(family.moment(tilt, second), tilt), n, tilt)
 
     none = rate**n
     of_all = _Tried(family, tried, settled, positive(enough - none))
@@ -440,19 +440,6 @@ def _ordered(laws: Sequence[Variable], theta: float) -> list[Variable]:
     return sorted(laws, key=lambda law: -law.cumulants(theta)[0])
 
 
-def _crude(moment: arb, users: int, tilt: arb) -> arb:
-    """Sizes are at most that of the first, and 1/|s|^2 has the integral pi/tau."""
-    return moment**users / (2 * users * tilt)
-
-
-def _normal(moment: arb, variance: arb, width: arb, users: int, tilt: arb) -> arb:
-    """The same, where sizes fall like those of a normal law up to a frequency (V5)."""
-    fall = users * variance * (1 - arb(_NORMAL) ** 2 / 12) / 2
-    inside = (fall * tilt**2).exp() * (tilt * fall.sqrt()).erfc()
-    beyond = 2 * (tilt * width / _NORMAL).atan() / arb.pi()
-    return _crude(moment, users, tilt) * (inside + beyond).min(arb(1))
-
-
 def _products(one: Sequence[arb], other: Sequence[arb]) -> list[arb]:
     return [a * b for a, b in zip(one, other, strict=True)]
 
@@ -487,13 +474,13 @@ class _Heights:
         return replace(made, theta=weight * self.theta, blur=self._blur, absolute=True).upper()
 
     def crude(self, weight: arb) -> arb:
-        return _crude(self.law.moment(weight * self.theta), self.users, weight * self.theta)
+        return crude_height(self.law.moment(weight * self.theta), self.users, weight * self.theta)
 
     def normal(self, weight: arb) -> arb:
         """Sizes fall like those of a normal law up to a frequency, and are at most the first beyond (V5)."""
         tilt = weight * self.theta
-        first, variance = self.law.tilted(tilt)
-        return _normal(first, variance, self.law.range, self.users, tilt)
+        told = self.law.tilted(tilt)
+        return normal_height(told.first, told, arb(1), self.users, tilt)
 
     def blurred_normal(self, weight: arb) -> arb:
         """Above ``close``: blurs raise no size by more than that of the first."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from flint import arb
 
-from shuffledp.verifying._tilted_sum import TiltedSum
+from shuffledp.verifying._tilted_sum import TiltedSum, normal_height
 from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
@@ -25,6 +25,7 @@ _NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
 _FAR, _CLOSE = 1.0, 1.01  # speed: where jumps are looked at first, and where it is in vain
 _FINEST = 1e-12  # speed: of the blur, relative
 _FEW_VALUES, _SPREAD = 16, 5e-3  # speed: of coarser laws, where a bound is not refined
+_ABOUT = 1e-2  # speed: of the blur, there
 _CUTS, _CUT, _WORSE = 16, 0.6, 0.7  # speed, there: values beyond which a law is cut, as shares of the largest
 
 _Rows = Sequence[tuple[arb, arb]]
@@ -100,14 +101,24 @@ class About:
         return chosen
 
     def upper(self, law: Variable, n: int, reached: arb) -> arb:
-        """Of (1/n) E[(X_1 + ... + X_n)_+]; crude where that is below ``reached``, else of fewer values."""
-        part, beyond = law.cut_at(self.end)
-        if (crude := part.chernoff(n, self.theta) + beyond) <= reached:
+        """Of (1/n) E[(X_1 + ... + X_n)_+]; crude where that is below ``reached``, else a closer one."""
+        if not reached > 0:
+            return self._close(law, n)
+        if (crude := self._crude(law, n)) <= reached:
             return crude
-        if reached > 0:
-            return About.of(law, n).upper(law, n, arb(0))
+        own = About.of(law, n)
+        return crude if (crude := own._crude(law, n)) <= reached else crude.min(own._close(law, n))
+
+    def _crude(self, law: Variable, n: int) -> arb:
+        (part, beyond), tilt = law.cut_at(self.end), arb(self.theta)
+        told = part.tilted(tilt)
+        chernoff = told.first**n / (n * tilt * arb(1).exp())
+        return chernoff.min(normal_height(told.first, told, arb(1), n, tilt)) + beyond
+
+    def _close(self, law: Variable, n: int) -> arb:
+        part, beyond = law.cut_at(self.end)
         part = part if len(part.values) <= _FEW_VALUES else part.coarser(self.theta, _SPREAD)
-        return crude.min(TiltedSum.at(self.theta, part, n, _JUMP_LOSSES[0]).upper() + beyond)
+        return TiltedSum.at(self.theta, part, n, _ABOUT).upper() + beyond
 
 
 def _with_jumps(law: Variable, n: int, enough: arb) -> arb:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 
 from flint import acb, arb
 
-from shuffledp.verifying._variable import Variable
+from shuffledp.verifying._variable import Tilted, Variable
 
-_SPARE_DEPTH = 15.0  # speed: frequencies so many nats below the loss are only bounded
+_SPARE_DEPTH = 3.0  # speed: frequencies so many nats below the loss are only bounded
 _REACH, _FINER = 0.5, 4  # speed: how far one size tells, as a share; and into how many parts of that next
-_FALLS = 2.4  # soundness: at most the root of 6
+_NORMAL = 0.05, 0.2, 0.4  # speed: how much less than those of a normal law sizes fall up to a frequency
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,10 @@ class TiltedSum:
         theta, last = arb(self.theta), self.frequencies
         shift = arb(0) if self.shift is None else self.shift
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
-        first, variance = self.law.tilted(theta)
+        tilted = self.law.tilted(theta)
+        first = tilted.first
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
-        slope, falling = variance.upper().sqrt().upper(), min(_whole(_FALLS / (self.law.range * step)), last)
+        slope, falling = tilted.variance.upper().sqrt().upper(), min(_whole(tilted.falls / step), last)
         dead = (arb(-self.depth) / self.n).exp()
         odd = self.absolute and self.coin is None and self.n % 2  # one size is (size^2 + 1)/2 or less (V5)
         whole = first if self.coin is None else self.coin[0] * first + (1 - self.coin[0]) * self.coin[1]
@@ -89,7 +91,7 @@ class TiltedSum:
             return (1 if once else 2) * (arb(found.abs_upper()) if self.absolute else found.real)
 
         def fallen(k: int) -> bool:
-            return bool(self._sized(self.law.fallen(variance, k * step), first) <= dead)
+            return bool(self._sized(tilted.fallen(k * step), first) <= dead)
 
         start = self._alive(slope, step, last)
         while start <= falling and not fallen(start):
@@ -154,6 +156,26 @@ class TiltedSum:
             return square.sqrt()
         told, silent = self.coin[0] * first, (1 - self.coin[0]) * self.coin[1]
         return (told * (square + 1) / 2 + silent) / (told + silent)
+
+
+def crude_height(moment: arb, users: int, tilt: arb) -> arb:
+    """Above the integral of sizes (V5), and of (1/n) E[S_+]: sizes are at most the first, and 1/|s|^2 has
+    the integral pi/tau."""
+    return moment**users / (2 * users * tilt)
+
+
+def normal_height(moment: arb, law: Tilted, share: arb, users: int, tilt: arb) -> arb:
+    """The same, where sizes fall as those of a normal law do up to a frequency; ``share``: of those who have
+    the law."""
+    if not (law.variance > 0 and law.fourth > 0):
+        return crude_height(moment, users, tilt)
+
+    def shape(part: float) -> arb:
+        fall = users * share * law.variance * (1 - arb(part)) / 2
+        inside = (fall * tilt**2).exp() * (tilt * fall.sqrt()).erfc()
+        return inside + 2 * (tilt * (law.fourth / (12 * part * law.variance)).sqrt()).atan() / arb.pi()
+
+    return crude_height(moment, users, tilt) * reduce(arb.min, map(shape, _NORMAL), arb(1))
 
 
 def _whole(steps: arb) -> int:
