@@ -328,3 +328,4 @@ def test_a_guessed_tilt_is_near_the_lowest_of_what_it_is_to_make_low() -> None:
 
         found = math.log(guess.tilt(n, shift))
         assert all(height(found) <= height(found + move) + 1e-4 for move in (-0.5, -0.1, 0.1, 0.5))
+    assert Guess.of([(0.0, 0.5), (0.0, 0.5)]).tilt(10) > 0.0

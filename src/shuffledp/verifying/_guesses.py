@@ -61,6 +61,8 @@ class Guess:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta: by
         Newton's steps for the logarithm of theta, halved where they leave what is known."""
         top = max(shift, self.values[-1])
+        if not (top > 0.0 or self.largest > 0.0):
+            return 1.0  # nothing but zero: all tilts are alike
         low, high = -200.0, math.log(600.0 / (top if top > 0.0 else self.largest))  # nothing overflows
         _, mean, variance = self.cumulants(0.0)
         drift, bend = shift + n * mean, max(n * variance, 1e-300)
