@@ -17,10 +17,10 @@ from shuffledp.accounting.blanket_counts import BlanketCounts
 from shuffledp.accounting.cohort import Cohort
 from shuffledp.accounting.mixed_sum import MixedSum
 from shuffledp.accounting.mixed_vectors import MixedVectors
-from shuffledp.verifying import _groups
+from shuffledp.verifying import _groups, _positive_part
 from shuffledp.verifying._binary import _Bar, _Box
 from shuffledp.verifying._crowd import _Heights, _Tried
-from shuffledp.verifying._curves import upper
+from shuffledp.verifying._curves import alternatives, least_of, upper
 from shuffledp.verifying._families import Family
 from shuffledp.verifying._groups import _by_number, among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
@@ -292,6 +292,36 @@ def random_law(source: random.Random, types: int) -> list[tuple[Fraction, Fracti
     return [
         (Fraction(source.randint(-9, 9), source.randint(1, 4)), Fraction(w, sum(weights))) for w in weights
     ]
+
+
+def test_kinds_of_a_round_are_above_their_mean_and_as_close_as_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mixture of laws among some people, of which each is enumerated; alone, and as any of two."""
+    epsilon, sizes, weights = arb(0.1), [14, 15, 16, 20], [0.125, 0.5, 0.25, 0.125]
+    laws = [{**stated_law(0.4 + 0.01 * n), "n": n} for n in sizes]
+    with ctx.workprec(128):
+        truth = arb(0)
+        for w, law in zip(weights, laws, strict=True):
+            truth += arb(w) * upper(law, epsilon, arb(1e-9))  # few people: exact
+        monkeypatch.setattr(_positive_part, "_FEW_OUTCOMES", (0, 0))
+        monkeypatch.setattr(_positive_part, "_FEW_COUNTS", (0, 0))
+        alone = {"kind": "mixture", "weights": weights, "curves": laws}
+        either = [{"kind": "least", "curves": [{**law, "n": law["n"] - 1}, law]} for law in laws]
+        for curve in (alone, {**alone, "curves": either}):
+            places = alternatives(curve)
+            assert len(places) == (1 if curve is alone else 3)
+            for share in (1.5, 1.01):
+                found, _ = least_of(places, epsilon, truth * share)
+                assert truth <= found <= truth * share
+        assert least_of([alone], epsilon, truth * 0.9)[0] >= truth
+
+
+def stated_law(own: float) -> dict[str, Any]:
+    """Three reports: of one input, of the other, of both."""
+    other, rest = 0.25 * own, 1.0 - 1.25 * own
+    rows = [[own, other, own - other, other], [other, own, other - own, other], [rest, rest, 0.0, rest]]
+    return {"kind": "law", "types": rows}
 
 
 Coins = list[tuple[Fraction, int]]

@@ -12,10 +12,10 @@ from itertools import product
 import pytest
 from flint import acb, arb, ctx
 
-from shuffledp.verifying import _tilted_sum, _two_values
+from shuffledp.verifying import _positive_part, _tilted_sum, _two_values
 from shuffledp.verifying._crowd import _chords, _Heights, _tried
 from shuffledp.verifying._guesses import Guess
-from shuffledp.verifying._positive_part import About
+from shuffledp.verifying._positive_part import About, _of_jumps, _several, _thresholds
 from shuffledp.verifying._tilted_sum import TiltedSum, normal_height
 from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
@@ -329,3 +329,43 @@ def test_a_guessed_tilt_is_near_the_lowest_of_what_it_is_to_make_low() -> None:
         found = math.log(guess.tilt(n, shift))
         assert all(height(found) <= height(found + move) + 1e-4 for move in (-0.5, -0.1, 0.1, 0.5))
     assert Guess.of([(0.0, 0.5), (0.0, 0.5)]).tilt(10) > 0.0
+
+
+def test_values_that_are_not_sure_to_be_between_stay() -> None:
+    """A spread of what lies outside would be smaller in the convex order: its ball may lie on either side."""
+    values = [arb(0), arb(0, 1e-3), arb(1), arb(2, 1e-3), arb(2, 1e-3), arb(2)]
+    law = Variable(values, [arb(1) / 8] * 6)
+    coarse = law.coarser(0.1, 1e3)
+    assert len(coarse.values) == 5
+    assert abs(sum(coarse.masses, arb(0)) - arb(3) / 4) < arb(1e-9)
+
+
+@pytest.mark.parametrize("spare", [0.0, 1e-6, 1e-2, 10.0])
+def test_chords_between_jumps_are_above_the_sum_and_cost_no_more_than_can_be_spared(spare: float) -> None:
+    """Of a convex function of the jump; also of jumps that are alike."""
+    source = random.Random(19)
+    jumps = sorted([*(source.uniform(0.0, 40.0) for _ in range(60)), *[7.0] * 5, *[40.0] * 3])
+    rows = [(arb(v), arb(source.uniform(0.0, 1.0))) for v in jumps]
+    asked = list[float]()
+
+    def height(v: arb, often: arb) -> arb:
+        asked.append(float(v))
+        return (v - 11).max(arb(0)) + (v / 40) ** 2
+
+    truth = sum((height(v, often) * often for v, often in rows), arb(0))
+    asked.clear()
+    found = _of_jumps(height, rows, arb(spare))
+    assert truth * (1 - arb(1e-12)) < found < truth + 20 * arb(spare) + arb(1e-9)
+    assert len(asked) < (len(rows) if spare else 4 * len(rows))
+    assert abs(_of_jumps(height, rows[30:31], arb(0)) - height(*rows[30]) * rows[30][1]) < arb(1e-12)
+
+
+def test_thresholds_of_jumps_leave_several_the_share_that_they_may_add() -> None:
+    rows = [(arb(v), arb(10.0 ** (-v / 2))) for v in range(-3, 20)]
+    enough = arb(1e-6)
+    found = list(_thresholds(rows, 50, enough))
+    assert found == sorted(found)
+    assert len(found) >= 3
+    for small, share in zip(found, _positive_part._SHARES_OF_MORE, strict=False):
+        assert _several(rows[:small], rows[small:], 50) <= share * enough
+        assert not _several(rows[: small - 1], rows[small - 1 :], 50) <= share * enough

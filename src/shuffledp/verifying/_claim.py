@@ -11,7 +11,7 @@ from flint import arb, ctx
 from shuffledp._digits import rounded_up
 from shuffledp._progress import Progress
 from shuffledp.errors import NoCertificateError
-from shuffledp.verifying._curves import Curve, alternatives, least_of, upper
+from shuffledp.verifying._curves import Curve, alternatives, least_of
 from shuffledp.verifying._rounds import Losses, precision, thinned
 from shuffledp.verifying._stated import largest_loss, local_guarantee
 
@@ -44,7 +44,7 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
         return alone
     if len(rounds) == 1 and rounds[0]["count"] == 1:
         with Progress.clock("verifying"):
-            return upper(rounds[0]["curve"], arb(epsilon), arb(delta))
+            return least_of(alternatives(rounds[0]["curve"]), arb(epsilon), arb(delta))[0]
     if sum(part["count"] for part in rounds) > _MOST_ROUNDS:
         raise NoCertificateError(f"at most {_MOST_ROUNDS:,} rounds are verified")
     spacing = arb(float(content["spacing"])) * (1 + _WIDER)

@@ -46,6 +46,7 @@ from shuffledp.verifying._variable import Variable
 
 Curve = dict[str, Any]
 Types = tuple[tuple[arb, arb, arb], ...]
+_ALIKE = 5e-3  # speed: by how much kinds of a round may differ in how far they come down
 _FINER = 0.95, 0.999, 0.99999  # speed: shares that kinds of a round are asked for, until they have no less
 _WIDER = 1.25  # speed: of a pool, whose common part is not known
 _MOST_PAIRS = 20_000  # speed
@@ -328,16 +329,28 @@ def _mixture(curve: Curve, epsilon: arb, enough: arb) -> arb:
     if not math.fsum(curve["weights"]) >= 1.0 - ROUNDING:
         raise ValueError("weights must sum to 1")
     rows = [(probability(w), part) for w, part in zip(curve["weights"], curve["curves"], strict=True)]
-    values = [upper(part, epsilon, enough) for _, part in rows]
-    total = sum((w * value for (w, _), value in zip(rows, values, strict=True)), arb(0))
-    if total <= enough:
-        return total
-    for share in _FINER:
-        values = [_closer(part, epsilon, value, share) for (_, part), value in zip(rows, values, strict=True)]
-        total = sum((w * value for (w, _), value in zip(rows, values, strict=True)), arb(0))
-        if total <= enough:
+    values = [upper(part, epsilon, arb(0)) for _, part in rows]
+
+    def total() -> arb:
+        return sum((w * value for (w, _), value in zip(rows, values, strict=True)), arb(0))
+
+    # Those that count most come first; each is asked for about the share that came of the next one.
+    shares = dict[int, arb]()
+    for place in sorted(range(len(rows)), key=lambda i: -float(rows[i][0] * values[i])):
+        if total() <= enough or not (enough > 0 and values[place] > 0):
             break
-    return total
+        near = min(shares, key=lambda i: abs(i - place), default=None)
+        asked = enough / total() if near is None else (shares[near] * (1 + arb(_ALIKE))).min(arb(1))
+        found = values[place].min(upper(rows[place][1], epsilon, asked * values[place]))
+        shares[place], values[place] = found / values[place], found
+    for closer in _FINER:
+        if not total() <= enough:
+            values = [
+                _closer(part, epsilon, value, closer) for (_, part), value in zip(rows, values, strict=True)
+            ]
+        if total() <= enough or total() * closer > enough:  # no kind comes down to that share
+            break
+    return total()
 
 
 def _closer(curve: Curve, epsilon: arb, value: arb, share: float) -> arb:
@@ -361,6 +374,10 @@ def alternatives(curve: Curve) -> list[Curve]:
         return sorted(found, key=_is_crowd)
     if curve["kind"] == "cohort":
         return [{**curve, "base": base} for base in alternatives(curve["base"])]
+    if curve["kind"] == "mixture":
+        inner = [alternatives(part) for part in curve["curves"]]
+        if len({len(some) for some in inner}) == 1 < len(inner[0]):  # one for all, then any for each
+            return [*({**curve, "curves": list(some)} for some in zip(*inner, strict=True)), curve]
     return [curve]
 
 

@@ -154,16 +154,18 @@ class Variable:
                 if own * (self._floats[order[end + 1]][0] - a) - square > spare:
                     break
                 end += 1
-            low, high, inner = values[-1], self.values[order[end]], order[start + 1 : end]
-            if not high > low:  # nothing lies between two that are alike: all stay
-                values += [self.values[i] for i in inner]
-                masses += [self.masses[i] for i in inner]
-                inner = []
+            low, high, place = values[-1], self.values[order[end]], len(values) - 1
+            inner = dict[int, arb]()
+            for i in order[start + 1 : end]:
+                if low <= self.values[i] <= high and low < high:
+                    inner[i] = (self.values[i] - low) / (high - low)
+                else:  # not sure to be between: it stays
+                    values.append(self.values[i])
+                    masses.append(self.masses[i])
             values.append(high)
             masses.append(self.masses[order[end]])
-            for i in inner:
-                up = (self.values[i] - low) / (high - low)
-                masses[-2] += self.masses[i] * (1 - up)
+            for i, up in inner.items():
+                masses[place] += self.masses[i] * (1 - up)
                 masses[-1] += self.masses[i] * up
             start = end
         return Variable(values, masses, self.rest)
