@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from operator import mul
 
 import pytest
 from flint import acb, arb, ctx
 
 from shuffledp.verifying import _positive_part, _tilted_sum, _two_values
-from shuffledp.verifying._crowd import _chords, _Heights, _tried
+from shuffledp.verifying._crowd import _chords, _Corner, _Heights, _mean, _scaled, _settled, _tried
+from shuffledp.verifying._families import Family, Triples, known
 from shuffledp.verifying._guesses import Guess
+from shuffledp.verifying._moments import Series
 from shuffledp.verifying._positive_part import About, _of_jumps, _several, _thresholds
 from shuffledp.verifying._tilted_sum import TiltedSum, normal_height
 from shuffledp.verifying._two_values import TwoValues
@@ -257,6 +260,54 @@ def test_sizes_are_below_what_two_moments_under_the_tilt_say() -> None:
                 assert float(told.fallen(arb(w))) >= share * (1 - 1e-12)
             bounds = [float(told.fallen(arb(falls * i / 40))) for i in range(41)]
             assert bounds == sorted(bounds, reverse=True)
+
+
+def noisy_rows(levels: int, reports: int, slope: float) -> list[list[float]]:
+    made = [[math.exp(-slope * abs(y - 3 * x)) for y in range(-2, reports)] for x in range(levels)]
+    return [[entry / sum(row) for entry in row] for row in made]
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.2])
+def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float) -> None:
+    """Cut or not, in random cohorts or not: the first from above, and sizes at all frequencies."""
+    growth = arb(0.1)
+    family, beyond = Triples(*known(noisy_rows(4, 14, 0.15))).family(growth, budget)
+    assert bool(beyond > 0) == (budget > 0.0)
+    for one in (family, family.shared(arb(0.4), -growth)):
+        assert one.moments is not None
+        for place, tilt in product(range(len(one.seconds)), (0.02, 0.3, 1.5)):
+            law, told = one.make(place), Series(arb(tilt), one.most).tilted(one.moments(place))
+            truth = law.tilted(arb(tilt))
+            assert told.first >= truth.first * (1 - arb(1e-14))
+            for w in (0.01, 0.1, 0.4, 1.0, 3.0):
+                bound = float(told.first) ** 2 * (
+                    1 - w**2 * float(told.variance.lower()) + w**4 * float(told.fourth.upper()) / 12
+                )
+                assert size(law, complex(tilt, w)) ** 2 <= bound * (1 + 1e-12)
+            if tilt < 0.1 and not budget:
+                assert abs(told.first / truth.first - 1) < arb(1e-6)
+                assert abs(told.variance / truth.variance - 1) < arb(1e-3)
+                assert abs(told.fourth / truth.fourth - 1) < arb(1e-2)
+
+
+def test_laws_settled_by_moments_are_below_what_is_reached() -> None:
+    """Against the closest bound of each, which those that are left are not below."""
+    family, _ = Triples(*known(noisy_rows(4, 14, 0.1))).family(arb(0.02), 0.0)
+    weights = [0.0, 0.05, 0.1, 0.15]
+    corners = [_Corner(arb(w).exp(), arb(0.05 - 0.3 * w), arb(0), arb(0), arb(0)) for w in weights]
+    users, theta, places = 300, 0.2, range(len(family.seconds))
+    means = []
+    for place in places:
+        heights = [_Heights(family.make(place), users, theta, 1e-4).close(w) for w in _scaled(corners)]
+        means.append(_mean(corners, _scaled(corners), list(map(mul, heights, _scaled(corners)))))
+    most = max(map(float, means))
+    for share in (0.5, 0.9, 10.0):
+        found, left = _settled(family, places, users, theta, corners, arb(share * most))
+        assert all(means[place] <= found * (1 + arb(1e-3)) for place in places if place not in left)
+        assert found <= share * most
+        assert len(left) < len(places)
+    assert len(left) == 0
+    assert _settled(Family.of(family.widest), places, users, theta, corners, arb(1))[1] is places
 
 
 def test_bounds_that_are_not_refined_are_above_the_mean() -> None:

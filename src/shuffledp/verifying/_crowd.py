@@ -12,6 +12,7 @@ Floats choose r, theta and the corners: any are valid."""
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +21,11 @@ from typing import NamedTuple
 
 from flint import arb
 
-from shuffledp.verifying._balls import positive
+from shuffledp.verifying._balls import max_of, positive
 from shuffledp.verifying._families import Family
+from shuffledp.verifying._moments import Series
 from shuffledp.verifying._tilted_sum import TiltedSum, crude_height, normal_height
-from shuffledp.verifying._variable import Variable
+from shuffledp.verifying._variable import Tilted, Variable
 
 _STEPS = (
     *(0.4 * i for i in range(8)),
@@ -46,6 +48,9 @@ _HOPELESS, _ROUGHLY = 1.6, 1.5  # speed: guesses, and rough bounds, are no bette
 _GOOD, _POOLS = 1.06, 8  # speed: rough bounds that are looked at at once, and how many closely in all
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _ROUGH = 0.05  # speed: of laws that are far below the first
+_SETTLED = tuple(
+    1.0 - 0.04 * i for i in range(20)
+)  # speed: of what is reached, heights of those settled at once
 _USUAL = 0.97  # speed: of the tilt of a normal sum, the best one without weights
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
 
@@ -216,8 +221,9 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
         return _mean(corners, scaled, values)
 
     known, others = family.unless(crude, reached)
-    most = most.max(known)
-    for law in others:
+    settled, left = _settled(family, others, users, theta, corners, reached)
+    most = most.max(known).max(settled)
+    for law in map(family.make, left):
         if law is first:
             continue
         for heights in _tried(_Heights(law, users, theta, loss), scaled):
@@ -228,6 +234,34 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
         if enough > 0 and not most + lost <= enough:
             return arb(1)
     return most + lost
+
+
+def _settled(
+    family: Family, places: Sequence[int], users: int, theta: float, corners: Sequence[_Corner], reached: arb
+) -> tuple[arb, Sequence[int]]:
+    """By moments alone: a bound of laws that do not exceed what is ``reached``, and where the others stand.
+
+    The largest heights of some laws at three weights, and chords between these, are above those of each."""
+    if (moments := family.moments) is None:
+        return arb(0), places
+    scaled = _scaled(corners)
+    nodes = _places(scaled, 3)
+    low, middle, high = (Series(scaled[i] * theta, family.most) for i in nodes)
+    rows = list[tuple[arb, arb, arb, int]]()
+    for place in places:
+        known = moments(place)
+        told = middle.tilted(known)
+        near, far = (crude_height(at.first(known), users, at.tilt) for at in (low, high))
+        rows.append((normal_height(told.first, told, arb(1), users, middle.tilt), near, far, place))
+    rows.sort(key=lambda row: float(row[0]))
+    for share in _SETTLED:
+        some = bisect_right(rows, share * float(reached), key=lambda row: float(row[0]))
+        if some:
+            tops = [max_of(column) for column in list(zip(*rows[:some], strict=True))[:3]]
+            heights = _chords(scaled, dict(zip((nodes[1], nodes[0], nodes[2]), tops, strict=True)))
+            if (found := _mean(corners, scaled, _products(scaled, heights))) <= reached:
+                return found, sorted(place for *_, place in rows[some:])
+    return arb(0), places
 
 
 def _spare(guess: float, enough: arb) -> float:
@@ -328,16 +362,17 @@ def without_pool(family: Family, n: int, enough: arb) -> arb:
     def height(theta: float) -> float:
         return max(_log(_alone(law, n, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
 
+    def told(law: Tilted, tilt: arb) -> arb:
+        return normal_height(law.first, law, arb(1), n, tilt)
+
     def tried(law: Variable, theta: float) -> Iterator[arb]:
-        heights = _Heights(law, n, theta)
-        yield heights.crude(arb(1))
-        yield heights.normal(arb(1))
+        yield told(law.tilted(arb(theta)), arb(theta))
         yield from (_alone(part, n, theta, loss) for part, loss in _finer(law, theta))
 
     def settled(second: float, tilt: arb) -> arb:
         return crude_height(family.moment(tilt, second), n, tilt)
 
-    return _tilted_once_or_twice(_Tried(family, tried, settled, enough), height, best)
+    return _tilted_once_or_twice(_Tried(family, tried, settled, enough, told), height, best)
 
 
 def _alone(law: Variable, n: int, theta: float, loss: float) -> arb:
@@ -363,19 +398,19 @@ def by_coins(family: Family, n: int, rate: arb, away: arb, enough: arb) -> arb:
     def whole(moment: arb, tilt: arb) -> arb:
         return rate * moment + (1 - rate) * (away * tilt).exp()
 
+    def told(law: Tilted, tilt: arb) -> arb:
+        both = whole(law.first, tilt)
+        return normal_height(both, law, rate * law.first / both, n, tilt)
+
     def tried(law: Variable, theta: float) -> Iterator[arb]:
-        tilt = arb(theta)
-        told = law.tilted(tilt)
-        both = whole(told.first, tilt)
-        yield crude_height(both, n, tilt)
-        yield normal_height(both, told, rate * told.first / both, n, tilt)
+        yield told(law.tilted(arb(theta)), arb(theta))
         yield from (close(part, theta, loss) for part, loss in _finer(law, theta))
 
     def settled(second: float, tilt: arb) -> arb:
         return crude_height(whole(family.moment(tilt, second), tilt), n, tilt)
 
     none = rate**n
-    of_all = _Tried(family, tried, settled, positive(enough - none))
+    of_all = _Tried(family, tried, settled, positive(enough - none), told)
     return _tilted_once_or_twice(of_all, height, best) + none
 
 
@@ -401,12 +436,13 @@ def _tilted_once_or_twice(laws: _Tried, height: Callable[[float], float], theta:
 @dataclass(frozen=True)
 class _Tried:
     """Laws of which each is tried at a tilt until it is seen to be good ``enough``, or to exceed no other;
-    ``crude`` bounds all of a second moment."""
+    ``crude`` bounds all of a second moment, ``told`` those of which moments are known."""
 
     family: Family
     bounds: Callable[[Variable, float], Iterator[arb]]
     crude: Callable[[float, arb], arb]
     enough: arb
+    told: Callable[[Tilted, arb], arb] | None = None
 
     def first(self, theta: float) -> Variable:
         return _ordered(self.family.widest, theta)[0]
@@ -422,11 +458,18 @@ class _Tried:
         most = self.tested(first, theta, _WISHED * self.enough)
         reached = most.max(_WISHED * self.enough)
         known, others = self.family.unless(lambda second: self.crude(second, arb(theta)), reached)
-        most = most.max(known)
-        for law in others:
-            if law is not first:
+        most, series = most.max(known), Series(arb(theta), self.family.most)
+        for place in others:
+            if (by_moments := self._by_moments(place, series)) <= most.max(reached):
+                most = most.max(by_moments)
+            elif (law := self.family.make(place)) is not first:
                 most = most.max(self.tested(law, theta, most.max(reached)))
         return most
+
+    def _by_moments(self, place: int, series: Series) -> arb:
+        if self.told is None or self.family.moments is None:
+            return arb(1)
+        return self.told(series.tilted(self.family.moments(place)), series.tilt)
 
 
 def _leaders(family: Family, n: int) -> list[Variable]:

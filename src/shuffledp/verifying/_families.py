@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, reduce
+from functools import cache, cached_property, lru_cache, partial, reduce
 from itertools import permutations
 
-from flint import arb
+from flint import arb, arb_mat
 
 from shuffledp.verifying._balls import max_of, near, positive
+from shuffledp.verifying._moments import ORDER, Moments
 from shuffledp.verifying._variable import Variable
 
 _CUTS, _NARROWER = 60, 0.8  # speed: values beyond which laws are cut
@@ -31,6 +32,8 @@ class Family:
     seconds: Sequence[float]
     mean: arb
     most: arb
+    moments: Callable[[int], Moments] | None = None
+    """Of each law, where they are known."""
 
     @classmethod
     def of(cls, laws: Sequence[Variable]) -> Family:
@@ -57,15 +60,17 @@ class Family:
             return Variable([share * x + rest for x in law.values], law.masses, law.rest)
 
         seconds = [_above(share**2 * arb(s) + 2 * share * rest * self.mean + rest**2) for s in self.seconds]
-        return Family(make, seconds, share * self.mean + rest, positive(share * self.most + rest))
+        moments, most = self.moments, share * self.most + rest
+        moved = None if moments is None or not most > 0 else lambda place: moments(place).moved(share, rest)
+        return Family(make, seconds, share * self.mean + rest, positive(most), moved)
 
     @cached_property
     def widest(self) -> list[Variable]:
         return [self.make(i) for i in range(min(_WIDEST, len(self.seconds)))]
 
-    def unless(self, bound: Callable[[float], arb], enough: arb) -> tuple[arb, Iterator[Variable]]:
-        """All laws but for those of a second moment whose ``bound``, which holds for smaller ones, too, is
-        small enough; and, first, a bound of those."""
+    def unless(self, bound: Callable[[float], arb], enough: arb) -> tuple[arb, range]:
+        """Where all laws are but for those of a second moment whose ``bound``, which holds for smaller ones,
+        too, is small enough; and, first, a bound of those."""
         low, high, known = 0, len(self.seconds), arb(0)
         while low < high:
             middle = (low + high) // 2
@@ -74,7 +79,7 @@ class Family:
                 high, known = middle, known.max(found)
             else:
                 low = middle + 1
-        return known, map(self.make, range(high))
+        return known, range(high)
 
     def moment(self, tau: arb, second: float) -> arb:
         """E e^(tau X) of all laws of at most that second moment, from above."""
@@ -134,6 +139,28 @@ class Triples:
         return found
 
     @cached_property
+    def _weights(self) -> list[arb_mat]:
+        """1/R_z^(j - 1), a column for every z, a row for every report: for j from 0 on."""
+        found = [self.rows, [[arb(1)] * len(row) for row in self.rows]]
+        while len(found) <= ORDER:
+            rows = zip(found[-1], self._inverse, strict=True)
+            found.append([[a * b for a, b in zip(*pair, strict=True)] for pair in rows])
+        return [arb_mat([list(column) for column in zip(*rows, strict=True)]) for rows in found]
+
+    def _moments(self, x: int, y: int, growth: arb, cap: arb) -> list[Moments]:
+        """For all z, of X before it is cut, which raises none. Inside: reports of no ratio above the cap."""
+        gaps = [u - (1 + growth) * v for u, v in zip(self.rows[x], self.rows[y], strict=True)]
+        inside = [bool(high <= cap * low) for high, low in self._columns]
+        power, found = [arb(1)] * len(gaps), list[list[arb]]()
+        for weights in self._weights:
+            part = [value if kept else arb(0) for value, kept in zip(power, inside, strict=True)]
+            found.append((arb_mat([power, part]) * weights).entries())
+            power = [a * b for a, b in zip(power, gaps, strict=True)]
+        count = len(self.rows)
+        found[0][:count] = [mass.max(arb(1)) for mass in found[0][:count]]  # what is missing is at zero
+        return [Moments([s[z] for s in found], [s[count + z] for s in found]) for z in range(count)]
+
+    @cached_property
     def _columns(self) -> list[tuple[arb, arb]]:
         """The largest and the smallest entry of each."""
         columns = list(zip(*self.rows, strict=True))
@@ -166,7 +193,13 @@ class Triples:
             entries = zip(self.rows[x], self.rows[y], self._inverse[z], strict=True)
             return Variable([((u - (1 + growth) * v) * w).min(cap) for u, v, w in entries], self.rows[z])
 
-        return Family(make, [seconds[i] for i in order], mean, cap), beyond
+        pair = cache(partial(self._moments, growth=growth, cap=cap))
+
+        def moments(place: int) -> Moments:
+            x, y, z = self._all[order[place]].places
+            return pair(x, y)[z]
+
+        return Family(make, [seconds[i] for i in order], mean, cap, moments), beyond
 
     def _beyond(self, growth: arb, end: arb) -> arb:
         """E[(X - end)_+] of every triple is at most this: column by column."""

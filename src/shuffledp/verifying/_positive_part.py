@@ -109,8 +109,10 @@ class About:
             return self._close(law, n)
         if (crude := self._crude(law, n)) <= reached:
             return crude
-        own = About.of(law, n)
-        return crude if (crude := own._crude(law, n)) <= reached else crude.min(own._close(law, n))
+        for own in (replace(self, theta=law.guess.cut_at(self.end)[0].tilt(n)), About.of(law, n)):
+            if (crude := own._crude(law, n)) <= reached:
+                return crude
+        return crude.min(own._close(law, n))
 
     def _crude(self, law: Variable, n: int) -> arb:
         (part, beyond), tilt = law.cut_at(self.end), arb(self.theta)
