@@ -25,9 +25,9 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends.upper import attempts, grid_for
+from shuffledp.accounting._ends.upper import attempts, finer, grid_for
 from shuffledp.accounting._rounds.adapted import adapted, at_delta
-from shuffledp.accounting._rounds.compose import compose
+from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import above, dominating
 from shuffledp.accounting._rounds.round import Round, is_single
 from shuffledp.errors import NoCertificateError
@@ -37,6 +37,7 @@ from shuffledp.verifying.certificate import Certificate
 Curve = dict[str, Any]
 Part = tuple[Round, int, float]  # a round, how often it is run, its delta0
 _NEGLIGIBLE = 1e-15, 1e-3  # tightness: what is lost at infinity, absolutely, or as a share of delta
+_BESIDE = 0.1  # speed: of what a grid exceeds delta by, what is next to nothing
 
 
 def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, tolerance: float) -> Certificate:
@@ -53,14 +54,16 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     tilts = rounds[0][0].profile.hints.tilts
     curves = [((part.profile, part.profile), count) for part, count in rounds]
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
-    for resolution, stride in attempts(rounds, tolerance):
+    (resolution, stride), *others = attempts(rounds, tolerance)
+    for following in (*others, others[-1]):
         for scale in scales:
             grid, floor = grid_for(rounds, scale, resolution, stride)
             sampled = adapted(curves, grid, floor, resolution, at_delta(delta))
             samples = [found for found, _, _ in sampled.sides]
             pairs = [dominating(found, grid.spacing) for found in samples]
             loss = compose([(pair, count) for pair, (_, count) in zip(pairs, rounds, strict=True)], tilts)
-            if float(loss.delta(np.array([epsilon]))[1][0]) <= delta:
+            reached = float(loss.delta(np.array([epsilon]))[1][0])
+            if reached <= delta:
                 polygons = [above(found, grid.spacing) for found in samples]
                 for entry, polygon in zip(made, polygons, strict=True):
                     entry["grid"] = {
@@ -68,7 +71,28 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
                         "value": np.minimum(polygon.value, 1.0).tolist(),
                     }
                 return Certificate.made(epsilon, delta, made, grid.spacing)
+            if scale == delta:
+                following = _next(loss, sampled.below, (resolution, stride), following, delta, tolerance)
+            if loss.infinity < _BESIDE * (reached - delta):
+                break  # less at infinity is no help
+        resolution, stride = following
     raise NoCertificateError("no grid was found on which the bound can be derived again")
+
+
+def _next(
+    loss: ComposedLoss,
+    below: ComposedLoss,
+    now: tuple[float, int],
+    following: tuple[float, int],
+    delta: float,
+    tolerance: float,
+) -> tuple[float, int]:
+    """The resolution and stride that the accountant tried next, so that its grid is found again."""
+    high = loss.upper_epsilon(delta, 0.03 * tolerance)
+    if not math.isfinite(high):
+        return following
+    near = below.delta(np.array([high * (1.0 - tolerance), high]))[0]
+    return finer(*now, float(near[0]), float(near[1]), delta)
 
 
 def stated(parts: Sequence[Part]) -> list[dict[str, Any]]:

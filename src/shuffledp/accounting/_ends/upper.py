@@ -576,7 +576,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
                     if apart > _AS_FAR * before and high > (1.0 - _AS_GOOD * tolerance) * previous:
                         break  # finer ones are as far from the analysis, and as large
                     if high < pure:
-                        following = _finer(resolution, stride, float(near[0]), float(near[1]), delta)
+                        following = finer(resolution, stride, float(near[0]), float(near[1]), delta)
                 if high >= pure:
                     if pairs.above.infinity > _AS_MUCH * lost:
                         break  # finer ones lose as much
@@ -590,7 +590,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
     return best, f"the upper end is certified, but not that it is within {tolerance:g} of its analysis"
 
 
-def _finer(resolution: float, stride: int, before: float, here: float, delta: float) -> tuple[float, int]:
+def finer(resolution: float, stride: int, before: float, here: float, delta: float) -> tuple[float, int]:
     """What to try next, where the curve from below is ``before`` and, a tolerance further, ``here``: the two
     ends are as far apart as points are coarse."""
     share = _LEAST_SHARE
