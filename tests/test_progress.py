@@ -5,13 +5,17 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import shuffledp as sdp
 from shuffledp import _progress
 from shuffledp._progress import Progress, expected, line, quiet
+from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._rounds.loss import Samples
 from shuffledp.cli.main import cli
 from shuffledp.errors import LongWorkWarning
 
@@ -129,6 +133,50 @@ def test_long_work_is_announced_after_its_first_step_and_once(monkeypatch: pytes
         "bounding epsilon will take about 40 s, of which 20 s are over",
         "calibrating will take about 2 minutes, of which 50 s are over",
     ]
+
+
+def test_a_short_first_step_that_prepares_the_others_is_not_taken_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worked = 0.0
+    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", LongWorkWarning)
+        for first, others, prepared in (
+            (0.5, 0.01, True),
+            (0.5, 0.01, False),
+            (0.5, 0.3, True),
+            (2.0, 0.01, True),
+        ):
+            with expected(50, "answers", prepared) as step:
+                for place in range(3):
+                    worked += first if place == 0 else others
+                    step()
+    assert [str(one.message) for one in seen] == [
+        "answers will take about 25 s, of which 0 s are over",
+        "answers will take about 15 s, of which 1 s are over",
+        "answers will take about 100 s, of which 2 s are over",
+    ]
+
+
+def test_many_points_of_rounds_are_announced_after_the_first_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked, evaluated = 0.0, Samples.at.__func__  # type: ignore[attr-defined]
+
+    def at(cls: type[Samples], profile: PrivacyProfile, index: np.ndarray, *rest: Any) -> Samples:
+        nonlocal worked
+        worked += 0.01 * index.size
+        found: Samples = evaluated(cls, profile, index, *rest)
+        return found
+
+    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    monkeypatch.setattr(Samples, "at", classmethod(at))
+    for n in (10**4, 10**6):  # points are cut again, or chosen once
+        worked, rounds = 0.0, 10 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=10, epsilon0=3.0), n=n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LongWorkWarning)
+            with pytest.raises(LongWorkWarning, match="composing rounds will take"):
+                rounds.epsilon(delta=1e-6, tolerance=1e-7)
+        assert worked < 0.6
 
 
 _ANSWER = sdp.KaryRandomizedResponse(k=4, epsilon0=1.0)

@@ -35,6 +35,8 @@ _SECONDS_BETWEEN = 0.1
 _SECONDS_BEFORE_A_CLOCK = 1.0
 _LONG = 10.0
 """Seconds of work that nobody needs to be warned of."""
+_SHORT = 1.0
+"""Seconds of a first step that may be its own."""
 _worked = getattr(time, "thread_time", monotonic)
 """Seconds of this thread's work; a browser's Python has the clock only."""
 _quiet = ContextVar("quiet", default=False)
@@ -136,24 +138,28 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def expected(about: int, what: str) -> Iterator[Callable[..., None]]:
+def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable[..., None]]:
     """Work of about so many like steps; each ends with a call of what is given, and a clock counts it.
 
     As soon as steps show that all will take long, a warning says how long: once, however often the same work
-    is part of another. Counted is the work of this thread, not the waiting on a busy machine."""
+    is part of another. Counted is the work of this thread, not the waiting on a busy machine. ``prepared``:
+    the first step prepares the others; if it is short, it is not taken for one of them."""
     outer = _announced.get()
     said = set() if outer is None else outer
     token, begun, done = _announced.set(said), _worked(), 0
+    before, first = begun, prepared
 
     def step(count: int = 1) -> None:
-        nonlocal done
+        nonlocal done, before, first
         done += count
         shown = Progress._shown_now
         if shown is not None and not shown._counted:
             shown.done += count
-        passed = _worked() - begun
-        whole = passed * max(about, done) / done
-        if whole > _LONG and what not in said:
+        now = _worked()
+        passed, last, before = now - begun, (now - before) / count, now
+        whole = passed + max(about - done, 0) * min(passed / done, last)
+        short, first = first and passed < _SHORT, False
+        if whole > _LONG and not short and what not in said:
             said.add(what)
             told = f"{what} will take about {_duration(whole)}, of which {_duration(passed)} are over"
             warnings.warn(told, LongWorkWarning, stacklevel=2)

@@ -317,7 +317,7 @@ def epsilon_of_each(
 def _each(question: Callable[[float], Bound], points: Any) -> Bound:
     """The answers to a question about each of the points; one that is refused spoils no other."""
     found = []
-    with expected(np.size(points), "answers") as answered:
+    with expected(np.size(points), "answers", prepared=True) as answered:
         for one in np.ravel(points):
             found.append(_or_nothing(partial(question, float(one)), f"{one:.6g}"))
             answered()

@@ -51,7 +51,8 @@ from shuffledp.errors import NoCertificateError
 
 _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
 _AT_ONCE = 8  # speed: points of the tail
-_MANY_POINTS = 256  # speed: are a part of the work
+_MANY_POINTS, _FIRST_POINTS = 256, 16  # speed: are a part of the work; are the first of many
+_SLOW = 1e-5  # speed: a resolution
 _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
@@ -114,16 +115,21 @@ class _Sampler:
     chosen: bool = False
     """Whether places were chosen for it."""
 
-    def at(self, index: Floats) -> Samples:
-        """Very many points in parts, so that it is said how long they take."""
-        parts = np.array_split(index, 1 + max(index.size - 1, 0) // _MANY_POINTS)
+    def at(self, index: Floats, times: int = 1) -> Samples:
+        """The first few of many points, or of slow ones, by themselves, so that it is said at once how long
+        all of them take, or so many ``times`` as many."""
+        slow = index.size > _MANY_POINTS or self.resolution < _SLOW
+        first = index[:: 1 + index.size // _FIRST_POINTS] if slow else index[:0]
+        rest = np.setdiff1d(index, first)
+        parts = [first, *np.array_split(rest, 1 + max(rest.size - 1, 0) // _MANY_POINTS)]
         found = []
-        with expected(len(parts), "composing rounds") as looked:
+        with expected(times * index.size, "composing rounds") as looked:
             for part in parts:
-                found.append(
-                    Samples.at(self.profile, part, self.lattice.spacing, self.resolution, self.both_sides)
-                )
-                looked()
+                if part.size:
+                    found.append(
+                        Samples.at(self.profile, part, self.lattice.spacing, self.resolution, self.both_sides)
+                    )
+                    looked(part.size)
         return reduce(Samples.merge, found)
 
     def quickly(self, floor: float, places: Floats | None) -> tuple[_Sampler, Samples]:
@@ -207,7 +213,8 @@ class _Sampler:
         unit = _power(0.5 * width / times)[cell]
         inner = (np.rint((found.index[cell] + place * width[cell] / times[cell]) / unit) * unit)[place > 0]
         inner = np.setdiff1d(inner, found.index)
-        found = found.merge(self.at(inner)) if inner.size else found
+        later = max(1, round(float(parts.sum()) / max(inner.size, 1)))  # cells are cut again
+        found = found.merge(self.at(inner, later)) if inner.size else found
         return found if self.both_sides else self._useful(found)
 
     def _useful(self, found: Samples) -> Samples:
