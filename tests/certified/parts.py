@@ -194,6 +194,9 @@ def sums() -> dict[str, Callable[[], Ends]]:
     coarse = lattice_sum._tilt(
         Group(np.array([[-1.0, 1.0]]), np.full((1, 2), 0.5), 2.0 * one), 1e-12 * one, 0.0
     )[0]
+    three = lattice_sum._tilt(
+        Group(np.array([[-3.0, 0.0, 3.0]]), np.array([[0.1, 0.8, 0.1]]), 1e4 * one), 0.1 * one, 0.0
+    )[0]
     binary = TwoBinomials(np.array([300.0]), np.array([400.0]), 0.7, 0.3, 0.1)
     half = np.array([500])
 
@@ -265,6 +268,9 @@ def sums() -> dict[str, Callable[[], Ends]]:
         "lattice, wide": lambda: tail(wide, 60.0, 0.02),
         "frequencies": lambda: above(
             np.exp(frequencies._log_bound([coarse], np.zeros(1, np.int64), one * 250.25, one * 250.25, half))
+        ),
+        "frequencies in phase": lambda: ends(
+            frequencies._beside_returns(three, np.zeros(1, np.int64), np.array([8]), half, 46.0)[1:]
         ),
         "many frequencies": lambda: above(np.exp(frequencies._log_bounds([tilted], 0, 64, half))),
         "two binomials": tails,

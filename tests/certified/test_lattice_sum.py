@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shuffledp._certified import frequencies
-from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, tail_sum
+from shuffledp._certified import frequencies, lattice_sum
+from shuffledp._certified.lattice_sum import ERROR_UNITS, Group, HockeyStick, Own, tail_sum
 
 pytestmark = pytest.mark.quick
 
@@ -162,3 +162,54 @@ def test_a_sum_of_any_depth_encloses_the_convolved_tail(depth: float, theta: flo
     scale = np.exp(result.log_scale[0])
     value, error = scale * result.value[0, 0], scale * result.error[0, 0]
     assert abs(value - exact) <= error * (1.0 + 1e-6) + 1e-14
+
+
+def few_values(rng: np.random.Generator, rows: int, values: int) -> frequencies.Tilted:
+    """Random laws, some of whose values are alike or have no weight."""
+    z = rng.integers(-12, 13, (rows, values)).astype(float)
+    w = rng.random((rows, values)) ** 3 * (rng.random((rows, values)) < 0.8)
+    w[:, 0] += 1e-3
+    count = rng.choice([30.0, 400.0, 1e4, 1e7], rows)
+    group = Group(z, w / w.sum(axis=1, keepdims=True), count)
+    return lattice_sum._tilt(group, rng.choice([1e-3, 0.02, 0.3], rows), ERROR_UNITS)[0]
+
+
+def moduli(law: frequencies.Tilted, row: int, points: int) -> np.ndarray:
+    """|phi| at every frequency, by its definition."""
+    omega = 2.0 * np.pi * np.arange(points // 2 + 1) / points
+    return np.abs((law.w[row] * np.exp(1j * omega[:, None] * law.z[row])).sum(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_values_bound_a_transform_wherever_they_are_out_of_phase(seed: int) -> None:
+    law = few_values(np.random.default_rng(seed), 12, 5)
+    for row in range(12):
+        size = moduli(law, row, 999)
+        omega = 2.0 * np.pi * np.arange(size.size) / 999
+        for i, j in itertools.combinations(range(5), 2):
+            w, other = law.w[row, [i, j]]
+            rho = 2.0 * w * other / max(w + other, 1e-300)
+            sine = np.sin(0.5 * omega * (law.z[row, i] - law.z[row, j]))
+            assert np.all(size <= 1.0 - rho * sine**2 + 1e-13)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_frequency_that_matters_is_in_a_cell_to_begin_with_and_is_kept(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    law, depth = few_values(rng, 24, 6), 30.0
+    points = 2 * rng.integers(40, 1200, 24) + 1
+    half, every = (points - 1) // 2, np.arange(24)
+    cells = np.minimum(np.clip(np.ceil(4.0 * law.deviation), 4, 4096).astype(np.int64), half + 1)
+    begun = frequencies._beside_returns(law, every, cells, half, depth)
+    kept = frequencies._frequencies([law], points, every, np.zeros(24, bool), depth)[:2]
+    fewer = 0
+    for row in range(24):
+        with np.errstate(divide="ignore"):
+            power = law.count[row] * np.log(moduli(law, row, int(points[row])))
+        matters = np.flatnonzero(power > -depth)
+        low, high = (side[begun[0] == row] for side in begun[1:])
+        inside = (low[:, None] <= matters) & (matters <= high[:, None])
+        assert inside.any(axis=0).all()
+        assert np.isin(matters, kept[1][kept[0] == row]).all()
+        fewer += float((high - low).sum()) < 0.7 * half[row]
+    assert fewer >= 8  # two values tell mostly enough

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import CALL, Floats, gamma, weighted
+from shuffledp._certified.rounding import CALL, Floats, gamma, positive, weighted
 from shuffledp.errors import NoCertificateError
 
 Ints = npt.NDArray[np.int64]
@@ -37,6 +37,7 @@ _MANY_TERMS = 2000  # speed: frequencies times atoms, beyond two per point
 _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
+_TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
 _EDGE = 1e-6  # soundness: in frequencies, more than any rounding below 10^8
 
 
@@ -194,11 +195,9 @@ def _frequencies(
     wide = atoms >= _WIDE_LAW_ATOMS
     if wide:
         cells = 1 << np.ceil(np.log2(cells)).astype(np.int64)
-    times = cells.astype(np.intp)  # what np.repeat counts in, 32 bits on some machines
-    rows = np.repeat(problems, times)
-    index = np.arange(rows.size, dtype=np.int64) - np.repeat(np.cumsum(cells) - cells, times)
-    width = (half[rows] + 0.5) / np.repeat(cells, times)
-    low, high = index * width, (index + 1) * width
+        rows, low, high = _even_cells(problems, cells, half)
+    else:
+        rows, low, high = _beside_returns(many, problems, cells, half, depth)
     kept_rows, kept_low, kept_high = [], [], []
     while rows.size:
         if wide:
@@ -232,6 +231,64 @@ def _frequencies(
             raise NoCertificateError("too many frequencies carry mass")
     found = _whole(np.concatenate(kept_rows), np.concatenate(kept_low), np.concatenate(kept_high), half)
     return *found, crowded & possible
+
+
+def _even_cells(problems: Ints, cells: Ints, half: Ints) -> tuple[Ints, Floats, Floats]:
+    """(row, low, high): all frequencies of each problem cut into so many cells."""
+    times = cells.astype(np.intp)  # what np.repeat counts in, 32 bits on some machines
+    rows = np.repeat(problems, times)
+    index = np.arange(rows.size, dtype=np.int64) - np.repeat(np.cumsum(cells) - cells, times)
+    width = (half[rows] + 0.5) / np.repeat(cells, times)
+    return rows, index * width, (index + 1) * width
+
+
+def _beside_returns(
+    many: Tilted, problems: Ints, cells: Ints, half: Ints, depth: float
+) -> tuple[Ints, Floats, Floats]:
+    """The cells to begin with, of laws of few values: about multiples of 2 pi / D, where two of the values, D
+    apart, are in phase. Elsewhere one power is negligible, as for any two weights (docs/proofs/numerics.md)
+
+        |phi(omega)| <= 1 - rho sin(omega D / 2)^2,   rho = 2 w w' / (w + w').
+
+    Even ``cells`` where two values do not tell enough, or are in phase too often."""
+    first, second = np.triu_indices(many.z.shape[1], 1)
+    if not first.size:
+        return _even_cells(problems, cells, half)
+    w, z = (part[problems] if len(part) > 1 else part for part in (many.w, many.z))
+    heavier = 2.0 * w[:, first] * w[:, second] / positive(w[:, first] + w[:, second])
+    rho = np.where(z[:, first] != z[:, second], heavier, 0.0)
+    best = rho.argmax(axis=1)[:, None]
+    rho, apart = (
+        np.broadcast_to(np.take_along_axis(part, best, axis=1)[:, 0], problems.shape)
+        for part in (rho, np.abs(z[:, first] - z[:, second]))
+    )
+    # What the weights and their sum are off, at any frequency. Units: three of rho, five of what is needed.
+    slack = np.hypot(many.theta[problems], np.pi) * many.slack[problems] + gamma(4 * many.z.shape[1] + 16)
+    needed = ((depth + 2.0) / many.count[problems] + slack) / positive(rho) * (1.0 + gamma(2 * CALL))
+    returns = np.floor(0.5 * apart) + 1.0
+    told = (needed < _TOLD) & (returns <= cells) & (cells > 1)
+    rows, low, high = _even_cells(problems[~told], cells[~told], half)
+    if not told.any():
+        return rows, low, high
+    some, apart, turns = problems[told], apart[told], returns[told].astype(np.int64)
+    # Half the width of a cell, in frequencies: an inverse sine, two roots and six operations; centres are off
+    # by three units.
+    sine, cosine = np.sqrt(needed[told]), np.sqrt(1.0 - needed[told])
+    reach = np.arctan2(sine, cosine) * (2 * half[some] + 1) / (np.pi * apart)
+    reach = reach * (1.0 + gamma(4 * CALL)) + _edge_error(half[some])
+    times = turns.astype(np.intp)
+    there = np.repeat(some, times)
+    turn = np.arange(there.size, dtype=np.int64) - np.repeat(np.cumsum(turns) - turns, times)
+    centre = turn * np.repeat((2 * half[some] + 1) / apart, times)
+    reach = np.repeat(reach, times)
+    ends = half[there] + 0.5
+    left, right = np.clip(centre - reach, 0.0, ends), np.clip(centre + reach, 0.0, ends)
+    inside = right > left
+    return (
+        np.concatenate([rows, there[inside]]),
+        np.concatenate([low, left[inside]]),
+        np.concatenate([high, right[inside]]),
+    )
 
 
 def _whole(rows: Ints, low: Floats, high: Floats, half: Ints) -> tuple[Ints, Ints]:

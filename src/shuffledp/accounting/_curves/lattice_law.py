@@ -42,6 +42,7 @@ _DEPTH = 20.0  # speed: of a sum that is asked for with a resolution of one
 _CUT = 0.01  # tightness: of the resolution, what the truncation of a sum may cost
 _CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
+_LARGEST_WHOLE = 2.0**53  # soundness: whole numbers are floats up to here
 _CANCELLED_MORE = 1e5  # speed: the same of values that are cut where they decide
 
 
@@ -209,10 +210,13 @@ class SpreadLaw:
         tilted = self.w * np.exp(self.theta[:, None] * self.x)
         drift = (tilted * (cells - z)).sum(axis=1) / tilted.sum(axis=1)
         threshold = np.floor(-self.n * (drift + self.origin / self.h)) + 1.0
+        # Scores that are multiples of a number are as good without it, and fewer frequencies carry mass.
+        step = _common_divisor(z)
+        z, threshold = z / step[:, None], np.ceil(threshold / step)
         types = weight.shape[1]
         own = Own(z[:, :types], np.stack([weight, np.broadcast_to(other, weight.shape)], axis=2))
         group = Group(z, self.w, np.full(len(z), self.n - 1.0))
-        result = _tail_sum(group, own, threshold, self.theta * self.h, self.resolution)
+        result = _tail_sum(group, own, threshold, self.theta * self.h * step, self.resolution)
         scale = np.exp(result.log_scale)[:, None]
         low = scale * np.maximum(result.value - result.error, 0.0)
         high = scale * (result.value + result.error)
@@ -266,6 +270,13 @@ class Apart:
             found = self.bulk.rows(needed).lower(mine[needed], seen[needed]) * chance[needed]
             result[:, needed] += np.where(found[0] > 0.0, found, 0.0)
         return result
+
+
+def _common_divisor(z: Floats) -> Floats:
+    """Of the whole numbers of each row; one where they are too large to be told, or all zero."""
+    known = np.abs(z).max(axis=1) < _LARGEST_WHOLE
+    whole = np.where(known[:, None], z, 1.0).astype(np.int64)
+    return np.asarray(np.maximum(np.gcd.reduce(whole, axis=1), 1), np.float64)
 
 
 def _split(mass: Floats, right: Floats) -> Floats:

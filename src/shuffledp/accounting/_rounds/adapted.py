@@ -63,8 +63,8 @@ _MATTERS, _PROBED = (
     3,
 )  # speed: of the resolution; one of so many points shows whether more time is worth it
 _PASSES = 8  # speed
-_SMALL, _SMALLEST = 0.012, 0.1  # speed: of the largest loss, and of one: smaller scales are about normal
-_SHARE_AT_ONCE = 0.6, 0.9  # tightness: of what cells may add, where they are chosen once: lines, both sides
+_SMALL, _SMALLEST = 0.0155, 0.1  # speed: of the largest loss, and of one: smaller scales are about normal
+_SHARE_AT_ONCE = 0.7, 0.9  # tightness: of what cells may add, where they are chosen once: lines, both sides
 _LOOKED_AT = 0.0, 0.4, 0.8, 0.95  # speed
 _NEXT_TO = 0.25  # speed: of the distance to the next point
 _WORTH = 3  # speed: the first look at a curve is about one of so many, of which a warning of long work counts
