@@ -174,3 +174,26 @@ def test_hardly_anybody_hides_among_few_who_answer_almost_truly() -> None:
     for n in (10**3, 10**5):
         found = sdp.Shuffled(sdp.KaryRandomizedResponse(k=10, epsilon0=16.0), n=n).epsilon(delta=1e-6)
         assert 0.999 * 16.0 <= found.lower <= found.upper <= 16.0
+
+
+def test_a_curve_that_is_followed_down_to_some_delta_is_bounded_by_the_whole_one() -> None:
+    """Upper values above it, lines below it, and where it is larger the same."""
+    law = sdp.DiscreteGaussian(sigma=1.0, levels=4).facts()
+    whole = sdp.Shuffled(law, n=500)._rounds()[0][0].witnesses[0]
+    epsilon, least = np.linspace(0.0, 1.2, 13), 1e-6
+    for curve in whole.directions:
+        some = curve.down_to(least)
+        closely, lines = curve.both(epsilon, 0.01)
+        upper, rough = some.both(epsilon, 0.01)
+        told = closely > 2.0 * least
+        assert told.any()
+        assert not told.all()
+        assert (upper >= lines.value).all()
+        assert (rough.value <= closely).all()
+        assert (upper[~told] <= 1e-3).all()
+        np.testing.assert_allclose(upper[told], closely[told], rtol=0.01)
+        np.testing.assert_allclose(rough.value[told], lines.value[told], rtol=0.01)
+        alone, followed = curve.support(epsilon, 0.01).value, some.support(epsilon, 0.01).value
+        np.testing.assert_allclose(followed[told], alone[told], rtol=0.01)
+        assert (followed <= closely).all()
+        assert (followed == 0.0).any()

@@ -137,6 +137,30 @@ def test_first_bounds_of_wide_laws_hold_on_their_cells() -> None:
         assert (bound < -1.0).mean() > 0.3
 
 
+@pytest.mark.parametrize("rare", [1e-9, 1e-6, 1e-4])
+def test_bounds_of_cells_hold_where_atoms_have_next_to_no_weight(rare: float) -> None:
+    """Some of them far out, in two problems with different ones."""
+    z = np.array([[-3.0, 0.0, 1.0, 4.0, -(10.0**6), 77_777.0], [-2.0, 0.0, 3.0, 5.0, 9.0, 12_345.0]])
+    w = np.array([[0.2, 0.5, 0.2, 0.1, 0.7 * rare, 0.3 * rare], [0.3, 0.3, 0.2, 0.2, 0.5 * rare, 0.9 * rare]])
+    w /= w.sum(axis=1, keepdims=True)
+    mean = (w * z).sum(axis=1)
+    deviation = np.sqrt((w * (z - mean[:, None]) ** 2).sum(axis=1))
+    one, half = np.ones(2), np.array([3000, 3000])
+    law = frequencies.Tilted(0.1 * one, z, w, 200.0 * one, mean, deviation, 1e6 * one, 1e-15 * one)
+    r = np.arange(3001.0)
+    size = np.abs((w[:, None] * np.exp(2j * np.pi / 6001.0 * r[None, :, None] * z[:, None])).sum(axis=2))
+    low = np.arange(0.0, 3000.0, 4.0)
+    for rows in (np.zeros(low.size, np.int64), np.ones(low.size, np.int64)):
+        bound = frequencies._log_bound([law], rows, low, low + 4.0, half)
+        exact = 200.0 * np.log(size[rows[0], 1:]).reshape(-1, 4).max(axis=1)
+        assert (bound >= exact).all()
+    both = np.repeat([0, 1], low.size)
+    together = frequencies._log_bound([law], both, np.tile(low, 2), np.tile(low + 4.0, 2), half)
+    exact = np.concatenate([200.0 * np.log(row[1:]).reshape(-1, 4).max(axis=1) for row in size])
+    assert (together >= exact).all()
+    assert rare > 1e-8 or (together - exact).min() < 0.5
+
+
 @pytest.mark.parametrize("depth", [16.0, 24.0, 46.0])
 @pytest.mark.parametrize("theta", [1e-3, 0.05, 0.5, 2.0])
 def test_a_sum_of_any_depth_encloses_the_convolved_tail(depth: float, theta: float) -> None:

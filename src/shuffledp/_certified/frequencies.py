@@ -38,6 +38,7 @@ _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
+_LIGHT = 0.01  # speed: of all copies, what atoms without a wave may raise an exponent by
 _EDGE = 1e-6  # soundness: in frequencies, more than any rounding below 10^8
 
 
@@ -319,8 +320,15 @@ def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, half
     reach = (0.5 * (high - low) + _edge_error(half[rows])) * unit
     bound = np.zeros(rows.size)
     for t in tilted:
-        z = t.z - t.mean[:, None]
-        weights = np.stack([t.w, t.w * z], axis=2)
+        # Atoms of next to no weight have no wave of their own: all together they add no more than their
+        # weights, less than twice (for rounding) what would be _LIGHT in all copies.
+        some = np.unique(rows) if len(t.z) > 1 else np.zeros(1, np.int64)
+        most = float(t.count[rows].max())
+        heavy = t.w[some].max(axis=0) * most * t.z.shape[1] > _LIGHT
+        light = 0.0 if heavy.all() else 2.0 * _LIGHT / most
+        w = t.w[:, heavy]
+        z = t.z[:, heavy] - t.mean[:, None]
+        weights = np.stack([w, w * z], axis=2)
         angle = centre[:, None] * (z[rows] if len(z) > 1 else z)
         re, d_im = weighted(np.cos(angle), weights, rows, closely=False).T
         im, d_re = weighted(np.sin(angle), weights, rows, closely=False).T
@@ -330,7 +338,7 @@ def _log_bound(tilted: list[Tilted], rows: Ints, low: Floats, high: Floats, half
         # squares of two; slopes (within the deviation) likewise. Then what the weights are off.
         doubt = 1.0 + 2.0 * centre * t.roughness[rows] + t.deviation[rows] * reach
         square = square + gamma(4 * (z.shape[1] + CALL + 8)) * doubt
-        slack = np.hypot(t.theta[rows], centre + reach) * t.slack[rows]
+        slack = np.hypot(t.theta[rows], centre + reach) * t.slack[rows] + light
         square = square + slack * (2.0 + slack)
         bound += 0.5 * t.count[rows] * np.log(np.minimum(square, 1.0))
     return bound

@@ -82,6 +82,18 @@ class FiniteBlanketProfile(PrivacyProfile):
         return replace(self.laws[0].hints, costly=len(self.laws) > _MANY_LAWS)
 
     @property
+    def chi(self) -> float:
+        """About the largest chi-square of a law, without making any."""
+        rows = self.matrix.rows[:, self.matrix.rows.min(axis=0) > 0.0]
+        clone = rows.min(axis=0)
+        products = (rows / clone) @ rows.T
+        if self.centred:
+            gamma = clone.sum()
+            return float(np.diag(products).max() - 2.0 * rows.sum(axis=1).min() / gamma + 1.0 / gamma)
+        sizes = np.diag(products)
+        return float((sizes[:, None] - 2.0 * products + sizes).max())
+
+    @property
     def tailed(self) -> bool:
         return bool(self.laws) and self.laws[0].tailed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -124,6 +124,9 @@ class BestProfile(PrivacyProfile):
     def slow(self) -> PrivacyProfile | None:
         slow = [rival for rival in self.profiles[: self.rivals] if rival.hints.apart]
         return slow[0] if len(slow) == 1 < self.rivals else None
+
+    def down_to(self, least: float) -> BestProfile:
+        return replace(self, profiles=tuple(profile.down_to(least) for profile in self.profiles))
 
     def worth_it(self, epsilon: Floats, upper: Floats) -> Bools:
         slow = [rival.hints for rival in self.profiles[: self.rivals] if rival.hints.apart]

@@ -170,7 +170,8 @@ class CrowdProfile(PrivacyProfile):
     @cached_property
     def variance(self) -> float:
         """Of the X of a pool's report, about."""
-        return self.n * self.pool(self.n).hints.scale ** 2
+        pool = self.pool(self.n)
+        return pool.chi if isinstance(pool, FiniteBlanketProfile) else self.n * pool.hints.scale**2
 
     @cached_property
     def moved(self) -> float:

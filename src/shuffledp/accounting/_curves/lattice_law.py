@@ -40,6 +40,8 @@ _FEW_DECIDED = 64  # tightness: of so few, other values outweigh one that decide
 _SHARE_CUT_OFF = 0.1  # speed: of the resolution
 _DEPTH = 20.0  # speed: of a sum that is asked for with a resolution of one
 _CUT = 0.01  # tightness: of the resolution, what the truncation of a sum may cost
+_MOST_TIMES = 2.0**400  # soundness: nothing overflows
+_DEEPER = 1.0  # speed: than what seems to be needed
 _CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 _LARGEST_WHOLE = 2.0**53  # soundness: whole numbers are floats up to here
@@ -88,8 +90,9 @@ class SpreadLaw:
         if not heavy.any():
             return found
         # A value that decides the sum alone may be cut just where it does: one tilt suits most of such laws.
-        if n > _FEW_DECIDED:
-            found = cls.cut_within(x, w, n, resolution, hints, budget, heavy)
+        decided = heavy & (n > _FEW_DECIDED)
+        if decided.any():
+            found = cls.cut_within(x, w, n, resolution, hints, budget, decided)
             heavy &= found.chernoff() > _CANCELLED_MORE * split.total
         if not heavy.any():
             return found
@@ -97,7 +100,8 @@ class SpreadLaw:
         b = np.where(heavy[:, None], b, np.inf)
         bulk = np.where(x > b, 0.0, w)
         bulk = bulk / bulk.sum(axis=1, keepdims=True)
-        found = cls.cut_within(np.where(x > b, 0.0, x), bulk, n, resolution, hints, budget)
+        alone = np.where(x > b, 0.0, x)
+        found = cls.cut_within(alone, bulk, n, resolution, hints, budget, decided & ~heavy)
         rows = zip(x[heavy], w[heavy], split.b[heavy], budget[heavy], strict=True)
         jumps = tuple(Jumps.of(u, v, float(b), n, resolution, float(share), hints) for u, v, b, share in rows)
         return Apart(heavy, found, jumps, budget)
@@ -173,15 +177,16 @@ class SpreadLaw:
     def both(self, weight: Floats, other: Floats) -> tuple[Floats, Floats]:
         """``upper``, and ``lower`` of the test whose scores are spread likewise, by a coin each: one sum."""
         z, right = self._cells()
-        mine = np.zeros((2, *self.x.shape))
-        mine[0, :, : weight.shape[1]], mine[1, :, : weight.shape[1]] = weight, other
+        mine, times = np.zeros((2, *self.x.shape)), _times(weight, other)
+        mine[0, :, : weight.shape[1]], mine[1, :, : weight.shape[1]] = weight, times * other
         own = np.stack([_split(part / self.top[:, None], right) for part in mine], axis=2)
         w, step = _split(self.w, right), self.theta * self.h
         part, result = positive_part(z, w, self.origin, self.h, step, self.n, own, self.resolution)
         scale = self.top * np.exp(result.log_scale)
         ends = result.value[:, 1:] + result.error[:, 1:] * np.array([[[-1.0]], [[1.0]]])
         low, high = scale[:, None] * np.maximum(ends, 0.0)
-        return self.top * part + self.beyond, np.stack([low[:, 0], low[:, 1], high[:, 1]])
+        lines = np.stack([low[:, 0], low[:, 1] / times[:, 0], high[:, 1] / times[:, 0]])
+        return self.top * part + self.beyond, lines
 
     def _cells(self) -> tuple[Floats, Floats]:
         """The lattice neighbours of every value, and the share of the right one."""
@@ -213,14 +218,14 @@ class SpreadLaw:
         # Scores that are multiples of a number are as good without it, and fewer frequencies carry mass.
         step = _common_divisor(z)
         z, threshold = z / step[:, None], np.ceil(threshold / step)
-        types = weight.shape[1]
-        own = Own(z[:, :types], np.stack([weight, np.broadcast_to(other, weight.shape)], axis=2))
+        types, times = weight.shape[1], _times(weight, other)
+        own = Own(z[:, :types], np.stack([weight, times * np.broadcast_to(other, weight.shape)], axis=2))
         group = Group(z, self.w, np.full(len(z), self.n - 1.0))
         result = _tail_sum(group, own, threshold, self.theta * self.h * step, self.resolution)
         scale = np.exp(result.log_scale)[:, None]
         low = scale * np.maximum(result.value - result.error, 0.0)
         high = scale * (result.value + result.error)
-        return np.stack([low[:, 0], low[:, 1], high[:, 1]])
+        return np.stack([low[:, 0], low[:, 1] / times[:, 0], high[:, 1] / times[:, 0]])
 
 
 @dataclass(frozen=True)
@@ -277,6 +282,13 @@ def _common_divisor(z: Floats) -> Floats:
     known = np.abs(z).max(axis=1) < _LARGEST_WHOLE
     whole = np.where(known[:, None], z, 1.0).astype(np.int64)
     return np.asarray(np.maximum(np.gcd.reduce(whole, axis=1), 1), np.float64)
+
+
+def _times(weight: Floats, other: Floats) -> Floats:
+    """A power of two, about 1 + alpha, by which the masses of ``other`` are multiplied in every row: errors
+    of a sum are relative to the largest of its measures."""
+    ratio = np.abs(weight).sum(axis=-1, keepdims=True) / positive(other.sum(axis=-1, keepdims=True))
+    return np.asarray(2.0 ** np.rint(np.log2(np.minimum(np.maximum(ratio, 1.0), _MOST_TIMES))))
 
 
 def _split(mass: Floats, right: Floats) -> Floats:
@@ -338,14 +350,22 @@ def positive_part(
 
 
 def _tail_sum(group: Group, own: Own, threshold: Floats, theta: Floats, resolution: float) -> Result:
-    """No deeper than the resolution asks for; rows for which that is not enough once more."""
-    found = tail_sum([group], own, threshold, theta, depth=min(DEPTH, _DEPTH - math.log(resolution)))
-    enough = _CUT * resolution * np.abs(found.value)
-    short = np.flatnonzero((found.cut > enough).any(axis=1))
-    if not short.size:
-        return found
-    parts = Group(group.z[short], group.w[short], group.count[short]), Own(own.z[short], own.c[short])
-    deep = tail_sum([parts[0]], parts[1], threshold[short], theta[short])
-    for name in ("value", "error", "log_scale"):
-        getattr(found, name)[short] = getattr(deep, name)
+    """No deeper than the resolution asks for; rows for which that is not enough once more, as deep as what
+    they came to says. Where rounding hides a value no depth helps."""
+    depth = min(DEPTH, _DEPTH - math.log(resolution))
+    found = tail_sum([group], own, threshold, theta, depth=depth)
+    size, cut = np.abs(found.value), np.broadcast_to(found.cut, found.value.shape)
+    seen = found.error - cut < np.maximum(cut, size)
+    missing = np.where(seen, np.log(positive(cut) / positive(_CUT * resolution * size)), 0.0).max(axis=1)
+    needed, before = np.minimum(depth + missing + _DEEPER, DEPTH), depth
+    for deepest in (0.5 * (depth + DEPTH), DEPTH):
+        rows = np.flatnonzero((missing > 0.0) & (before < needed) & (needed <= deepest))
+        before = deepest
+        if rows.size:
+            parts = Group(group.z[rows], group.w[rows], group.count[rows]), Own(own.z[rows], own.c[rows])
+            deep = tail_sum(
+                [parts[0]], parts[1], threshold[rows], theta[rows], depth=float(needed[rows].max())
+            )
+            for name in ("value", "error", "log_scale"):
+                getattr(found, name)[rows] = getattr(deep, name)
     return found

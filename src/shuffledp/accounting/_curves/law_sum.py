@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +57,8 @@ class AmplificationProfile(PrivacyProfile):
     other: tuple[float, ...]
     gap: tuple[float, ...]
     clone: tuple[float, ...]
+    least: float = field(default=0.0, kw_only=True)
+    """Of a curve below that, crude bounds will do."""
 
     @cached_property
     def epsilon_max(self) -> float:
@@ -144,6 +147,11 @@ class AmplificationProfile(PrivacyProfile):
         """The pair as it is and reversed, or once if that is the same."""
         return (self,) if self.symmetric else (self, self.reversed())
 
+    def down_to(self, least: float) -> AmplificationProfile:
+        other = copy(self)  # with its hints
+        vars(other)["least"] = least
+        return other
+
     def reversed(self) -> AmplificationProfile:
         """The same pair in the direction (x', x)."""
         gap = tuple(-g for g in self.gap)
@@ -176,6 +184,9 @@ class AmplificationProfile(PrivacyProfile):
             return self._both_apart(epsilon, resolution, parts)
         if self.n > 1 and (clone > 0.0).all() and live.all():
             lattice = self._lattice(weight, clone, 0.5 * resolution)  # spread scores lose as much again
+            known = lattice.chernoff() if self.least > 0.0 else None
+            if known is not None and (known <= self.least).any():
+                return self._both_above(epsilon, resolution, weight, known)
             if isinstance(lattice, Apart) and epsilon.size > 1:
                 plain, heavy = np.flatnonzero(~lattice.heavy), np.flatnonzero(lattice.heavy)
                 return self._both_apart(epsilon, resolution, [plain, *np.split(heavy, heavy.size)])
@@ -209,6 +220,18 @@ class AmplificationProfile(PrivacyProfile):
         for rows in parts:
             if rows.size:
                 upper[rows], crude[rows], lines[:, rows] = self._both(epsilon[rows], resolution)
+        return upper, crude, lines
+
+    def _both_above(
+        self, epsilon: Floats, resolution: float, weight: Floats, known: Floats
+    ) -> tuple[Floats, Bools, Floats]:
+        """``_both``, of rows that are not known to be below ``least``; of those, no line."""
+        upper = up(
+            np.minimum(np.maximum(weight, 0.0).sum(axis=1), known), operations=len(self.clone) + 8 * CALL
+        )
+        crude, lines = np.zeros(epsilon.size, bool), np.zeros((3, epsilon.size))
+        if (rows := np.flatnonzero(known > self.least)).size:
+            upper[rows], crude[rows], lines[:, rows] = self._both(epsilon[rows], resolution)
         return upper, crude, lines
 
     def _enumeration(self, outward: float) -> _Enumeration | None:
@@ -269,6 +292,11 @@ class AmplificationProfile(PrivacyProfile):
         elif live.any():
             weight = weight[live][:, hidden]
             lattice = self._lattice(weight, clone[hidden], resolution)
+            if self.least > 0.0 and not (told := lattice.chernoff() > self.least).all():
+                live[live], weight = told, weight[told]
+                if not told.any():
+                    return _rounded(epsilon, result, len(clone))
+                lattice = self._lattice(weight, clone[hidden], resolution)
             try:
                 found = lattice.lower(weight, other[hidden])
             except NoCertificateError:

@@ -90,6 +90,10 @@ class PrivacyProfile(ABC):
         """Where this promises to be clearly below upper bounds of ``quick``: a guess."""
         return np.zeros(epsilon.size, bool)
 
+    def down_to(self, least: float) -> PrivacyProfile:
+        """The same curve for who need not know more of it, where it is below ``least``, than that."""
+        return self
+
     def with_hints(self, hints: Hints) -> Self:
         """The same curve, evaluated and searched with other hints."""
         other = copy(self)

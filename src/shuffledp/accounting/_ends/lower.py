@@ -64,11 +64,15 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
             losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
             return max(loss.lower_epsilon(delta, 0.1 * accuracy) for loss in losses)
 
+        found = 0.0
         if any(part.profile.tailed for part, _ in rounds) and tolerance > _COARSE:
             with suppress(NoCertificateError):
-                best = max(best, composed(tolerance))
+                found = composed(tolerance)
         else:
-            best = max(best, _as_fine_as_can_be(composed, _COARSE, 0.0))
+            found = _as_fine_as_can_be(composed, _COARSE, 0.0)
+        if found < best:
+            break  # scales fall, and so does what is seen
+        best = found
         # Closer than a small part of what is open between the ends would be in vain.
         if (worth := max(tolerance, _OF_THE_GAP * (1.0 - best / upper))) < _COARSE:
             best = max(best, _as_fine_as_can_be(composed, worth, 0.0))
@@ -173,7 +177,7 @@ def _witness_losses(
     """Composed losses of one witness per round, in both directions where they differ.
 
     ``rank``: 0 for the witness of the largest scale, and so on."""
-    resolution = 1.5 * accuracy
+    resolution = accuracy
     hints = rounds[0][0].profile.hints
     h = hints.spacing(rounds, resolution, _STRIDE)
     floor = 1e-6 * delta / sum(count for _, count in rounds)

@@ -244,6 +244,7 @@ def adapted(
     question: Question,
     both_sides: bool = True,
 ) -> Adapted:
+    rounds = [(_followed(pair, floor), count) for pair, count in rounds]
     counts, spacing = [count for _, count in rounds], lattice.spacing
     tilted_by = rounds[0][0][0].hints.tilts
     samplers, found = [], []
@@ -332,6 +333,12 @@ class _Likely:
         tilts = Tilts(NormalSum(sum(part.variance for part in parts)))
         asked = [Tilted(parts, theta, epsilon) for theta, epsilon, _ in question(tilts)]
         return cls(normal_places(parts, asked, allowed), asked)
+
+
+def _followed(pair: Pair, floor: float) -> Pair:
+    """Curves that are not told closely below ``floor``."""
+    first = pair[0].down_to(floor)
+    return first, first if pair[0] is pair[1] else pair[1].down_to(floor)
 
 
 def _steps(found: Samples, points: Floats, floor: float) -> int:
