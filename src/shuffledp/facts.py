@@ -85,15 +85,15 @@ class AmplificationLaw:
 
     @staticmethod
     def _check_masses(name: str, masses: tuple[float, ...]) -> None:
+        least = 0.0 if name == "clone" else 1.0 - _SLACK
+        if min(masses) >= 0.0 and least <= math.fsum(masses) <= 1.0 + _SLACK:
+            return
         if not all(0.0 <= mass < math.inf for mass in masses):
             raise ValueError(f"{name} must hold probabilities, got {masses!r}")
         total = math.fsum(masses)
         if total > 1.0 + _SLACK:
             raise ValueError(f"{name} must not exceed 1 in all, got a sum of {total!r}")
-        if name != "clone" and total < 1.0 - _SLACK:
-            raise ValueError(
-                f"{name} must sum to 1 over all types (the mean of X is 1 - alpha), got {total!r}"
-            )
+        raise ValueError(f"{name} must sum to 1 over all types (the mean of X is 1 - alpha), got {total!r}")
 
     @classmethod
     def merged(cls, types: Iterable[tuple[Fraction, Fraction, Fraction]]) -> AmplificationLaw:

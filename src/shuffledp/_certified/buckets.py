@@ -22,10 +22,12 @@ from shuffledp._certified.binomial import (
 )
 from shuffledp._certified.rounding import Floats
 
-_AWAY = np.linspace(-10.0, 10.0, 401)  # speed: standard deviations from the mean
 _BULK, _GROWTH = (5.5, 4.5), 0.25
 """Standard deviations left and right of the mean beyond which widths grow by a part of the distance; tilting
 moves them left."""
+_AWAY = np.linspace(-10.0, 10.0, 201)  # speed: standard deviations from the mean
+_RARE = np.exp(0.25 * _AWAY**2) / math.sqrt(2.0)  # one over the root of the probability, of mean one
+_OUTSIDE = _GROWTH * np.maximum(np.maximum(-_AWAY - _BULK[0], _AWAY - _BULK[1]), 0.0)
 _WIDEST = 0.5  # tightness: standard deviations in one bucket
 
 _MOST = 4096
@@ -111,14 +113,13 @@ def _graded(low: int, high: int, mean: float, spread: float, width: int) -> Floa
 
     A bucket loosens its part by as much as its elements are away from its first, so the fewest buckets have
     widths that grow, beyond the one element, as one over the root of the probability."""
-    outside = np.maximum(np.maximum(-_AWAY - _BULK[0], _AWAY - _BULK[1]), 0.0) * spread
-    grown = (width - 1.0) * np.exp(0.25 * _AWAY**2) / math.sqrt(2.0)
-    wide = 1.0 + np.minimum(grown, _WIDEST * spread) + _GROWTH * outside
-    count = np.append(0.0, np.cumsum(spread * (_AWAY[1] - _AWAY[0]) / wide[1:]))
+    wide = 1.0 + np.minimum((width - 1.0) * _RARE, _WIDEST * spread) + spread * _OUTSIDE
+    count = np.cumsum(spread * (_AWAY[1] - _AWAY[0]) / wide)
     ends = np.array([low, high], np.float64)
     first, last = np.interp((ends - mean) / spread, _AWAY, count)
     inner = np.rint(mean + spread * np.interp(np.arange(first, last), count, _AWAY))
-    return np.unique(np.concatenate([ends, np.clip(inner, low, high)]))
+    inner = inner[(inner > low) & (inner < high)]
+    return np.concatenate([ends[:1], inner[np.append(True, inner[1:] > inner[:-1])[: inner.size]], ends[1:]])
 
 
 def _towards_zero(low: int, width: int, slowly: int = 4) -> Floats:

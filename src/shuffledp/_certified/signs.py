@@ -35,7 +35,6 @@ def mean_of_signs_excess(count: Floats, y: Floats, short: Floats, rule: TailRule
     half = 0.5 * count
     a = np.maximum(np.floor(half * (1.0 + y)), np.floor(half)) + 1.0
     a = np.minimum(a, count)
-    count = np.broadcast_to(count, a.shape)
     log_f, log_error = _log_half_pmf(count, a)
     ratio = _half_tail_ratio(count, a, rule)
     f = np.where(short > 0.0, np.exp(log_f), 0.0)
@@ -91,14 +90,14 @@ def signs_excess_table(count: Floats, y: Floats, short: Floats) -> Excess:
 
 
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
-    """(log Pr[Bin(n, 1/2) = a], error) for arrays of n; n/2 < a <= n."""
+    """(log Pr[Bin(n, 1/2) = a], error) for arrays of n, which may lack the first axes of a; n/2 < a <= n."""
     top = a >= n
     half = np.maximum(np.floor(0.5 * n), 1.0)
     inner = np.where(top, half, a)
     rest = np.where(top, half, n - a)
     y = np.abs(inner - rest) / n
-    whole, inside, outside = stirling_remainder(np.stack([n, inner, rest]))
-    log_inner = whole - inside - outside - 0.5 * n * _even_deviance(y)
+    inside, outside = stirling_remainder(np.stack([inner, rest]))
+    log_inner = stirling_remainder(n) - inside - outside - 0.5 * n * _even_deviance(y)
     log_inner -= 0.5 * np.log(2.0 * np.pi * inner * (rest / n))
     value = np.where(top, -n * np.log(2.0), log_inner)
     # All terms have one sign. The deviance (below), its factor and two sums, or the logarithm and as

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.many_laws import ManyLaws
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile
 from shuffledp.accounting._hints.crowds import CrowdHints
+from shuffledp.accounting._hints.starts import Hints
 from shuffledp.facts import AmplificationLaw
 
 _COMMON_UNITS = 64  # soundness: of a blanket's mass that was stated
@@ -55,6 +57,11 @@ class _FromTheCentre(LargestProfile):
     """All sides at once, to some percent: where others are many, no more is asked of them."""
 
     crowd: CrowdHints
+
+    @cached_property
+    def hints(self) -> Hints:
+        """Nobody searches here: the scale is all that is asked for."""
+        return Hints(max(side.scale for side in self.profiles if isinstance(side, AmplificationProfile)))
 
     def upper_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools]:
         laws = [side for side in self.profiles if isinstance(side, AmplificationProfile)]

@@ -83,12 +83,16 @@ class AmplificationProfile(PrivacyProfile):
         silent = math.exp(power) if power > -LARGEST_EXPONENT else 0.0
         return down(seen + hidden * silent, operations=units + 2 * CALL + (CALL + 4) * (1.0 - power))
 
+    @property
+    def scale(self) -> float:
+        """About the deviation of the loss: a guess."""
+        chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
+        return math.sqrt(chi / self.n)
+
     @cached_property
     def hints(self) -> LawHints:
-        chi = sum(g * g / c for g, c in zip(self.gap, self.clone, strict=True) if c > 0.0)
         types = sum(c > 0.0 for c in self.clone)
-        scale = math.sqrt(chi / self.n)
-        return LawHints(scale, n=self.n, types=types, reach=self.epsilon_max, law=self._law)
+        return LawHints(self.scale, n=self.n, types=types, reach=self.epsilon_max, law=self._law)
 
     @cached_property
     def tailed(self) -> bool:
