@@ -71,6 +71,11 @@ class Hints:
         """Whether the start is mostly within a tenth of a thousandth."""
         return False
 
+    @property
+    def company(self) -> float:
+        """How many reports of others are alike those that tell: of few, a loss is far from normal."""
+        return math.inf
+
     def promise(self, epsilon: Floats) -> Floats:
         """What upper bounds are hardly below: where less is known, they need not be asked for."""
         return np.zeros(epsilon.size)
@@ -117,8 +122,12 @@ class SignsHints(Hints):
     weight: float
     curve: Curve
 
+    @property
+    def company(self) -> float:
+        return self.trials * self.rate
+
     def start(self, delta: float, most: float) -> float:
-        if self.trials * self.rate < _FEWEST_CLONES:
+        if self.company < _FEWEST_CLONES:
             return _located(self.curve, delta, most)
         return likely_epsilon(self.trials, self.rate, self.kappa, self.weight, delta, most)
 
@@ -139,6 +148,13 @@ class LawHints(Hints):
     @property
     def close(self) -> bool:
         return self.types <= _FEW_TYPES and self.n >= _MANY_USERS
+
+    @property
+    def company(self) -> float:
+        """By the fourth moment of X, in squares of its second."""
+        _, x, w = self.law(np.zeros(1))
+        second, fourth = (float((w * x**power).sum()) for power in (2, 4))
+        return self.n * second**2 / fourth if fourth > 0.0 else 0.0
 
     def start(self, delta: float, most: float) -> float:
         """Of few types secants of nearly normal sums; else estimates on finer and finer grids."""
@@ -188,6 +204,10 @@ class LargestHints(Hints):
 
     parts: tuple[Hints, ...]
 
+    @property
+    def company(self) -> float:
+        return min((part.company for part in self.parts), default=0.0)
+
     def start(self, delta: float, most: float) -> float:
         return max((part.start(delta, most) for part in self.parts), default=0.0)
 
@@ -199,6 +219,10 @@ class SubsampledHints(Hints):
     cohort: Hints
     fraction: float
     reach: float
+
+    @property
+    def company(self) -> float:
+        return self.cohort.company
 
     def start(self, delta: float, most: float) -> float:
         inner = self.cohort.start(min(delta / self.fraction, 1.0), self.reach)
@@ -212,6 +236,10 @@ class RaisedHints(Hints):
     base: Hints
     raised: float
     reach: float
+
+    @property
+    def company(self) -> float:
+        return self.base.company
 
     def start(self, delta: float, most: float) -> float:
         return self.base.start(max(delta - self.raised, 0.1 * delta), min(most, self.reach))

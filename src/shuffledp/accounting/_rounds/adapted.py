@@ -63,7 +63,7 @@ _MATTERS, _PROBED = (
     3,
 )  # speed: of the resolution; one of so many points shows whether more time is worth it
 _PASSES = 8  # speed
-_SMALL, _SMALLEST = 0.0155, 0.1  # speed: of the largest loss, and of one: smaller scales are about normal
+_SMALL, _SMALLEST, _COMPANY = 0.02, 0.1, 100.0  # speed: of the largest loss, of one; reports: nearly normal
 _SHARE_AT_ONCE = 0.7, 0.9  # tightness: of what cells may add, where they are chosen once: lines, both sides
 _LOOKED_AT = 0.0, 0.4, 0.8, 0.95  # speed
 _NEXT_TO = 0.25  # speed: of the distance to the next point
@@ -110,8 +110,8 @@ class _Sampler:
     lattice: Lattice
     resolution: float
     both_sides: bool
-    settled: bool = False
-    """Whether the profile is a quick bound that is good enough."""
+    settled: bool | None = None
+    """Whether the profile is a quick bound that is good enough, if that was asked already."""
     chosen: bool = False
     """Whether places were chosen for it."""
 
@@ -138,8 +138,8 @@ class _Sampler:
         if quick is self.profile or quick.infinite_loss > least:
             return replace(self, chosen=places is not None), self.first(floor, places)
         with suppress(NoCertificateError):
-            settled = places is not None and not self._worth_it(quick, places)
-            other = replace(self, profile=quick, settled=settled, chosen=settled)
+            settled = None if places is None else not self._worth_it(quick, places)
+            other = replace(self, profile=quick, settled=settled, chosen=bool(settled))
             return other, other.first(floor, places if settled else None)
         return self, self.first(floor, None)
 
@@ -197,7 +197,7 @@ class _Sampler:
         some = np.flatnonzero((weight > least).any(axis=0))
         probed = np.unique(np.append(some[::_PROBED], some[-1:]))
         few = probed[:: max(1, probed.size // 2)]
-        if not profile.worth_it(epsilon[few], found.upper[few]).any():
+        if self.settled is None and not profile.worth_it(epsilon[few], found.upper[few]).any():
             return self, found
         own = replace(self, profile=profile)
         others = np.setdiff1d(np.arange(found.index.size), some)
@@ -328,7 +328,7 @@ class _Likely:
         parts = [NormalPart(each.scale, count) for each, (_, count) in zip(hints, rounds, strict=True)]
         ends = [min(_SMALL * pair[0].epsilon_max, _SMALLEST) for pair, _ in rounds]
         small = all(0.0 < part.scale < end for part, end in zip(parts, ends, strict=True))
-        if not small or any(each.apart for each in hints):
+        if not small or any(each.apart or each.company < _COMPANY for each in hints):
             return None
         tilts = Tilts(NormalSum(sum(part.variance for part in parts)))
         asked = [Tilted(parts, theta, epsilon) for theta, epsilon, _ in question(tilts)]
