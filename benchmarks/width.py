@@ -79,7 +79,8 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
   tried (*lower*). In large cohorts of a small epsilon masses that are known up to 1e-9 cost the *lower* end
   4% more.
 - **(epsilon0, delta0) randomizers**: as any randomizer; pools hide two inputs from each other, not one from
-  the middle of all, so that their weights have up to four times the variance. The *lower* end is believed.
+  the middle of all, so that their weights have up to four times the variance, and where they may leak more
+  than delta the strong clones answer, up to 8% above. The *lower* end is believed.
 - **Hadamard response with a large epsilon0 in small crowds.** The *lower* end is believed: for n = 63 no
   mixture of the others' rows x, x', x xor x' and one apart was worse than the third alone, which it is; the
   blanket takes the whole of what rows share for the rest that hides.
