@@ -13,6 +13,7 @@ from functools import lru_cache
 from flint import arb, ctx
 
 _DEPTH, _SPARE_DEPTH = 64, 32.0  # tightness: nats at which counts are rare, or a power of two times that
+_SMALL = 20_000  # speed: outcomes of tables, some megabytes, of which many are kept
 _NOTHING = 1e-8  # tightness: of a mass, what may be left for zero
 
 _Digits = tuple[tuple[int, int], tuple[int, int]]
@@ -120,8 +121,7 @@ def _digits(ball: arb) -> _Digits:
     return (int(a), int(b)), (int(c), int(d))
 
 
-@lru_cache(maxsize=8)
-def _counts(n: int, bits: int, windows: tuple[range, range], *masses: _Digits) -> list[_Row]:
+def _table(n: int, bits: int, windows: tuple[range, range], *masses: _Digits) -> list[_Row]:
     """For every number i of one value, and all j: the probability of i and less than j of the other, from
     the first on; and the sum of these numbers, each times its probability. ``bits`` are those at hand:
     others know it less well."""
@@ -143,6 +143,15 @@ def _counts(n: int, bits: int, windows: tuple[range, range], *masses: _Digits) -
             ways = ways * rest / (j + 1)
         found.append((below, sums))
     return found
+
+
+_kept_few, _kept_many = lru_cache(maxsize=2)(_table), lru_cache(maxsize=64)(_table)
+
+
+def _counts(n: int, bits: int, windows: tuple[range, range], *masses: _Digits) -> list[_Row]:
+    """``_table``, of which the last ones are kept: small ones for all kinds of a round."""
+    kept = _kept_many if math.prod(map(len, windows)) <= _SMALL else _kept_few
+    return kept(n, bits, windows, *masses)
 
 
 def _powers(base: arb, exponents: range) -> list[arb]:
