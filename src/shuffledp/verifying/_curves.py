@@ -203,22 +203,19 @@ def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
     share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if base["kind"] == "crowd":
         return _approximate_crowd(curve, at, enough)
-    law = _clone_law(base)
+    law, added = _clone_law(base), _moved_at_all(base, leak, share, rate, at.expm1())
     if base["kind"] == "clones":
         local = _local(base)
         within = at.min(local)  # T9' is proved up to the local epsilon
-        added = _left_in_place(leak, local, share, rate, within.expm1())
-        found = _in_part(law, curve, within, positive(enough - added)) + added
-        if found <= enough:
-            return found
-    added = _moved_at_all(base, leak, share, rate, at.expm1())
+        once = _left_in_place(leak, local, share, rate, within.expm1())
+        if once < added:
+            return _in_part(law, curve, within, positive(enough - once)) + once
     left = positive(enough - added)
     best = _in_part(law, curve, at, left)
     if float(curve.get("rate", 1.0)) == 1.0 and float(curve.get("fraction", 1.0)) < 1.0:
         inner = (at.expm1() / share).log1p()
         best = best.min(share * law.upper(inner, left / share))
-    best += added
-    return best.min(found) if base["kind"] == "clones" else best
+    return best + added
 
 
 def _in_part(law: Law, curve: Curve, at: arb, left: arb) -> arb:

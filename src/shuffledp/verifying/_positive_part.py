@@ -20,7 +20,7 @@ from shuffledp.verifying._variable import Variable
 _TRIALS = 8  # speed
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
-_FEW_COUNTS = 60_000, 400_000  # speed: of two values, the same
+_FEW_COUNTS = 60_000, 120_000  # speed: of two values, the same
 _JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
 _SHARES_OF_MORE = 1e-3, 1e-4, 1e-5, 1e-6, 1e-9  # tightness: of what is enough, what several jumps may add
 _NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
