@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flint import arb, fmpz_poly
+from flint import arb, fmpz, fmpz_poly
 
 _SPARE_BITS = 80  # speed and tightness: of masses beyond those of delta
 _SHARE_CUT = 2.0**-40  # tightness: of delta, what is cut off in all
@@ -31,31 +31,30 @@ class Losses:
     def of(cls, vertices: Vertices, spacing: arb, bits: int, budget: int) -> Losses:
         kept = list(_hull(vertices, spacing))
         slopes = [(b[2] - a[2]) / (b[1] - a[1]) for a, b in pairwise(kept)]
-        found: dict[int, int] = {}
-        for (index, alpha, _), before, after in zip(kept[1:], slopes, [*slopes[1:], arb(0)], strict=True):
-            found[index] = _scaled(alpha * (after - before), bits)
-        return cls._cut(bits, sorted(found.items()), _scaled(kept[-1][2], bits), budget)
-
-    @classmethod
-    def _cut(cls, bits: int, rows: list[tuple[int, int]], infinite: int, budget: int) -> Losses:
-        """Without the tails: what has a mass of at most ``budget`` is made infinite, or raised."""
-        cut = 0
-        while len(rows) > 1 and cut + rows[-1][1] <= budget:
-            cut += rows.pop()[1]
-        raised, start = 0, 0
-        while start < len(rows) - 1 and raised + rows[start][1] <= budget:
-            raised += rows[start][1]
-            start += 1
-        rows = rows[start:]
-        first = rows[0][0]
-        size = rows[-1][0] - first + 1
+        first = kept[1][0]
+        size = kept[-1][0] - first + 1
         if size > _MOST_POINTS:
             raise ValueError(f"the grid has {size} losses, at most {_MOST_POINTS} are convolved")
-        dense = [0] * size
-        for index, mass in rows:
-            dense[index - first] += mass
-        dense[0] += raised
-        return cls(bits, first, fmpz_poly(dense), infinite + cut)
+        masses = [fmpz(0)] * size
+        for (index, alpha, _), before, after in zip(kept[1:], slopes, [*slopes[1:], arb(0)], strict=True):
+            masses[index - first] = fmpz(_scaled(alpha * (after - before), bits))
+        return cls._cut(bits, first, masses, _scaled(kept[-1][2], bits), budget)
+
+    @classmethod
+    def _cut(cls, bits: int, first: int, masses: list[fmpz], infinite: int, budget: int) -> Losses:
+        """Without the tails: what has a mass of at most ``budget`` is made infinite, or raised."""
+        end, cut = len(masses), fmpz(0)
+        while end > 1 and cut + masses[end - 1] <= budget:
+            end -= 1
+            cut += masses[end]
+        start, raised = 0, fmpz(0)
+        while start < end - 1 and raised + masses[start] <= budget:
+            raised += masses[start]
+            start += 1
+        kept = [raised + masses[start], *masses[start + 1 : end]]
+        if len(kept) > _MOST_POINTS:
+            raise ValueError(f"the grid has {len(kept)} losses, at most {_MOST_POINTS} are convolved")
+        return cls(bits, first + start, fmpz_poly(kept), infinite + int(cut))
 
     def __mul__(self, other: Losses) -> Losses:
         """The sum of two independent losses."""
@@ -67,8 +66,7 @@ class Losses:
         return Losses(self.bits, self.first + other.first, up, self.infinite + other.infinite - both)
 
     def cut(self, budget: int) -> Losses:
-        rows = [(self.first + i, int(mass)) for i, mass in enumerate(self.masses.coeffs())]
-        return self._cut(self.bits, rows, self.infinite, budget)
+        return self._cut(self.bits, self.first, self.masses.coeffs(), self.infinite, budget)
 
     def power(self, count: int, budget: int) -> Iterator[Losses]:
         """``count`` copies added up; what is cut off each, at most ``budget`` times the copies.
