@@ -338,6 +338,19 @@ def test_heights_from_crude_to_close_are_above_those_of_the_law() -> None:
         assert stages[-1][3] < stages[1][3] < stages[0][0]
 
 
+def test_heights_of_laws_of_many_values_are_above_close_ones_at_every_stage() -> None:
+    source = random.Random(31)
+    law = Variable([arb(source.gauss(-0.05, 1.0)) for _ in range(60)], [arb(1) / 60] * 60)
+    scaled = [arb(w) for w in (0.8, 0.9, 0.95, 1.0, 1.06, 1.12, 1.25)]
+    heights = _Heights(law, 60, 0.2, 1e-4)
+    close = [replace(heights, loss=1e-6).close(w) for w in scaled]
+    stages = list(_tried(heights, scaled))
+    assert len(stages) == 9
+    for stage in stages:
+        assert all(found >= least * (1 - arb(1e-4)) for found, least in zip(stage, close, strict=True))
+    assert all(found <= least * (1 + arb(5e-3)) for found, least in zip(stages[-2], close, strict=True))
+
+
 def test_chords_are_straight_in_the_logarithm() -> None:
     found = _chords([arb(0), arb(1), arb(3)], {0: arb(1), 2: arb(8)})
     assert all(abs(a - b) < arb(1e-12) for a, b in zip(found, [1, 2, 8], strict=True))

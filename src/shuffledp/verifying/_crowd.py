@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from flint import arb
+from flint import arb, ctx
 
 from shuffledp.verifying._balls import max_of, positive
 from shuffledp.verifying._families import Family
@@ -37,20 +37,22 @@ _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as gue
 _RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much rarer, and closer
 _WISHED = 0.98  # speed: of what is enough, what is better, as chords of rounds are then low enough
 _SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what rare pools may add
-_FEWEST, _ALL_NODES = 3, 15  # speed: corners, and nodes, as the last is chosen
+_FEWEST, _ALL_NODES = 3, 9  # speed: corners, and nodes, as the last is chosen
 _EASIER, _FINER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.35), 0.05  # speed: shares of tilts there
 _POOLED_VARIANCES = 2.0  # speed
 _RUNGS, _WALK = 8, (4, 2, 1)  # speed: sizes of pools per doubling, and how they are looked at
 _LARGEST_SHARE = 0.3  # speed
 _SPREAD, _CLOSE_SPREAD, _MANY = 2e-3, 1e-4, 50  # speed: of laws of so many values that are not the first
-_FEW_NODES = 5, 11  # speed: of the weights of the first law, where that is good enough
+_FEW_NODES = 5, 9  # speed: of the weights of the first law, where that is good enough
 _HOPELESS, _ROUGHLY = 1.6, 1.5  # speed: guesses, and rough bounds, are no better than that
-_GOOD, _POOLS = 1.06, 8  # speed: rough bounds that are looked at at once, and how many closely in all
+_GOOD, _FAIR = 1.07, 1.25  # speed: rough bounds that are looked at at once, or where none near is lower
+_POOLS = 8  # speed: how many are looked at closely in all
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _ROUGH = 0.05  # speed: of laws that are far below the first
 _SETTLED = tuple(
     1.0 - 0.04 * i for i in range(20)
 )  # speed: of what is reached, heights of those settled at once
+_GUESSED = 64  # speed: bits, where tilts and pools are chosen
 _USUAL = 0.97  # speed: of the tilt of a normal sum, the best one without weights
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
 
@@ -157,7 +159,8 @@ class _Pools:
             return None
         rare = max(_RARE[1] * guess / (_RARER if self.enough > 0 else 1), _spare(guess, self.enough))
         corners, good = self.pool.corners(size, rare), _GOOD * float(self.enough)
-        return _Chosen(users, *_nearer(self.leaders[0], users, corners, theta, good))
+        with ctx.workprec(_GUESSED):
+            return _Chosen(users, *_nearer(self.leaders[0], users, corners, theta, good))
 
     def cost(self, place: int) -> float:
         found = self.chosen(place)
@@ -177,6 +180,8 @@ class _Pools:
                 place = nearest
             if self.enough > 0 and self.cost(place) > _HOPELESS * self.enough:
                 return
+            if self.cost(place) <= _FAIR * self.enough:
+                yield place
         yield from sorted(self._seen, key=self.cost)
 
     def bound(self, place: int) -> arb:
@@ -202,14 +207,14 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
     scaled = _scaled(corners)
     heaviest = _ordered(leaders, theta * float(scaled[-1]))[0]
     both = [leaders[0], *([heaviest] if heaviest is not leaders[0] else [])]
-    theta *= _eased(lambda at: max(_about(law, users, corners, scaled, at) for law in both), theta)
+    with ctx.workprec(_GUESSED):
+        theta *= _eased(lambda at: max(_about(law, users, corners, scaled, at) for law in both), theta)
     first = _ordered(family.widest, theta)[0]
     loss = _LOSS / (_CLOSER if enough > 0 else 1)
     lost = corners[-1].lost(users, theta)
-    for law, nodes, blurred in _nodes(first, theta, len(scaled), few=enough > 0):
-        heights = _through(_Heights(law, users, theta, blurred).close, scaled, nodes)
+    for heights, last in _first(first, users, theta, scaled, few=enough > 0):
         most = _mean(corners, scaled, _products(scaled, heights))
-        if most + lost <= _WISHED * enough or (nodes == _FEW_NODES[-1] and most + lost <= enough):
+        if most + lost <= _WISHED * enough or (last and most + lost <= enough):
             break
     if enough > 0 and not most + lost <= enough:
         return arb(1)  # other laws do not help
@@ -269,14 +274,17 @@ def _spare(guess: float, enough: arb) -> float:
     return _SPARE[0] * (float(enough) - _SPARE[1] * guess)
 
 
-def _nodes(law: Variable, theta: float, corners: int, *, few: bool) -> Iterator[tuple[Variable, int, float]]:
-    """Of the first law: weights at which it is looked at, what a blur may cost; coarser ones before it."""
-    if few:
-        if len(law.values) > _MANY:
-            yield law.coarser(theta, _CLOSE_SPREAD), _FEW_NODES[1], _LOSS
-        yield from ((law, nodes, _LOSS) for nodes in _FEW_NODES)
-        yield law, _FEW_NODES[1], _LOSS / _CLOSER
-    yield law, corners, _LOSS / (_CLOSER if few else 1)
+def _first(
+    law: Variable, users: int, theta: float, scaled: Sequence[arb], *, few: bool
+) -> Iterator[tuple[list[arb], bool]]:
+    """Heights of the first law, closer and closer; and whether those that are enough will do."""
+    parts = [(law.coarser(theta, _CLOSE_SPREAD), _LOSS)] if len(law.values) > _MANY else []
+    for part, loss in (*parts, (law, _LOSS), (law, _LOSS / _CLOSER)) if few else ():
+        seen, height = dict[int, arb](), _Heights(part, users, theta, loss).close
+        for nodes in _FEW_NODES:
+            yield _through(height, scaled, nodes, seen), nodes == _FEW_NODES[-1]
+    loss = _LOSS / (_CLOSER if few else 1)
+    yield _through(_Heights(law, users, theta, loss).close, scaled, len(scaled), {}), True
 
 
 def _scaled(corners: Sequence[_Corner]) -> list[arb]:
@@ -292,7 +300,7 @@ def _nearer(
     scaled, middle = _scaled(corners), len(corners) - 1
 
     def cost(tilt: float) -> tuple[float, int, float]:
-        values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, _ALL_NODES))
+        values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, _ALL_NODES, {}))
         found = list[tuple[float, int, float]]()
         for last in range(min(_FEWEST, middle), middle + 1):
             inner = slice(middle - last, middle + last + 1)
@@ -322,19 +330,24 @@ def _tried(heights: _Heights, scaled: Sequence[arb]) -> Iterator[list[arb]]:
         law = law.coarser(heights.theta, _SPREAD)
     rough = replace(heights, law=law, loss=_ROUGH)
     at = {i: rough.blurred_normal(scaled[i]) for i in ends}
-    for nodes in ([middle], ends, _places(scaled, 5)):
-        at |= {i: rough.close(scaled[i]) for i in nodes}
-        yield _chords(scaled, at)
-    yield _through(replace(heights, law=law).close, scaled, 5)
-    yield _through(heights.close, scaled, 9)
-    yield _through(heights.close, scaled, len(scaled))
+    seen = {middle: rough.close(scaled[middle])}
+    yield _chords(scaled, at | seen)
+    for nodes in (3, 5):
+        yield _through(rough.close, scaled, nodes, seen)
+    yield _through(replace(heights, law=law).close, scaled, 5, {})
+    if len(heights.law.values) > _MANY:
+        law = heights.law.coarser(heights.theta, _CLOSE_SPREAD)
+        yield _through(replace(heights, law=law, loss=_LOSS).close, scaled, 9, {})
+    seen = {}
+    for nodes in (9, len(scaled)):
+        yield _through(heights.close, scaled, nodes, seen)
 
 
 def _about(
     law: Variable, users: int, corners: Sequence[_Corner], scaled: Sequence[arb], theta: float
 ) -> float:
     """About the logarithm of the mean of b: any tilt is valid."""
-    heights = _through(_Heights(law, users, theta, _ROUGH).close, scaled, 5)
+    heights = _through(_Heights(law, users, theta, _ROUGH).close, scaled, 5, {})
     return _log(_mean(corners, scaled, _products(scaled, heights)))
 
 
@@ -430,7 +443,9 @@ def _tilted_once_or_twice(laws: _Tried, height: Callable[[float], float], theta:
             (found := laws.largest(at)) <= laws.enough
         ):
             return found
-    return laws.largest(theta * _eased(height, theta))
+    with ctx.workprec(_GUESSED):
+        share = _eased(height, theta)
+    return laws.largest(theta * share)
 
 
 @dataclass(frozen=True)
@@ -535,9 +550,13 @@ def _places(scaled: Sequence[arb], nodes: int) -> list[int]:
     return sorted({round(last * i / (nodes - 1)) for i in range(nodes)})
 
 
-def _through(height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int) -> list[arb]:
-    """At all weights, from those at some nodes."""
-    return _chords(scaled, {i: height(scaled[i]) for i in _places(scaled, nodes)})
+def _through(
+    height: Callable[[arb], arb], scaled: Sequence[arb], nodes: int, seen: dict[int, arb]
+) -> list[arb]:
+    """At all weights, from those at some nodes, which are ``seen`` then."""
+    places = _places(scaled, nodes)
+    seen |= {i: height(scaled[i]) for i in places if i not in seen}
+    return _chords(scaled, seen)
 
 
 def _chords(scaled: Sequence[arb], heights: dict[int, arb]) -> list[arb]:

@@ -148,9 +148,9 @@ class Triples:
         return [arb_mat([list(column) for column in zip(*rows, strict=True)]) for rows in found]
 
     def _moments(self, x: int, y: int, growth: arb, cap: arb) -> list[Moments]:
-        """For all z, of X before it is cut, which raises none. Inside: reports of no ratio above the cap."""
+        """For all z, of X before it is cut, which raises none. Inside are reports where nothing is cut."""
         gaps = [u - (1 + growth) * v for u, v in zip(self.rows[x], self.rows[y], strict=True)]
-        inside = [bool(high <= cap * low) for high, low in self._columns]
+        inside = [bool(high <= (1 + growth + cap) * low) for high, low in self._columns]
         power, found = [arb(1)] * len(gaps), list[list[arb]]()
         for weights in self._weights:
             part = [value if kept else arb(0) for value, kept in zip(power, inside, strict=True)]
