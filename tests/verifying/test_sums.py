@@ -290,6 +290,7 @@ def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float) -> None:
                 assert abs(told.fourth / truth.fourth - 1) < arb(1e-2)
 
 
+@pytest.mark.thorough
 def test_laws_settled_by_moments_are_below_what_is_reached() -> None:
     """Against the closest bound of each, which those that are left are not below."""
     family, _ = Triples(*known(noisy_rows(4, 14, 0.1))).family(arb(0.02), 0.0)
@@ -338,6 +339,7 @@ def test_heights_from_crude_to_close_are_above_those_of_the_law() -> None:
         assert stages[-1][3] < stages[1][3] < stages[0][0]
 
 
+@pytest.mark.thorough
 def test_heights_of_laws_of_many_values_are_above_close_ones_at_every_stage() -> None:
     source = random.Random(31)
     law = Variable([arb(source.gauss(-0.05, 1.0)) for _ in range(60)], [arb(1) / 60] * 60)
