@@ -395,6 +395,8 @@ def test_a_guessed_tilt_is_near_the_lowest_of_what_it_is_to_make_low() -> None:
         found = math.log(guess.tilt(n, shift))
         assert all(height(found) <= height(found + move) + 1e-4 for move in (-0.5, -0.1, 0.1, 0.5))
     assert Guess.of([(0.0, 0.5), (0.0, 0.5)]).tilt(10) > 0.0
+    rare = Guess.of([*((0.1 * i, 1e-2) for i in range(-50, 50)), (1e12, 1e-18)])
+    assert len(rare.values) > 15  # what is rare does not decide how much alike others are
 
 
 def test_values_that_are_not_sure_to_be_between_stay() -> None:

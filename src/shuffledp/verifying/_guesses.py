@@ -9,7 +9,18 @@ from functools import cached_property
 from operator import mul
 
 _FEW, _ALIKE = 24, 0.1  # speed: more values are put together where they differ by less than a share
+_RARE = 0.1  # speed: of their size, or of one that so many exceed
 _NEWTON, _CLOSE = 40, 1e-3  # speed: of the logarithm of a tilt
+
+
+def _usual(rows: list[tuple[float, float]]) -> float:
+    """A size that few exceed: rare values may be larger by any power of ten."""
+    left = _RARE * sum(m for _, m in rows)
+    for v, m in sorted(rows, key=lambda row: -abs(row[0])):
+        left -= m
+        if left < 0.0:
+            return abs(v)
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -24,7 +35,7 @@ class Guess:
         told = sorted((v, m) for v, m in rows if m > 0.0)
         if len(told) <= _FEW:
             return cls([v for v, _ in told], [m for _, m in told])
-        size = math.sqrt(math.fsum(m * v * v for v, m in told))
+        size = _usual(told)
         values, masses, end = list[float](), list[float](), -math.inf
         for v, m in told:
             if v <= end:
