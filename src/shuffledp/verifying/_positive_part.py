@@ -132,8 +132,9 @@ def _with_jumps(law: Variable, n: int, enough: arb) -> arb:
     for small in dict.fromkeys(_thresholds(rows, n, enough)):
         found = _with_some_jumps(rows[:small], rows[small:], law.rest, n, enough)
         best = best.min(found)
-        # What is not of several jumps is much the same at all thresholds.
-        if best <= enough or found - _several(rows[:small], rows[small:], n) > _IN_VAIN * enough:
+        # Where it is close, what is not of several jumps is much the same at all thresholds.
+        alike = found - _several(rows[:small], rows[small:], n) > _IN_VAIN * enough
+        if best <= enough or (found <= _CLOSE * enough and alike):
             break
     return best
 
