@@ -83,6 +83,10 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     * sdp.Shuffled(sdp.LInfinityRandomizer(100, epsilon0=4.0), n=10_000),
     "crowd of few people, 100 rounds": 100
     * sdp.Shuffled(sdp.DiscreteLaplace(levels=1, epsilon0=1.0), n=200, analysis="crowd"),
+    "crowd of few people with two reports, 500 rounds": 500
+    * sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=1.75), n=163, analysis="crowd"),
+    "rare reports of cohorts, 85 rounds": 85
+    * sdp.Shuffled(sdp.DiscreteGaussian(sigma=1.4, levels=8), n=9000, analysis="crowd").sampled_from(90_000),
     "crowd of few people with noise on the line, ten rounds": 10
     * sdp.Shuffled(LAPLACE_ON_THE_LINE, n=200, analysis="crowd"),
     "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
@@ -133,6 +137,7 @@ SLOW = (
     "rare reports that tell all",
     "crowd, a large epsilon0, 100 rounds",
     "crowd of few people, 100 rounds",
+    "rare reports of cohorts, 85 rounds",
     "crowd of few people with noise on the line, ten rounds",
 )
 CASES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MECHANISMS]

@@ -49,11 +49,13 @@ _GOOD, _FAIR = 1.07, 1.25  # speed: rough bounds that are looked at at once, or 
 _POOLS = 8  # speed: how many are looked at closely in all
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _ROUGH = 0.05  # speed: of laws that are far below the first
+_REVIVED = 4  # tightness: of so few values sizes hardly fall, and a wide blur takes more off than it costs
 _SETTLED = tuple(
     1.0 - 0.04 * i for i in range(20)
 )  # speed: of what is reached, heights of those settled at once
 _GUESSED = 64  # speed: bits, where tilts and pools are chosen
 _USUAL = 0.97  # speed: of the tilt of a normal sum, the best one without weights
+_COMPARED = 3  # speed: laws of which the largest chooses pools
 _FAR, _LEADERS = 5.0, 6  # speed: deviations at which laws are compared, and how many are
 
 
@@ -116,7 +118,8 @@ class _Corner:
 def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
     leaders = _leaders(family, n)
-    guess = _tilt(leaders, n)[1]
+    theta, guess = _tilt(leaders, n)
+    leaders = [_coarse(law, theta, _CLOSE_SPREAD) for law in leaders]
     pools, best = _Pools(family, leaders, n, pool, enough), arb(1)
     tried = set[int]()
     for place in pools.walk(pool.place(n, max(_RARE[0] * guess, _spare(guess, enough)))):
@@ -146,6 +149,7 @@ class _Pools:
         """None if those that remain are too few, or a rough bound is no good."""
         if place not in self._seen:
             size = math.ceil(2.0 ** (place / _RUNGS))
+            size += (self.n - 1 - size) % 2  # sizes to an odd power cost more (V5)
             few = not 0 < size <= max(_LARGEST_SHARE * self.n, 1.0)
             self._seen[place] = None if few else self._roughly(size)
         return self._seen[place]
@@ -160,7 +164,8 @@ class _Pools:
         rare = max(_RARE[1] * guess / (_RARER if self.enough > 0 else 1), _spare(guess, self.enough))
         corners, good = self.pool.corners(size, rare), _GOOD * float(self.enough)
         with ctx.workprec(_GUESSED):
-            return _Chosen(users, *_nearer(self.leaders[0], users, corners, theta, good))
+            first = max(self.leaders[:_COMPARED], key=lambda law: float(_alone(law, users, theta, _ROUGH)))
+            return _Chosen(users, *_nearer(first, users, corners, theta, good))
 
     def cost(self, place: int) -> float:
         found = self.chosen(place)
@@ -170,6 +175,10 @@ class _Pools:
         """Places worth a closer look: on the way to the lowest rough bound, and then from that on upward."""
         while place > 0 and self.chosen(place) is None:
             place -= _WALK[0]
+        larger, hopeless = place, _HOPELESS * self.enough
+        while self.enough > 0 and self.cost(larger) < math.inf and self.cost(larger) > hopeless:
+            larger += _WALK[0]  # weights of small pools may be too heavy
+        place = min(place, larger, key=self.cost)
         for step in _WALK:
             while True:
                 if self.cost(place) <= _GOOD * self.enough:
@@ -212,8 +221,9 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
     first = _ordered(family.widest, theta)[0]
     loss = _LOSS / (_CLOSER if enough > 0 else 1)
     lost = corners[-1].lost(users, theta)
+    most = arb(1)
     for heights, last in _first(first, users, theta, scaled, few=enough > 0):
-        most = _mean(corners, scaled, _products(scaled, heights))
+        most = most.min(_mean(corners, scaled, _products(scaled, heights)))
         if most + lost <= _WISHED * enough or (last and most + lost <= enough):
             break
     if enough > 0 and not most + lost <= enough:
@@ -231,8 +241,9 @@ def _with_pool(family: Family, leaders: Sequence[Variable], chosen: _Chosen, eno
     for law in map(family.make, left):
         if law is first:
             continue
+        found = arb(1)
         for heights in _tried(_Heights(law, users, theta, loss), scaled):
-            found = _mean(corners, scaled, _products(scaled, heights))
+            found = found.min(_mean(corners, scaled, _products(scaled, heights)))
             if found <= most.max(reached):
                 break
         most = most.max(found)
@@ -279,10 +290,11 @@ def _first(
 ) -> Iterator[tuple[list[arb], bool]]:
     """Heights of the first law, closer and closer; and whether those that are enough will do."""
     parts = [(law.coarser(theta, _CLOSE_SPREAD), _LOSS)] if len(law.values) > _MANY else []
+    numbers = (*_FEW_NODES, len(scaled)) if len(law.values) <= _REVIVED else _FEW_NODES
     for part, loss in (*parts, (law, _LOSS), (law, _LOSS / _CLOSER)) if few else ():
         seen, height = dict[int, arb](), _Heights(part, users, theta, loss).close
-        for nodes in _FEW_NODES:
-            yield _through(height, scaled, nodes, seen), nodes == _FEW_NODES[-1]
+        for nodes in numbers:
+            yield _through(height, scaled, nodes, seen), nodes >= _FEW_NODES[-1]
     loss = _LOSS / (_CLOSER if few else 1)
     yield _through(_Heights(law, users, theta, loss).close, scaled, len(scaled), {}), True
 
@@ -373,7 +385,8 @@ def without_pool(family: Family, n: int, enough: arb) -> arb:
     best, _ = _tilt(leaders, n)
 
     def height(theta: float) -> float:
-        return max(_log(_alone(law, n, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
+        first = [_coarse(law, theta, _CLOSE_SPREAD) for law in _ordered(leaders, theta)[:2]]
+        return max(_log(_alone(law, n, theta, _LOSS)) for law in first)
 
     def told(law: Tilted, tilt: arb) -> arb:
         return normal_height(law.first, law, arb(1), n, tilt)
@@ -406,7 +419,8 @@ def by_coins(family: Family, n: int, rate: arb, away: arb, enough: arb) -> arb:
     best, _ = _tilt([mixed(law) for law in leaders], n)
 
     def height(theta: float) -> float:
-        return max(_log(close(law, theta, _LOSS)) for law in _ordered(leaders, theta)[:2])
+        first = [_coarse(law, theta, _CLOSE_SPREAD) for law in _ordered(leaders, theta)[:2]]
+        return max(_log(close(law, theta, _LOSS)) for law in first)
 
     def whole(moment: arb, tilt: arb) -> arb:
         return rate * moment + (1 - rate) * (away * tilt).exp()
@@ -432,6 +446,8 @@ def _finer(law: Variable, theta: float) -> Iterator[tuple[Variable, float]]:
     if len(law.values) > _MANY:
         yield law.coarser(theta, _SPREAD), _ROUGH
         yield law.coarser(theta, _CLOSE_SPREAD), _LOSS
+    elif len(law.values) <= _REVIVED:
+        yield law, _LOSS
     yield law, _FINE_LOSS
 
 
@@ -463,10 +479,12 @@ class _Tried:
         return _ordered(self.family.widest, theta)[0]
 
     def tested(self, law: Variable, theta: float, least: arb) -> arb:
+        best = arb(1)
         for found in self.bounds(law, theta):
-            if found <= least:
+            best = best.min(found)
+            if best <= least:
                 break
-        return found
+        return best
 
     def largest(self, theta: float) -> arb:
         first = self.first(theta)
@@ -490,8 +508,12 @@ class _Tried:
 def _leaders(family: Family, n: int) -> list[Variable]:
     """Laws that are likely to have the largest curve, or next to these: for guesses."""
     theta = _FAR / math.sqrt(n * max(law.cumulants(0.0)[2] for law in family.widest))
-    first = _ordered(family.widest, theta)[:_LEADERS]
-    return [law.coarser(theta, _SPREAD) if len(law.values) > _MANY else law for law in first]
+    return _ordered(family.widest, theta)[:_LEADERS]
+
+
+def _coarse(law: Variable, theta: float, spread: float) -> Variable:
+    """Of fewer values, if there are many; at a smaller tilt rare large values are spread too far."""
+    return law.coarser(theta, spread) if len(law.values) > _MANY else law
 
 
 def _ordered(laws: Sequence[Variable], theta: float) -> list[Variable]:
