@@ -356,7 +356,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
             ThinnedSumProfile(3, 2.0, 0.9, 0.01).upper(np.array([0.1, 1.0]), 0.01)
         ),
         "spread law": two_sided,
-        "followed no further": lambda: above(wide_of(50).down_to(0.5).both(few, 0.01)[0]),
+        "followed no further": lambda: above(wide_of(50).down_to(0.9).both(few[:1], 0.01)[0]),
         "jumps": jumping,
         "jumps of few": lambda: above(few_jump.upper()),
         "unhidden": lambda: ends((lattice_law.unhidden([0.5, 0.5 - 1e-12]), 0.0)),
