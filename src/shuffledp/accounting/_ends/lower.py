@@ -28,6 +28,7 @@ _MOST_RANKS = 3  # speed
 _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proportional to a small scale
 _NORMAL = 0.5  # speed
 _STRIDE = 8  # speed
+_CLOSER = 0.7  # tightness: than the tolerance, where rare reports tell most
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
 _BESIDE = np.array([0.6, 0.2, -0.2])  # speed: where to look first beside a close start, in tolerances
 _CLOSE_IN_TOLERANCES = 3.0  # speed: so near the upper end, another witness can hardly add anything
@@ -67,7 +68,7 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
         found = 0.0
         if any(part.profile.tailed for part, _ in rounds) and tolerance > _COARSE:
             with suppress(NoCertificateError):
-                found = composed(tolerance)
+                found = composed(_CLOSER * tolerance)
         else:
             found = _as_fine_as_can_be(composed, _COARSE, 0.0)
         if found < best:
@@ -177,7 +178,7 @@ def _witness_losses(
     """Composed losses of one witness per round, in both directions where they differ.
 
     ``rank``: 0 for the witness of the largest scale, and so on."""
-    resolution = accuracy
+    resolution = 1.5 * accuracy
     hints = rounds[0][0].profile.hints
     h = hints.spacing(rounds, resolution, _STRIDE)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
