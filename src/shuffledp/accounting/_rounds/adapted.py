@@ -64,7 +64,7 @@ _MATTERS, _PROBED = (
 )  # speed: of the resolution; one of so many points shows whether more time is worth it
 _PASSES = 8  # speed
 _SMALL, _SMALLEST, _COMPANY = 0.02, 0.1, 100.0  # speed: of the largest loss, of one; reports: nearly normal
-_SHARE_AT_ONCE = 0.7, 0.9  # tightness: of what cells may add, where they are chosen once: lines, both sides
+_SHARE_AT_ONCE = 1.0, 0.9  # tightness: of what cells may add, where they are chosen once: lines, both sides
 _LOOKED_AT = 0.0, 0.4, 0.8, 0.95  # speed
 _NEXT_TO = 0.25  # speed: of the distance to the next point
 _WORTH = 3  # speed: the first look at a curve is about one of so many, of which a warning of long work counts
