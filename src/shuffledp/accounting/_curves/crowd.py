@@ -234,6 +234,7 @@ def _promised_at(curve: CrowdProfile, epsilon: float) -> float:
     return float(hints.bounds_of_one_value(laws, users, theta, spread).max())
 
 
+@lru_cache(maxsize=64)
 def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     """The problem, and a cap of its values to begin with."""
     growth, hints = math.expm1(min(epsilon, curve.epsilon_max)), curve.hints.crowd
@@ -316,6 +317,8 @@ class _Problem:
 
     def _in_vain(self, theta: float, guess: float, cap: float) -> bool:
         """Whether many more laws will be left than can be looked at, whatever the pool."""
+        if self.seconds.size * self.curve.family.types <= _MANY_MORE * _MOST_LEFT:
+            return False
         few = max(float(self.seconds.max()), self.rest) * _SECONDS
         crude = log_bennett(few, np.array([theta]), self.taking, self.curve.family.ends(cap))[:, 0]
         settled = few[crude - math.log(self.curve.n) <= math.log(positive(_WELL * guess))]
@@ -400,11 +403,12 @@ class _Search:
     def _settled(self, few: Floats, most: float) -> float:
         """One of these second moments, up to which no law has more than ``most``: each from the one before on
         by itself, as Bennett's bound rises with it, and what a variance leaves of that falls."""
-        tau = self.scales.weight * self.theta
-        heights = log_bennett(few, tau, self.taking, self.ends) + self._place
+        tau = self.scales.weight[self.scales.nodes] * self.theta
+        rough = log_bennett(few, tau, self.taking, self.ends)
         if self.taking.rate == 1.0 and self.curve.family.seconds.doubt < math.inf:
             variance = self._variance(np.append(0.0, few[:-1]))
-            heights = heights + log_spread(few, variance, self._reach, tau, self.taking.users)
+            rough = rough + log_spread(few, variance, self._reach, tau, self.taking.users)
+        heights = self.scales.interpolated(rough) + self._place
         settled = np.append(self._expectation(heights) <= most, False)
         return float(np.append(0.0, few)[int(settled.argmin())])
 

@@ -154,12 +154,10 @@ def log_bennett(second: Floats, tau: Floats, taking: Taking, ends: Sequence[tupl
 
     ``ends``: numbers b, and what E[X^2; X > b] is at most (rows of the smallest bound are taken); the last is
     never exceeded. phi is at most its value at w = 0, and then N at most pi / tau times its power."""
-    last = _bend(tau, ends[-1][0])
-    bends = []
-    for end, beyond in ends:
-        bend = _bend(tau, end)
-        bends.append(np.outer(second, bend) + taking.rate * beyond * np.maximum(last - bend, 0.0))
-    bend = np.min(bends, axis=0)
+    end, beyond = np.array(ends).T[:, :, None, None]
+    bends = _bend(tau, end)
+    more = taking.rate * beyond * np.maximum(bends[-1] - bends, 0.0)
+    bend = (second[:, None] * bends + more).min(axis=0)
     drift = tau * taking.growth
     slack = gamma(_UNITS + 2 * CALL) * (drift + bend) * taking.users + gamma(_UNITS)
     return np.asarray(taking.users * (bend - drift) - np.log(2.0 * tau) + slack)
@@ -182,7 +180,7 @@ def log_spread(second: Floats, variance: Floats, reach: float, tau: Floats, user
     return np.where(useful, np.minimum(found + gamma(_UNITS) * (1.0 + np.abs(found)), 0.0), 0.0)
 
 
-def _bend(tau: Floats, end: float) -> Floats:
+def _bend(tau: Floats, end: float | Floats) -> Floats:
     """(e^(tau b) - 1 - tau b) / b^2, rounded up; a unit of tau b counts tau b times."""
     reach = np.minimum(tau * end, LARGEST_EXPONENT)
     rise = np.where(reach < 1.0, _short(np.minimum(reach, 1.0)), np.expm1(reach) - reach)

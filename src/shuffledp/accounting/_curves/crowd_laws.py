@@ -116,17 +116,19 @@ class Law:
             return np.full(tau.size, math.inf)
         # All roundings and the law's own: of phi, relative to E e^(tau X).
         error = unit * (1.0 + (tau + grid.end) * reach)
-        waves = self._waves(grid.near, mass)
+        waves = self._waves(*grid.evenly)[:, : grid.near.size]
         # Where phi^n' is next to nothing, also between the returns of a lattice, no tangent is needed.
-        power = _power(waves @ mass.T, grid.half * np.sqrt(variance) + error, users, share)
+        power = _power(_transform(waves, mass), grid.half * np.sqrt(variance) + error, users, share)
         seen = (power > _DEAD).any(axis=1)
-        phi, derivative = waves[seen] @ mass.T, (waves[seen] * self.x) @ mass.T
+        waves = waves[:, seen]
+        phi, derivative = _transform(waves, mass), _transform(waves, mass * self.x)
         cells = _Cells(
             grid.near[seen], grid.half, users, tau, np.sqrt(variance), phi, derivative, error, share
         )
         place = tau**2 + (grid.near[~seen] - grid.half)[:, None] ** 2
         dead = 4.0 * grid.half * total((np.exp(power[~seen]) / place).T)
-        power = _power(self._waves(grid.far, mass) @ mass.T, grid.rise(variance) + error, users, share)
+        far = _transform(self._waves(grid.far, np.zeros(1)), mass)
+        power = _power(far, grid.rise(variance) + error, users, share)
         inside = cells.integral() + dead + total((np.exp(power) * grid.area).T) + 2.0 / grid.end
         count = additions(grid.near.size) + additions(grid.far.size)
         rounded = up(inside / (2.0 * math.pi), operations=count + 8 * CALL + _UNITS)
@@ -135,13 +137,22 @@ class Law:
         slack = users * (16.0 * error + grid.half * steep)
         return np.where(units <= _MOST_UNITS, users * log_all + np.log(rounded) + slack, math.inf)
 
-    def _waves(self, w: Floats, mass: Floats) -> Complexes:
-        """e^iwX of every value that has a mass (the others are left at zero)."""
-        seen = mass.any(axis=0)
-        angle = np.outer(w, self.x[seen])
-        waves = np.zeros((w.size, self.x.size), complex)
-        waves[:, seen] = np.cos(angle) + 1j * np.sin(angle)
-        return waves
+    def _waves(self, first: Floats, then: Floats) -> Floats:
+        """Cosines and sines of wX, w = first + then in all pairs: a product of waves costs less than one."""
+        (cosine, sine), (c, s) = ((np.cos(angle), np.sin(angle)) for angle in self._angles(first, then))
+        if then.size == 1:
+            return np.stack([cosine, sine])
+        cosine, sine = cosine[:, None], sine[:, None]
+        waves = np.stack([cosine * c - sine * s, sine * c + cosine * s])
+        return waves.reshape(2, -1, self.x.size)
+
+    def _angles(self, *places: Floats) -> list[Floats]:
+        return [np.outer(w, self.x) for w in places]
+
+
+def _transform(waves: Floats, mass: Floats) -> Complexes:
+    """E e^iwX at every w (rows), under every tilt."""
+    return np.asarray(waves[0] @ mass.T + 1j * (waves[1] @ mass.T))
 
 
 def _power(phi: Complexes, rise: Floats, users: float, share: Floats) -> Floats:
@@ -195,6 +206,12 @@ class _Grid(NamedTuple):
         edges = np.concatenate([edges, edges[-1] + step * np.arange(1.0, even + 1.0)])
         edges = edges[: int(np.searchsorted(edges, end)) + 1]
         return cls(near, half, 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges), float(edges[-1]))
+
+    @property
+    def evenly(self) -> tuple[Floats, Floats]:
+        """All narrow ones, and some more, as sums of two."""
+        block = math.isqrt(self.near.size) + 1
+        return self.near[::block], 2.0 * self.half * np.arange(float(block))
 
     def rise(self, variance: Floats) -> Floats:
         """What |phi| may rise by on a wide cell: of centred X, |phi'| is at most sigma, and sigma^2 |w|."""
