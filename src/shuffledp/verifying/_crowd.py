@@ -37,7 +37,7 @@ _RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as gue
 _RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much rarer, and closer
 _WISHED = 0.98  # speed: of what is enough, what is better, as chords of rounds are then low enough
 _SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what rare pools may add
-_FEWEST, _ALL_NODES = 3, 9  # speed: corners, and nodes, as the last is chosen
+_FEWEST, _PER_NODE = 3, 3  # speed: corners, and weights per node, as the last is chosen
 _EASIER, _FINER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.35), 0.05  # speed: shares of tilts there
 _POOLED_VARIANCES = 2.0  # speed
 _RUNGS, _WALK = 8, (4, 2, 1)  # speed: sizes of pools per doubling, and how they are looked at
@@ -310,9 +310,10 @@ def _nearer(
     """Corners up to where weights further out cost more than they leave, and about the best tilt, or a
     ``good`` one: any do. First, a rough bound."""
     scaled, middle = _scaled(corners), len(corners) - 1
+    nodes = max(len(scaled) // _PER_NODE, _FEW_NODES[-1])
 
     def cost(tilt: float) -> tuple[float, int, float]:
-        values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, _ALL_NODES, {}))
+        values = _products(scaled, _through(_Heights(law, users, tilt, _ROUGH).close, scaled, nodes, {}))
         found = list[tuple[float, int, float]]()
         for last in range(min(_FEWEST, middle), middle + 1):
             inner = slice(middle - last, middle + last + 1)

@@ -63,10 +63,9 @@ class Guess:
         away = [v - mean for v in values]
         return top + math.log(total), mean, sum(map(mul, map(mul, weights, away), away)) / total
 
-    def cut_at(self, end: float) -> tuple[Guess, float]:
-        """No value beyond ``end``, and what that adds."""
-        beyond = math.fsum(m * (v - end) for v, m in zip(self.values, self.masses, strict=True) if v > end)
-        return Guess([min(v, end) for v in self.values], self.masses), beyond
+    def cut_at(self, end: float) -> Guess:
+        """No value beyond ``end``."""
+        return Guess([min(v, end) for v in self.values], self.masses)
 
     def tilt(self, n: int, shift: float = 0.0) -> float:
         """Near the minimum of theta shift + n log E e^{theta X} - 2 log theta, which is convex in theta: by

@@ -93,7 +93,7 @@ class About:
         chosen, least, whole = cls(math.inf, 1.0), math.inf, law.guess
         for i in range(_CUTS):
             end = whole.largest * _CUT**i if i else math.inf
-            part, beyond = whole.cut_at(end)
+            part, beyond = whole.cut_at(end), law.guess_above(end)
             theta = part.tilt(n)
             height = n * part.cumulants(theta)[0] - math.log(n * theta) - 2.0
             guess = math.exp(min(height, 0.0)) + beyond
@@ -109,7 +109,7 @@ class About:
             return self._close(law, n)
         if (crude := self._crude(law, n)) <= reached:
             return crude
-        for own in (replace(self, theta=law.guess.cut_at(self.end)[0].tilt(n)), About.of(law, n)):
+        for own in (replace(self, theta=law.guess.cut_at(self.end).tilt(n)), About.of(law, n)):
             if (crude := own._crude(law, n)) <= reached:
                 return crude
         return crude.min(own._close(law, n))

@@ -189,6 +189,10 @@ class Variable:
     def guess(self) -> Guess:
         return Guess.of([*self._floats, (0.0, float(self.rest.mid()))])
 
+    def guess_above(self, cut: float) -> float:
+        """About E[(X - cut)_+]: of all values, as few of those alike are on one side of a cut."""
+        return math.fsum(m * (v - cut) for v, m in self._floats if v > cut)
+
     def cumulants(self, theta: float) -> tuple[float, float, float]:
         """log E e^{theta X} and two derivatives, as floats: guesses only."""
         return self.guess.cumulants(theta)
