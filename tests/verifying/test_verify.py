@@ -353,3 +353,13 @@ def test_rounds_are_above_every_adaptive_choice() -> None:
         assert found, found
         truth = brute.worst_adaptive([pairs, pairs], Fraction(math.exp(epsilon)))
         assert found.found >= truth
+
+
+def test_an_epsilon_next_to_the_local_one_is_confirmed_and_a_smaller_one_is_not() -> None:
+    """Rows of floats have a loss that is some units above the epsilon0 that they are stated for."""
+    noise = sdp.DiscreteLaplace(epsilon0=2.6576, levels=1)
+    found = sdp.Shuffled(noise, n=136, analysis="crowd", honest_fraction=0.7).epsilon(delta=1e-6)
+    assert found.upper == 2.6576
+    assert found.certificate().verify()
+    content = found.certificate().to_dict()
+    assert not sdp.Certificate.made(2.6576 - 1e-5, 1e-6, content["rounds"], content["spacing"]).verify()

@@ -11,6 +11,7 @@ from flint import arb, ctx
 from shuffledp._digits import rounded_up
 from shuffledp._progress import Progress
 from shuffledp.errors import NoCertificateError
+from shuffledp.verifying._balls import positive
 from shuffledp.verifying._curves import Curve, alternatives, least_of
 from shuffledp.verifying._rounds import Losses, precision, thinned
 from shuffledp.verifying._stated import largest_loss, local_guarantee
@@ -66,12 +67,14 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
 
 
 def _alone(rounds: list[dict[str, Any]], epsilon: float) -> arb | None:
-    """All delta0 together, if epsilon is no less than the local epsilons, whatever a crowd adds."""
+    """All delta0 together, whatever a crowd adds, and what epsilon lacks of the local epsilons L together:
+    P(A) - e^epsilon Q(A) <= 1 - e^(epsilon - L) + delta0 if P(A) <= e^L Q(A) + delta0."""
     known = [(part["count"], local_guarantee(part)) for part in rounds]
     local = [(count, *found) for count, found in known if found is not None]
-    if len(local) < len(rounds) or not arb(epsilon) >= sum((c * arb(e) for c, e, _ in local), arb(0)):
+    if len(local) < len(rounds):
         return None
-    return sum((c * arb(leak) for c, _, leak in local), arb(0))
+    lacking = positive(sum((c * arb(e) for c, e, _ in local), arb(0)) - arb(epsilon))
+    return sum((c * arb(leak) for c, _, leak in local), arb(0)) - (-lacking).expm1()
 
 
 def _composed(grids: list[_Grid], counts: list[int], epsilon: float, delta: float, progress: Progress) -> arb:
