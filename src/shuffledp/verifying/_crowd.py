@@ -509,7 +509,13 @@ class _Tried:
 def _leaders(family: Family, n: int) -> list[Variable]:
     """Laws that are likely to have the largest curve, or next to these: for guesses."""
     theta = _FAR / math.sqrt(n * max(law.cumulants(0.0)[2] for law in family.widest))
-    return _ordered(family.widest, theta)[:_LEADERS]
+    found = _ordered(family.widest, theta)[:_LEADERS]
+    for _ in range(_LEADERS):  # one that is larger where those are small would be left out
+        largest = _ordered(family.widest, _tilt(found, n)[0])[0]
+        if any(largest is law for law in found):
+            break
+        found.append(largest)
+    return found
 
 
 def _coarse(law: Variable, theta: float, spread: float) -> Variable:

@@ -18,7 +18,7 @@ from shuffledp.verifying._moments import ORDER, Moments
 from shuffledp.verifying._variable import Variable
 
 _CUTS, _NARROWER = 60, 0.8  # speed: values beyond which laws are cut
-_WIDEST = 24  # speed: laws among which leaders are looked for
+_WIDEST = 64  # speed: laws among which leaders are looked for
 
 Rows = list[list[arb]]
 
