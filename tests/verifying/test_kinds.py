@@ -184,7 +184,7 @@ def test_a_multiple_of_the_spacing_may_miss_epsilon0_by_a_rounding_and_by_no_mor
     def verified(step: float) -> bool:
         grid = {"index": index, "value": value}
         rounds = [{"count": 2, "epsilon0": local, "curve": curve, "grid": grid}]
-        return bool(sdp.Certificate.made(2.0 * local - 1e-7, 1e-6, rounds, step).verify(bits=128))
+        return bool(sdp.Certificate.made(2.0 * local - 1e-6, 9.9e-7, rounds, step).verify(bits=128))
 
     assert verified(spacing)
     assert not verified(spacing * (1.0 - 1e-12))
