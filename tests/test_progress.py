@@ -118,7 +118,7 @@ def test_long_work_is_announced_after_its_first_step_and_once(monkeypatch: pytes
     monkeypatch.setattr(_progress, "_worked", lambda: worked)
     with expected(4, "calibrating") as step:
         for _ in range(4):
-            worked += 2.0
+            worked += 1.0
             step()
     with warnings.catch_warnings(record=True) as seen, expected(3, "calibrating") as step:
         warnings.simplefilter("always", LongWorkWarning)
@@ -133,6 +133,20 @@ def test_long_work_is_announced_after_its_first_step_and_once(monkeypatch: pytes
         "bounding epsilon will take about 40 s, of which 20 s are over",
         "calibrating will take about 2 minutes, of which 50 s are over",
     ]
+
+
+def test_work_that_no_step_foretells_is_announced_before_ten_seconds_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worked = 0.0
+    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    with warnings.catch_warnings(record=True) as seen, expected(3, "bounding epsilon"):
+        warnings.simplefilter("always", LongWorkWarning)
+        for _ in range(9):
+            with expected(1, "comparing pairs of inputs") as inner:
+                worked += 1.5
+                inner()
+    assert [str(one.message) for one in seen] == ["bounding epsilon has taken 8 s, and may take long"]
 
 
 def test_a_short_first_step_that_prepares_the_others_is_not_taken_for_one(

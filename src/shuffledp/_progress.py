@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
@@ -35,12 +36,25 @@ _SECONDS_BETWEEN = 0.1
 _SECONDS_BEFORE_A_CLOCK = 1.0
 _LONG = 10.0
 """Seconds of work that nobody needs to be warned of."""
+_PATIENCE = 6.0
+"""Seconds of work after which it is said that it may be long, if nothing foretold it."""
 _SHORT = 1.0
 """Seconds of a first step that may be its own."""
 _worked = getattr(time, "thread_time", monotonic)
 """Seconds of this thread's work; a browser's Python has the clock only."""
 _quiet = ContextVar("quiet", default=False)
-_announced: ContextVar[set[str] | None] = ContextVar("announced", default=None)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is being worked on as a whole, since when, and what was announced."""
+
+    what: str
+    begun: float
+    said: set[str]
+
+
+_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
 
 
 class Progress:
@@ -142,12 +156,12 @@ def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable
     """Work of about so many like steps; each ends with a call of what is given, and a clock counts it.
 
     As soon as steps show that all will take long, a warning says how long: once, however often the same work
-    is part of another. Counted is the work of this thread, not the waiting on a busy machine. ``prepared``:
-    the first step prepares the others; if it is short, it is not taken for one of them."""
-    outer = _announced.get()
-    said = set() if outer is None else outer
-    token, begun, done = _announced.set(said), _worked(), 0
-    before, first = begun, prepared
+    is part of another. What no step foretold is said after some seconds of the whole. Counted is the work of
+    this thread, not the waiting on a busy machine. ``prepared``: the first step prepares the others; if it is
+    short, it is not taken for one of them."""
+    begun, done = _worked(), 0
+    asked = _asked.get() or _Asked(what, begun, set())
+    token, before, first = _asked.set(asked), begun, prepared
 
     def step(count: int = 1) -> None:
         nonlocal done, before, first
@@ -159,16 +173,21 @@ def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable
         passed, last, before = now - begun, (now - before) / count, now
         whole = passed + max(about - done, 0) * min(passed / done, last)
         short, first = first and passed < _SHORT, False
-        if whole > _LONG and not short and what not in said:
-            said.add(what)
-            told = f"{what} will take about {_duration(whole)}, of which {_duration(passed)} are over"
-            warnings.warn(told, LongWorkWarning, stacklevel=2)
+        if whole > _LONG and not short and what not in asked.said:
+            _warn(asked, what, f"will take about {_duration(whole)}, of which {_duration(passed)} are over")
+        elif not asked.said and now - asked.begun > _PATIENCE:
+            _warn(asked, asked.what, f"has taken {_duration(now - asked.begun)}, and may take long")
 
     try:
         with Progress.clock(what):
             yield step
     finally:
-        _announced.reset(token)
+        _asked.reset(token)
+
+
+def _warn(asked: _Asked, what: str, told: str) -> None:
+    asked.said.add(what)
+    warnings.warn(f"{what} {told}", LongWorkWarning, stacklevel=3)
 
 
 def _duration(seconds: float) -> str:

@@ -213,7 +213,9 @@ class _Sampler:
         unit = _power(0.5 * width / times)[cell]
         inner = (np.rint((found.index[cell] + place * width[cell] / times[cell]) / unit) * unit)[place > 0]
         inner = np.setdiff1d(inner, found.index)
-        later = max(1, round(float(parts.sum()) / max(inner.size, 1)))  # cells are cut again
+        # Cells are cut again; how often is not known where a hint asks for more than are looked at.
+        wanted = float(parts.sum())
+        later = max(1, round(wanted / max(inner.size, 1))) if wanted <= _MOST_POINTS else 1
         found = found.merge(self.at(inner, later)) if inner.size else found
         return found if self.both_sides else self._useful(found)
 
