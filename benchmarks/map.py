@@ -4,8 +4,8 @@
 
 Per kind of question: CPU seconds (median, 95%, worst), the width upper / lower - 1 (the same), how many were
 answered coarser than asked (a warning), how many were refused, and the sentences of the refusals. A question
-that runs into the limit of CPU seconds is stopped and counted as slow; one that said before it began that it
-will take long is marked. The seed and a question's number make the question, so that the processes of --jobs
+that runs into the limit of CPU seconds is stopped and counted as slow; when it said that it takes long is
+noted. The seed and a question's number make the question, so that the processes of --jobs
 ask the same ones as one process does.
 """
 
@@ -53,6 +53,7 @@ common blanket, are told so, and count neither as answered nor as refused. {sett
 """
 WIDEST = 40  # of the questions whose width is above WIDE
 WIDE = 0.05
+LONG = 10.0  # CPU seconds of which a user is told before
 HEADER = (
     "kind",
     "asked",
@@ -74,6 +75,13 @@ class Asked:
     width: float
     outcome: str  # "answered", "coarser", "none" (no such plan, or no common blanket), "refused" or "stopped"
     said: str = ""
+    warned: float = math.inf
+    """CPU seconds after which it said that it takes long."""
+
+    @property
+    def unannounced(self) -> bool:
+        """Whether it took long without a word in time."""
+        return self.time > LONG < self.warned
 
 
 def main() -> None:
@@ -145,8 +153,14 @@ def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Aske
     """The question's time and width, and how it ended."""
     start = process_time()
     width, outcome, said = math.nan, "answered", ""
-    with warnings.catch_warnings(record=True) as noted:
+    noted: list[tuple[float, type[Warning], str]] = []
+
+    def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        noted.append((process_time() - start, category, str(message)))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = note
         try:
             with limited(limit):
                 width = width_of(question())
@@ -158,10 +172,11 @@ def ask(kind: str, call: str, question: Callable[[], Any], limit: float) -> Aske
             plan = kind.startswith("calibrate") or kind.endswith("plan")
             apart = str(error).startswith("groups must share a blanket")
             outcome, said = "none" if plan or apart else "refused", str(error)
-    coarser = [str(w.message) for w in noted if issubclass(w.category, sdp.CoarserBoundWarning)]
+    coarser = [message for _, category, message in noted if issubclass(category, sdp.CoarserBoundWarning)]
+    warned = [at for at, category, _ in noted if issubclass(category, sdp.LongWorkWarning)]
     if coarser and outcome == "answered":
         outcome, said = "coarser", coarser[0]
-    return Asked(kind, call, process_time() - start, width, outcome, said)
+    return Asked(kind, call, process_time() - start, width, outcome, said, min(warned, default=math.inf))
 
 
 def width_of(answer: Any) -> float:
@@ -192,17 +207,22 @@ def three(values: list[float]) -> list[float]:
 
 def summary(asked: list[Asked]) -> str:
     """All kinds together."""
-    slow = sum(a.time > 10.0 for a in asked)
+    slow, without = sum(a.time > LONG for a in asked), sum(a.unannounced for a in asked)
     refused = sum(a.outcome == "refused" for a in asked)
     times = " / ".join(seconds(t) for t in three([a.time for a in asked]))
-    return f"All: {times}; {slow} above 10 s, {refused} refused ({refused / max(len(asked), 1):.2%})."
+    share = refused / max(len(asked), 1)
+    return (
+        f"All: {times}; {slow} above {LONG:g} s, {without} of these without a warning before; "
+        f"{refused} refused ({share:.2%})."
+    )
 
 
 def worst(asked: list[Asked]) -> Iterator[str]:
     """Calls that took more than 5 s, and those that were not answered as asked."""
     for a in sorted(asked, key=lambda a: -a.time):
         if a.time > 5.0 or a.outcome not in ("answered", "none"):
-            yield f"- `{a.call}`: {a.outcome}, {seconds(a.time)}{', ' + a.said if a.said else ''}"
+            warned = f", warned after {seconds(a.warned)}" if a.warned < math.inf else ""
+            yield f"- `{a.call}`: {a.outcome}, {seconds(a.time)}{warned}{', ' + a.said if a.said else ''}"
 
 
 def widest(asked: list[Asked]) -> Iterator[str]:
