@@ -112,6 +112,15 @@ def test_renyi_of_a_crowd_bounds_its_epsilon() -> None:
         crowd.trade_off(1.5)
 
 
+@pytest.mark.thorough
+def test_renyi_of_gaussian_noise_has_a_lower_end_though_its_far_tail_has_no_certificate() -> None:
+    noisy = sdp.Shuffled(sdp.DiscreteGaussian(sigma=1.0, levels=4), n=2000)
+    found = noisy.renyi(2.0)
+    assert 0.8 * found.upper <= found.lower <= found.upper
+    # Of many people the losses are about normal, and so is the divergence: order * mu^2 / 2.
+    assert found.lower == pytest.approx(noisy.gaussian_limit().lower ** 2, rel=0.05)
+
+
 def normal_epsilon(mu: float, delta: float) -> float:
     """Of N(0, 1) and N(mu, 1), by bisection."""
     phi = NormalDist().cdf

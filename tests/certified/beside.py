@@ -19,6 +19,7 @@ from shuffledp._randomness.noise_shares import NoiseShares
 from shuffledp._randomness.uniform import WORD, log_rounded_up
 from shuffledp.accounting import _allocation, _renyi, groups
 from shuffledp.accounting._curves import clones
+from shuffledp.accounting._curves.profile import SupportingLines
 from shuffledp.accounting.shuffled_batches import ShuffledBatches
 from shuffledp.facts import AmplificationLaw, Blanket, Matrix, enclosed
 from shuffledp.randomizers import _privunit_crowds, _privunit_directions
@@ -43,14 +44,20 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
     two: Any = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 3, 2.0: 3}, k=5)
 
     def cells() -> Ends:
-        found = _renyi._Cells.of(sure, np.array([0.0, 0.2, 0.5]), 0.01)
-        before = found._half_line(1.0, np.array([0.1]), np.array([-0.1]), np.array([0.3]))
-        after = found._half_line(1.0, np.array([0.1]), np.array([0.1]), np.array([0.3]))
+        at = np.array([0.1])
+        line = SupportingLines(at, np.array([0.4]), np.array([0.3]), np.array([0.3]))
+        lines = _renyi._Lines(at, 1.0, line)
+        before, after = (lines._half(1.0, np.array([step]), line.slope_low) for step in (-0.1, 0.1))
         chord = _renyi._log_chord(1.0, *(np.array([each]) for each in (0.1, 0.2, 0.5, 0.4)))
         return ends((before, 0.0), (after, 0.0), (0.0, np.exp(chord)))
 
     def integral() -> Ends:
-        return ends(tuple(math.exp(end) for end in _renyi._integrals(sure, [1.0], 0.5)[0]))
+        kinds = _renyi._Lines, _renyi._Chords
+        return ends(tuple(math.exp(_renyi._integrals(kind, sure, [1.0], 0.5)[0]) for kind in kinds))
+
+    def divergence() -> Ends:
+        kinds = _renyi._Lines, _renyi._Chords
+        return ends(tuple(_renyi._divergences(kind, (sure, sure), [2.0], 0.5)[0] for kind in kinds))
 
     def aligned() -> Ends:
         law = AmplificationLaw((0.5, 0.3, 0.2), (0.3, 0.5, 0.2), (0.3, 0.2, 0.1))
@@ -69,7 +76,7 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
     return {
         "Renyi cells": cells,
         "Renyi integral": integral,
-        "Renyi": lambda: ends(_renyi._ends(sure, sure, [2.0], 0.5)[0]),
+        "Renyi": divergence,
         "Renyi of rounds": lambda: ends(tuple((2 * one).renyi(2.0, tolerance=0.3))),
         "trade-off": lambda: ends(tuple(one.trade_off([0.1, 0.5, 0.99], tolerance=0.1))),
         "left of one": lambda: ends(tuple(one.profile([0.5, 0.9]))),

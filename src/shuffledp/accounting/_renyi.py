@@ -2,8 +2,9 @@
 
 Theorem T15 (docs/proofs/renyi.md) writes E_Q[(P/Q)^order] as an integral of the curve, which is convex in
 alpha: chords between upper values lie above it, its supporting lines below. Both are integrated exactly
-against the exponential, cell by cell, and the cells that matter are split. A PrivacyProfile is symmetric
-unless two are given; its upper curve bounds the divergence of every pair it covers, in both directions.
+against the exponential, each from points of its own, more of them where they matter. A PrivacyProfile is
+symmetric unless two are given; its upper curve bounds the divergence of every pair it covers, in both
+directions.
 
 >>> from shuffledp.accounting._curves.clones import strong_clones
 >>> bound = renyi_divergence(strong_clones(4.0, 1000), order=2)
@@ -14,26 +15,32 @@ True
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import Floats, capped, down, gamma, positive, up
+from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, capped, down, gamma, positive, up
 from shuffledp._progress import expected
-from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
 
-_FIRST_CELLS, _MOST_CELLS, _STEPS = 48, 6_000, 40  # speed
-_USUAL_STEPS, _USUAL_POINTS = 5, 200  # that a warning of long work counts on
+_FIRST_POINTS, _AT_ONCE, _MOST_POINTS, _PASSES = 48, 12, 6_000, 12  # speed
+_MOST_PARTS, _ROUNDED, _ENOUGH = 8.0, 0.4, 1.2  # speed: of a cell at once; what is near enough to the aim
+_SHARE, _REST = 0.2, 1e-3  # tightness: of the tolerance, for cells, and for what lies beyond the last point
+_USUAL_POINTS = 100  # that a warning of long work counts on
+_ROUGH, _AS_LARGE = 0.1, 0.97  # speed, tightness: the witnesses that are looked at closely
 INTEGRATING = "integrating the curve"
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
 _CELL = 90_000  # soundness: units; the integrals of a cell are good to 1e-13, so is the sum of all
 _DIVERGENCE = 9_000  # soundness: units; its logarithm, and the rounding of exponents
+Pair = tuple[PrivacyProfile, PrivacyProfile]
+"""A curve and that of the reversed pair, which may be the same."""
 
 
 def renyi_divergence(
@@ -43,54 +50,50 @@ def renyi_divergence(
 
     ``backward`` is the curve of the reversed pair if it differs. The upper end is inf where outcomes
     of infinite loss are possible."""
-    lower, upper = _ends(profile, backward or profile, [order], tolerance)[0]
-    return Bound(lower, upper)
+    pair = profile, backward or profile
+    (lower,), (upper,) = (_divergences(kind, pair, [order], tolerance) for kind in (_Lines, _Chords))
+    return Bound(min(lower, upper), upper)
 
 
-def renyi_lowers(
-    profile: PrivacyProfile, backward: PrivacyProfile, orders: Sequence[float], tolerance: float
-) -> list[float]:
-    """The lower ends alone, of many orders; infinite where outcomes of infinite loss are possible."""
-    if profile.infinite_loss > 0.0:
+def renyi_lowers(pairs: Sequence[Pair], orders: Sequence[float], tolerance: float = 1e-3) -> list[float]:
+    """Of each order what the best of these pairs attains; infinite where outcomes of infinite loss are
+    possible. Rough integrals tell which pairs are looked at closely: any is attained."""
+    if any(profile.infinite_loss > 0.0 for profile, _ in pairs):
         return [math.inf] * len(orders)
-    return [lower for lower, _ in _ends(profile, backward, orders, tolerance)]
+    some = [min(orders), max(orders)]
+    rough = np.zeros((len(pairs), 2))
+    for place, pair in enumerate(pairs):
+        with suppress(NoCertificateError):
+            rough[place] = _divergences(_Lines, pair, some, max(tolerance, _ROUGH))
+    found = np.zeros(len(orders))
+    large = (rough >= _AS_LARGE * rough.max(axis=0, initial=0.0)).any(axis=1)
+    for pair in (pair for pair, so in zip(pairs, large, strict=True) if so):
+        with suppress(NoCertificateError):  # one witness less: the others are still attained
+            found = np.maximum(found, _divergences(_Lines, pair, orders, tolerance))
+    return [float(one) for one in found]
 
 
 def renyi_uppers(profile: PrivacyProfile, orders: Sequence[float], tolerance: float = 1e-3) -> list[float]:
     """The upper ends alone, of a curve that need not be that of a pair (the best of several analyses is not
-    convex: its lines say where to look closer, and are below nothing)."""
+    convex; the curves below it are)."""
     if profile.epsilon_max == math.inf:
         return [math.inf] * len(orders)
-    return [upper for _, upper in _ends(profile, profile, orders, tolerance)]
+    return _divergences(_Chords, (profile, profile), orders, tolerance)
 
 
-def _ends(
-    profile: PrivacyProfile, backward: PrivacyProfile, orders: Sequence[float], tolerance: float
-) -> list[tuple[float, float]]:
-    """Of each order: the cells of a curve that are measured for one serve all."""
+def _divergences(kind: type[_Points], pair: Pair, orders: Sequence[float], tolerance: float) -> list[float]:
+    """Of each order, from above or below: the points that are looked at for one serve all."""
     several = [_validate.above("order", order, 1.0) for order in orders]
     allowed = _validate.tolerance(tolerance)
-    for curve in (profile, backward):
+    for curve in pair:
         _require_moderate(max(several), curve.epsilon_max)
     ahead, back = [order - 1.0 for order in several], [-order for order in several]
-    if backward is profile:
-        found = _integrals(profile, ahead + back, allowed)
+    if pair[0] is pair[1]:
+        found = _integrals(kind, pair[0], ahead + back, allowed)
     else:
-        found = _integrals(profile, ahead, allowed) + _integrals(backward, back, allowed)
-    parts = zip(several, found[: len(several)], found[len(several) :], strict=True)
-    return [_divergence(order, one, other, profile.epsilon_max) for order, one, other in parts]
-
-
-def _divergence(
-    order: float, ahead: tuple[float, float], back: tuple[float, float], most: float
-) -> tuple[float, float]:
-    log_factor = math.log(order) + math.log(order - 1.0)
-    lower, upper = (
-        log1p_exp(float(np.logaddexp(*ends)) + log_factor) / (order - 1.0)
-        for ends in zip(ahead, back, strict=True)
-    )
-    # No order exceeds the largest loss.
-    return down(lower, _DIVERGENCE), min(up(upper, _DIVERGENCE, tiny=0.0), most)
+        found = _integrals(kind, pair[0], ahead, allowed) + _integrals(kind, pair[1], back, allowed)
+    ends = zip(several, found[: len(several)], found[len(several) :], strict=True)
+    return [kind.rounded(*each, pair[0].epsilon_max) for each in ends]
 
 
 def _require_moderate(order: float, epsilon_max: float) -> None:
@@ -105,63 +108,72 @@ def log1p_exp(x: float) -> float:
 
 
 def _integrals(
-    profile: PrivacyProfile, rates: Sequence[float], tolerance: float
-) -> list[tuple[float, float]]:
-    """Logarithms of enclosures of int_0^inf e^{rate epsilon} h(epsilon) d epsilon."""
+    kind: type[_Points], profile: PrivacyProfile, rates: Sequence[float], tolerance: float
+) -> list[float]:
+    """Logarithms of bounds of int_0^inf e^{rate epsilon} h(epsilon) d epsilon."""
     end = profile.epsilon_max
     if end == 0.0:
-        return [(-math.inf, -math.inf)] * len(rates)
-    resolution, found = 0.1 * tolerance, []
+        return [-math.inf] * len(rates)
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
-    steepest = max(map(abs, rates))
-    with expected(_USUAL_STEPS, INTEGRATING) as looked:
-        _announced(profile, min(profile.hints.scale, 0.3 * reach), resolution)
-        cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, steepest), resolution)
-        looked()
-        for rate in rates:
-            low, high, cells = _refined(cells, profile, rate, tolerance, looked)
-            if math.isinf(end) and rate < 0.0:
-                # h is at most its last value, and e^{rate epsilon} decays.
-                tail = math.log(positive(float(cells.u_right[-1]))) + rate * reach - math.log(-rate)
-                high = float(np.logaddexp(high, tail))
-            endless = math.isinf(end) and rate > 0.0
-            found.append((low - gamma(_CELL), math.inf if endless else high + gamma(_CELL)))
+    edges = _first_edges(profile.hints.scale, reach, max(map(abs, rates)))
+    with expected(_USUAL_POINTS, INTEGRATING) as looked:
+
+        def look(points: Floats) -> _Points:
+            found = kind.at(profile, points, 0.1 * tolerance)
+            looked(points.size)
+            return found
+
+        points = _followed(look, edges, max(rates), tolerance)
+        for rate in sorted(rates, key=abs):
+            points = _refined(look, points, rate, tolerance)
+    return [points.log_integral(rate) for rate in rates]
+
+
+def _followed(look: Callable[[Floats], _Points], edges: Floats, rate: float, tolerance: float) -> _Points:
+    """From the left, until what is left is next to nothing, or nothing is known of it: the curve falls.
+
+    The largest rate asks for most: against e^{rate end} all integrals fall as the rate grows."""
+    found = look(edges[:_AT_ONCE])
+    for start in range(_AT_ONCE, edges.size, _AT_ONCE):
+        if found.log_rest(rate) <= found.log_integral(rate) + math.log(_REST * tolerance):
+            break
+        try:
+            found = found.merge(look(edges[start : start + _AT_ONCE]))
+        except NoCertificateError:
+            break
     return found
 
 
-def _refined(
-    cells: _Cells, profile: PrivacyProfile, rate: float, tolerance: float, looked: Callable[[], None]
-) -> tuple[float, float, _Cells]:
-    """Logarithms of sums from below and above, and the cells that they are of."""
-    most = cells.left.size + _MOST_CELLS
-    for _ in range(_STEPS):
-        high = cells.log_upper(rate)
-        low = np.minimum(cells.log_lower(rate), high)
-        total_low, total_high = _log_sum(low), _log_sum(high)
-        if total_high - total_low <= 0.25 * tolerance or cells.left.size > most:
+def _refined(look: Callable[[Floats], _Points], points: _Points, rate: float, tolerance: float) -> _Points:
+    """With more points until the cells between them lose little; of n parts each loses 1/n^3."""
+    most, allowed = points.epsilon.size + _MOST_POINTS, _SHARE * tolerance
+    for _ in range(_PASSES):
+        lost = points.lost(rate)
+        if lost.sum() <= _ENOUGH * allowed or points.epsilon.size > most:
             break
-        # Split where the gap is more than its share of what is allowed.
-        gap = np.exp(high - total_high) - np.exp(low - total_high)
-        split = gap > 0.05 * tolerance / gap.size
-        if not split.any():
+        parts = np.cbrt(lost) * math.sqrt(float(np.cbrt(lost).sum()) / allowed)
+        inner = _inside(points.epsilon, np.clip(np.floor(parts + _ROUNDED), 1.0, _MOST_PARTS))
+        if not inner.size:
             break
-        cells = cells.split(split, profile, 0.1 * tolerance)
-        looked()
-    return total_low, total_high, cells
+        try:
+            points = points.merge(look(inner))
+        except NoCertificateError:
+            break  # what is known holds
+    return points
 
 
-def _announced(profile: PrivacyProfile, epsilon: float, resolution: float) -> None:
-    """Says so where each point takes so long that all will: of two, the first prepares what all need."""
-    with suppress(NoCertificateError):
-        profile.both(np.array([epsilon]), resolution)
-        with expected(_USUAL_POINTS, INTEGRATING) as looked:
-            profile.both(np.array([3.0 * epsilon]), resolution)
-            looked()
+def _inside(epsilon: Floats, parts: Floats) -> Floats:
+    """New points that cut every cell into so many parts."""
+    times = parts.astype(np.intp)
+    cell = np.repeat(np.arange(times.size), times)
+    place = np.arange(cell.size) - np.repeat(np.cumsum(times) - times, times)
+    at = epsilon[cell] + np.diff(epsilon)[cell] * place / times[cell]
+    return np.setdiff1d(at[place > 0], epsilon)
 
 
 def _log_sum(terms: Floats) -> float:
-    top = float(terms.max())
-    if top == -math.inf:
+    top = float(terms.max(initial=-math.inf))
+    if not math.isfinite(top):
         return top
     with np.errstate(under="ignore"):
         return top + math.log(float(np.exp(terms - top).sum()))
@@ -171,68 +183,177 @@ def _first_edges(scale: float, reach: float, rate: float) -> Floats:
     """Geometric from a fraction of the scale, and so that e^{rate epsilon} cannot overflow in a cell."""
     start = 0.05 * (min(scale, reach) if scale > 0.0 else reach)
     even = np.linspace(0.0, reach, 2 + math.ceil(abs(rate) * reach / _STEEPEST))
-    return np.unique(np.concatenate([even, np.geomspace(start, reach, _FIRST_CELLS)[:-1]]))
+    return np.unique(np.concatenate([even, np.geomspace(start, reach, _FIRST_POINTS)[:-1]]))
 
 
-class _Cells(NamedTuple):
-    """Intervals of epsilon with upper values at both ends and at the middle, and a line at the middle."""
+@dataclass(frozen=True)
+class _Points(ABC):
+    """What is known of a curve at some epsilons, the first of them 0, and between them."""
 
-    left: Floats
-    right: Floats
-    u_left: Floats
-    u_middle: Floats
-    u_right: Floats
-    value: Floats
-    slope_low: Floats
-    slope_high: Floats
+    epsilon: Floats
+    end: float
+    """The curve is zero from here on."""
 
     @classmethod
-    def of(cls, profile: PrivacyProfile, edges: Floats, resolution: float) -> _Cells:
-        upper = np.minimum(profile.upper(edges[:-1], resolution), 1.0)
-        upper = np.append(upper, 0.0 if math.isfinite(profile.epsilon_max) else upper[-1])
-        return cls.measured(profile, resolution, edges[:-1], edges[1:], upper[:-1], upper[1:])
+    @abstractmethod
+    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float) -> _Points:
+        """Of the curve."""
+
+    @abstractmethod
+    def merge(self, others: _Points) -> _Points:
+        """These points and others."""
+
+    @abstractmethod
+    def log_integral(self, rate: float) -> float:
+        """log of a bound of int_0^inf e^{rate epsilon} h(epsilon) d epsilon."""
+
+    @property
+    @abstractmethod
+    def value(self) -> Floats:
+        """The bounds of the curve."""
+
+    @abstractmethod
+    def slopes(self) -> tuple[Floats, Floats]:
+        """About how steeply the curve falls in alpha, at the left and at the right of every cell."""
+
+    @staticmethod
+    @abstractmethod
+    def rounded(order: float, ahead: float, back: float, most: float) -> float:
+        """The divergence, outward, from the logarithms of the two integrals."""
+
+    def log_rest(self, rate: float) -> float:
+        """log of about what is right of the last point, if the curve stays as it is there."""
+        last, value = float(self.epsilon[-1]), math.log(positive(float(self.value[-1])))
+        if last >= self.end:
+            return -math.inf
+        edge = self.end if rate > 0.0 else last
+        return value + rate * edge - math.log(abs(rate)) if math.isfinite(edge) else math.inf
+
+    def lost(self, rate: float) -> Floats:
+        """About what every cell loses, as a share of all: a twelfth of the change of the slope, the widths
+        in alpha and in epsilon."""
+        width, middle = np.diff(self.epsilon), 0.5 * (self.epsilon[1:] + self.epsilon[:-1])
+        run = np.exp(capped(self.epsilon[:-1])) * np.expm1(np.minimum(width, _STEEPEST))
+        before, after = self.slopes()
+        bend = np.minimum(np.maximum(before - after, 0.0) * run / 12.0, self.value[:-1])
+        with np.errstate(over="ignore", under="ignore"):
+            share = np.exp(np.minimum(rate * middle - self.log_integral(rate), _STEEPEST))
+        return np.asarray(np.nan_to_num(bend * width * share, posinf=1.0))
+
+
+def _divergence(order: float, ahead: float, back: float) -> float:
+    log_factor = math.log(order) + math.log(order - 1.0)
+    return log1p_exp(float(np.logaddexp(ahead, back)) + log_factor) / (order - 1.0)
+
+
+@dataclass(frozen=True)
+class _Chords(_Points):
+    """Upper values, and the chords between them."""
+
+    upper: Floats
 
     @classmethod
-    def measured(cls, profile: PrivacyProfile, resolution: float, *ends: Floats) -> _Cells:
-        """From the ends (left, right) and the upper values there; the middle is asked for."""
-        left, right, u_left, u_right = ends
-        u, lines = profile.both(0.5 * (left + right), resolution)
-        known = np.minimum(u, u_left), u_right, lines.value, lines.slope_low, lines.slope_high
-        return cls(left, right, u_left, *known)
+    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float) -> _Chords:
+        inside = epsilon[epsilon < profile.epsilon_max]
+        upper = np.minimum(profile.upper(inside, resolution), 1.0) if inside.size else inside
+        return cls._falling(
+            epsilon, profile.epsilon_max, np.append(upper, np.zeros(epsilon.size - inside.size))
+        )
 
-    def split(self, chosen: np.ndarray, profile: PrivacyProfile, resolution: float) -> _Cells:
-        """The chosen cells halved; the others as they are."""
-        left, right, u_left, u_middle, u_right = (part[chosen] for part in self[:5])
-        middle = 0.5 * (left + right)
-        halves = (left, middle), (middle, right), (u_left, u_middle), (u_middle, u_right)
-        fresh = _Cells.measured(profile, resolution, *map(np.concatenate, halves))
-        kept = (part[~chosen] for part in self)
-        joined = [np.concatenate(pair) for pair in zip(kept, fresh, strict=True)]
-        order = np.argsort(joined[0])
-        return _Cells(*(part[order] for part in joined))
+    @classmethod
+    def _falling(cls, epsilon: Floats, end: float, upper: Floats) -> _Chords:
+        return cls(epsilon, end, np.minimum.accumulate(upper))
 
-    def log_upper(self, rate: float) -> Floats:
-        """log of the integral of the chords left-middle-right, per cell."""
-        middle = 0.5 * (self.left + self.right)
-        halves = [(self.left, middle, self.u_left, self.u_middle)]
-        halves.append((middle, self.right, self.u_middle, np.minimum(self.u_right, self.u_middle)))
-        return np.asarray(np.logaddexp(*(_log_chord(rate, *half) for half in halves)))
+    def merge(self, others: _Points) -> _Chords:
+        epsilon = np.append(self.epsilon, others.epsilon)
+        order = np.argsort(epsilon)
+        return self._falling(epsilon[order], self.end, np.append(self.upper, others.value)[order])
 
-    def log_lower(self, rate: float) -> Floats:
-        """log of the integral of the middle line's positive part, from below, per cell."""
-        middle = 0.5 * (self.left + self.right)
-        half = 0.5 * (self.right - self.left)
-        before = self._half_line(rate, middle, -half, self.slope_low)
-        after = self._half_line(rate, middle, half, self.slope_high)
+    @property
+    def value(self) -> Floats:
+        return self.upper
+
+    def slopes(self) -> tuple[Floats, Floats]:
+        """Half way to those of the neighbouring chords."""
+        run = np.exp(capped(self.epsilon[:-1])) * np.expm1(np.minimum(np.diff(self.epsilon), _STEEPEST))
+        chord = -np.diff(self.upper) / positive(run)
+        between = 0.5 * (chord[1:] + chord[:-1])
+        return np.append(chord[:1], between), np.append(between, chord[-1:])
+
+    def log_integral(self, rate: float) -> float:
+        """Beyond the last point the curve is at most its last value."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(before + after) + rate * middle)
+            cells = _log_chord(rate, self.epsilon[:-1], self.epsilon[1:], self.upper[:-1], self.upper[1:])
+        return float(np.logaddexp(_log_sum(cells), self.log_rest(rate))) + gamma(_CELL)
 
-    def _half_line(self, rate: float, middle: Floats, step: Floats, slope: Floats) -> Floats:
-        """int e^{rate t} (value - slope e^middle (e^t - 1)) dt between 0 and step, at least 0."""
+    @staticmethod
+    def rounded(order: float, ahead: float, back: float, most: float) -> float:
+        """No order exceeds the largest loss."""
+        return min(up(_divergence(order, ahead, back), _DIVERGENCE, tiny=0.0), most)
+
+
+@dataclass(frozen=True)
+class _Lines(_Points):
+    """Supporting lines: between two points each is followed up to where they meet."""
+
+    lines: SupportingLines
+
+    @classmethod
+    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float) -> _Lines:
+        """Zero is below the curve, also where an exponential would overflow."""
+        inside = epsilon < min(profile.epsilon_max, LARGEST_EXPONENT)
+        lines, zeros = profile.support(epsilon[inside], resolution), np.zeros((3, epsilon.size))
+        zeros[:, inside] = lines.value, lines.slope_low, lines.slope_high
+        return cls(epsilon, profile.epsilon_max, SupportingLines(epsilon, *zeros))
+
+    def merge(self, others: _Points) -> _Lines:
+        assert isinstance(others, _Lines)
+        epsilon = np.append(self.epsilon, others.epsilon)
+        order = np.argsort(epsilon)
+        names = "value", "slope_low", "slope_high"
+        parts = [np.append(getattr(self.lines, name), getattr(others.lines, name))[order] for name in names]
+        return _Lines(epsilon[order], self.end, SupportingLines(epsilon[order], *parts))
+
+    @property
+    def value(self) -> Floats:
+        return self.lines.value
+
+    def slopes(self) -> tuple[Floats, Floats]:
+        return 0.5 * self.lines.slope_high[:-1], 0.5 * self.lines.slope_low[1:]
+
+    def log_integral(self, rate: float) -> float:
+        after = self._steps()
+        before = np.append(0.0, np.diff(self.epsilon) - after)
+        sides = (-before, self.lines.slope_low), (np.append(after, 0.0), self.lines.slope_high)
+        with np.errstate(divide="ignore"):
+            parts = np.log(sum(self._half(rate, *side) for side in sides))
+        return _log_sum(parts + rate * self.epsilon) - gamma(_CELL)
+
+    def _steps(self) -> Floats:
+        """From every point to where its line meets the next one's: any step is valid."""
+        width, value = np.diff(self.epsilon), self.value
+        run = np.expm1(np.minimum(width, _STEEPEST))  # in units of alpha at the left
+        alpha = np.exp(capped(self.epsilon[:-1]))
+        falls, next_falls = alpha * self.lines.slope_high[:-1], alpha * self.lines.slope_low[1:]
+        over = value[1:] + next_falls * run - value[:-1]
+        meet = np.where(next_falls < falls, over / np.where(next_falls < falls, next_falls - falls, 1.0), run)
+        return np.asarray(np.minimum(np.log1p(np.clip(np.nan_to_num(meet), 0.0, run)), width))
+
+    def _half(self, rate: float, step: Floats, slope: Floats) -> Floats:
+        """int e^{rate t} (value - slope e^epsilon (e^t - 1)) dt between 0 and step, at least 0; to the right
+        no further than where the line is zero."""
+        falls = slope * np.exp(capped(self.epsilon))
+        zero = np.log1p(self.value / positive(falls))
+        step = np.minimum(step, zero)
         whole, tilt = np.abs(_power(rate, step)), np.abs(_tilted(rate, step))
-        line = slope * np.exp(capped(middle)) * tilt
+        line = falls * tilt
         outward = np.where(step > 0.0, -up(line, _CELL), down(line, _CELL))
         return np.maximum(down(self.value * whole, _CELL) + outward, 0.0)
+
+    @staticmethod
+    def rounded(order: float, ahead: float, back: float, most: float) -> float:
+        """No less than zero."""
+        return float(down(_divergence(order, ahead, back), _DIVERGENCE))
 
 
 def _power(rate: float, step: Floats) -> Floats:
