@@ -60,7 +60,7 @@ def figure_1(setting: Setting) -> Result:
             Curve(f"{name}{_rounds(c)}", "stored", kept["epsilon"], kept[key][str(c)], hue=str(c))
             for c in counts
         ]
-        for name, key in (("", "pld"), ("Feldman et al., ", "feldman"))
+        for name, key in (("", "pld"), ("Renyi, ", "feldman"))
     )
     first = Panel("2022 clones, any ε₀-LDP randomizer, n = 10⁴, ε₀ = 4", [*ours, *theirs], floor=1e-16)
     pairs = list(zip(theirs, ours, strict=True))
@@ -75,9 +75,18 @@ def figure_1(setting: Setting) -> Result:
         Panel("the same by other ways", [*ours[:2], *others, *numerical[:2]], floor=1e-12),
     ]
     above = numerical[0].over(ours[0]).y
+    once, twice = (stored.over(mine).y for stored, mine in zip(numerical, others[:2], strict=False))
+    coded = [
+        Curve("the script", "unsound", kept["epsilon"], again)
+        for c in counts
+        for again in [printed.renyi_figure_as_published(4.0, 10**4, c, np.array(kept["epsilon"]))]
+    ]
     numbers = {
         "apart": max(_apart(*pair) for pair in pairs),
         "above": (float(above.min()), float(above.max())),
+        "loose": (float(twice.min()), float(twice.max())),
+        "below": float(numerical[0].y[once < 1.0][0]),
+        "script": max(_apart(*pair) for pair in zip(numerical, coded, strict=True)),
         "two": (2 * one).epsilon(delta=1e-6),
         "renyi": min(epsilon_from_renyi(2 * D, L, 1e-6) for L, D in known),
     }
