@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -383,6 +384,7 @@ def test_places_are_counted_in_the_paper_s_cells_or_in_a_box_of_their_own(tmp_pa
     assert city.counts[0] == 3
     assert city.counts[-1] == 5
     assert city.as_map(city.counts)[-1, -1] == 5
+    assert np.array(city.places) == pytest.approx(np.array([[0.0, 24.0], [0.0, 17.0]]))
     other = tmp_path / "new_town.csv"
     other.write_text("latitude,longitude\n0,0\n0,0\n1,1\n")
     town = cities.read(other)
@@ -511,8 +513,9 @@ def close(old: str, new: str, loose: float) -> bool:
 
 @pytest.fixture(scope="module")
 def checkins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the check-ins are, as SHUFFLEDP_CHECKINS says. They are not in the repository, but how many are
-    in each cell is, in the numbers of Figure 3: as good for all items but itself."""
+    """Where the check-ins are, as SHUFFLEDP_CHECKINS says. They are not in the repository, but their places
+    are, and how many are in each cell, in the numbers of Figure 3: the first place of a cell has all but one
+    of each other."""
     if given := os.environ.get("SHUFFLEDP_CHECKINS"):
         return Path(given)
     folder = tmp_path_factory.mktemp("checkins")
@@ -521,13 +524,23 @@ def checkins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, ((south, north, west, east), (columns, wide)) in cities.BOXES.items():
         with gzip.open(folder / f"{name.lower().replace(' ', '_')}.csv.gz", "wt") as out:
             out.write("latitude,longitude,checkins\n")
+            left = {}
             for row in rows:
-                found = re.fullmatch(rf"{name}, ([\d,]+) check-ins", row["panel"])
+                found = re.fullmatch(rf"\([cd]\) {name}, ([\d,]+) check-ins", row["panel"])
                 if found and row["value"]:
                     count = int(found[1].replace(",", "")) * 10.0 ** float(row["value"])
-                    latitude = south + (north - south) * float(row["y"]) / wide
-                    longitude = west + (east - west) * float(row["x"]) / columns
-                    out.write(f"{latitude},{longitude},{round(count)}\n")
+                    left[int(float(row["x"])), int(float(row["y"]))] = round(count)
+            places = [
+                (float(row["x"]), float(row["value"]))
+                for row in rows
+                if re.fullmatch(rf"\([ab]\) {name}, .* places", row["panel"])
+            ]
+            others = Counter((int(x), int(y)) for x, y in places)
+            for x, y in places:
+                count = left.pop((int(x), int(y)), others[int(x), int(y)]) - others[int(x), int(y)] + 1
+                latitude, longitude = south + (north - south) * y / wide, west + (east - west) * x / columns
+                out.write(f"{latitude},{longitude},{count}\n")
+            assert not left
     return folder
 
 
