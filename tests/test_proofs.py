@@ -186,6 +186,18 @@ def test_e_is_never_an_expectation() -> None:
             assert not wrong, f"{page.name}: {formula}"
 
 
+def test_pages_that_write_a_for_alpha_are_in_the_index_of_symbols() -> None:
+    index = text(PROOFS / "symbols.md")
+    (row,) = (line for line in index.splitlines() if line.startswith("| $a$ |"))
+    uses = {
+        page.name
+        for page in PROOFS.glob("*.md")
+        if page.name != "symbols.md" and re.search(r"\ba = (?:\\alpha|e\^)|\ba\s+R_\{x'\}", text(page))
+    }
+    assert len(uses) > 7
+    assert {name for name in uses if f"]({name})" not in row} == set()
+
+
 def test_files_that_the_proofs_name_exist() -> None:
     for page in PROOFS.glob("*.md"):
         for name in PATH.findall(text(page)):
