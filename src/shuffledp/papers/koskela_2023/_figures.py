@@ -126,7 +126,7 @@ def figure_2(setting: Setting) -> Result:
         numbers[where] |= {size: float(grid.y[middle]) for size, grid in zip(sizes, grids, strict=True)}
     kept, at = STORED["figure-2"], np.array(STORED["figure-2"]["epsilon"])
     coded = [
-        Curve(f"the script, {size} α", "sound", at, again, hue=hues[size])
+        Curve(f"the script, {size} α", "unsound", at, again, hue=hues[size])
         for size in sizes[1:]
         for again in [printed.subsampled_delta_as_published(3.0, 10**4, 0.01, size, rounds, at)]
     ]
