@@ -25,6 +25,7 @@ from shuffledp.literature.as_published.koskela_2023 import (
     subsampled_curve_as_published,
     subsampled_delta_as_published,
     subsampled_epsilon_as_published,
+    subsampled_pair_as_published,
     weak_tail_as_published,
     weak_tail_joint_as_published,
 )
@@ -201,8 +202,8 @@ def test_the_script_without_its_slip_is_lemma_7_and_with_it_every_loss_is_too_la
 def test_the_slips_of_the_scripts_give_back_what_they_stored_and_drew() -> None:
     kept = STORED["figure-1"]
     for rounds, stored in kept["feldman"].items():
-        found = renyi_figure_as_published(4.0, 10**4, int(rounds), np.array(kept["epsilon"]))
-        assert found == pytest.approx(stored, rel=5e-5)
+        again = renyi_figure_as_published(4.0, 10**4, int(rounds), np.array(kept["epsilon"]))
+        assert again == pytest.approx(stored, rel=5e-5)
     kept = STORED["figure-3"]
     for rounds, stored in zip(kept["rounds"], kept["pld"], strict=True):
         found = subsampled_epsilon_as_published(3.0, 1000, 0.01, rounds, 1e-5)
@@ -211,6 +212,8 @@ def test_the_slips_of_the_scripts_give_back_what_they_stored_and_drew() -> None:
     for size in (500, 3000):
         drawn = subsampled_delta_as_published(3.0, 10**4, 0.01, size, 2000, np.array(kept["epsilon"]))
         assert drawn == pytest.approx(kept[str(size)], rel=1e-3)
+    alone = subsampled_pair_as_published(3.0, 10**4, 0.01, 2000, np.array(kept["epsilon"]))
+    assert alone == pytest.approx(kept["one form"], rel=2e-3)
     for rounds, stored in STORED["figure-4"]["clones"].items():
         levels = clones_figure_as_published(1000, 4, 0.25, int(rounds), np.array(stored))
         assert levels == pytest.approx(np.geomspace(1e-4, 1e-7, 5), rel=0.01)  # they stopped within 1e-9

@@ -159,6 +159,22 @@ def subsampled_curve_as_published(
     ``get_omega`` of plot_doroshenko_shuffle.py and numerical_subsample_substitute_doroshenko.py divides by
     q b/a + (1 - q)^2, where q b/a + 1 - q belongs, q = E/(E + 1): every loss of that direction is too large,
     by about gamma q (1 - q). Without the ``slip`` it is Lemma 7."""
+    ways = _both_forms(epsilon0, n, gamma, slip)
+    return np.maximum(*(_hockey_stick(mass, np.ceil(loss / step) * step, a) for mass, loss in ways))
+
+
+def subsampled_pair_as_published(
+    epsilon0: float, n: int, gamma: float, rounds: int, epsilon: Floats
+) -> Floats:
+    """The third curve of Figure 2, as its script has it: the pair (gamma P + (1 - gamma) Q, Q) alone,
+    composed, n users in the shuffle. UNSOUND: neither form of Lemma 7 holds for all alpha."""
+    step = 1e-5
+    (mass, loss), _ = _both_forms(epsilon0, n, gamma, slip=True)
+    return _composed(np.ceil(loss / step) * step, mass / mass.sum(), step, rounds, epsilon)
+
+
+def _both_forms(epsilon0: float, n: int, gamma: float, slip: bool) -> list[tuple[Floats, Floats]]:
+    """(masses, losses) of gamma P + (1 - gamma) Q against Q, and of P against gamma Q + (1 - gamma) P."""
     users = _validate.count("n", n, least=2, most=_MOST_IN_SCRIPTS)
     share = _validate.probability("gamma", gamma, positive=True)
     q = 1.0 / (1.0 + math.exp(-_validate.epsilon0(epsilon0)))
@@ -166,11 +182,10 @@ def subsampled_curve_as_published(
     ratio = second / first
     own, other = q + (1.0 - q) * ratio, q * ratio + (1.0 - q)
     divisor = q * ratio + (1.0 - q) ** 2 if slip else other
-    ways = (
-        (share * own + (1.0 - share) * other, np.log(share * own / divisor + 1.0 - share)),
-        (own, -np.log(share * other / own + 1.0 - share)),
-    )
-    return np.maximum(*(_hockey_stick(law * mass, np.ceil(loss / step) * step, a) for mass, loss in ways))
+    return [
+        (law * (share * own + (1.0 - share) * other), np.log(share * own / divisor + 1.0 - share)),
+        (law * own, -np.log(share * other / own + 1.0 - share)),
+    ]
 
 
 def subsampled_delta_as_published(

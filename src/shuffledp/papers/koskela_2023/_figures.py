@@ -130,9 +130,12 @@ def figure_2(setting: Setting) -> Result:
         for size in sizes[1:]
         for again in [printed.subsampled_delta_as_published(3.0, 10**4, 0.01, size, rounds, at)]
     ]
+    alone = printed.subsampled_pair_as_published(3.0, 10**4, 0.01, rounds, at)
+    coded.append(Curve("the script, one form alone", "unsound", at, alone, hue="1"))
     drawn = [
         Curve(f"{size} α, as drawn", "stored", at, kept[str(size)], hue=hues[size]) for size in sizes[1:]
     ]
+    drawn.append(Curve("one form alone, as drawn", "stored", at, kept["one form"], hue="1"))
     panels.append(Panel("what the script computes, and what it drew", [*coded, *drawn]))
     numbers["drawn"] = {
         "apart": max(_apart(*pair) for pair in zip(drawn, coded, strict=True)),
