@@ -680,6 +680,21 @@ def test_prose_of_the_papers_and_of_the_errata_says_what_the_numbers_say() -> No
     assert (1 - 1 / (math.exp(4.0) + 1)) ** (10**4 - 1) < 1e-13  # Lemma 11 at n = 10^4
 
 
+def test_the_page_of_the_study_states_the_epsilons_of_the_learning_figure() -> None:
+    with (DOCUMENTED / "girgis-2021-figure-6.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    study = (DOCUMENTED.parent / "mnist.md").read_text(encoding="utf-8")
+    for rounds in (1500, 6000):
+        place = list(girgis_2021.MNIST).index(rounds)
+        theorem, clones, best = (
+            [float(row["x"]) for row in rows if row["series"] == series][place]
+            for series in ("Theorem 1", "certified, any randomizer", "certified, PrivUnit's best cap")
+        )
+        assert f"| {rounds:,} | {theorem:.2f} | {clones:.3f} | {best:.3f} |" in study
+    assert f"**{clones:.3f} certified** | 90.40%" in study
+    assert f"**{best:.3f} certified** | 90.93%" in study
+
+
 def test_the_convex_numbers_are_those_of_the_study() -> None:
     path = Path(__file__).resolve().parents[2] / "studies" / "convex" / "convergence.csv"
     with path.open(encoding="utf-8", newline="") as lines:
