@@ -465,6 +465,18 @@ def test_papers_and_index_in_the_documentation_say_what_their_items_say() -> Non
     assert sum(path.stat().st_size for path in DOCUMENTED.glob("*.png")) < 4_000_000
 
 
+@pytest.mark.quick
+def test_every_page_that_speaks_of_the_authors_code_names_a_commit() -> None:
+    named = 0
+    for item in ITEMS:
+        text = body((DOCUMENTED / f"{item.name}.md").read_text(encoding="utf-8"))
+        theirs = re.sub(r"studies/[\w/]+\.py", "", text)
+        if re.search(r"\w\.(?:py|ipynb|p)\b|\bscript|\bnotebook|authors' code|repository", theirs):
+            named += 1
+            assert re.search(r"\b(?=\w*\d)[0-9a-f]{7}\b", text), item.name
+    assert named > 7
+
+
 def fresh(name: str, data: Path | None = None) -> None:
     """The committed page is what the code makes today: values within 0.2% of their decades, the same prose
     but for digits, the same labels, colours and marks in the picture; simulations (seeded) within 15%."""
