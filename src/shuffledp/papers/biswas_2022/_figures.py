@@ -180,7 +180,7 @@ def figure_1(setting: Setting) -> Result:
             printed[j, i] = one_bin_delta_as_published(*at)
             right[j, i] = _right(*at)
     maps = [
-        _map("Theorem IV.1 as printed (no bound)", _log(printed)),
+        _map("Theorem IV.1 as printed (no upper bound)", _log(printed)),
         _map("one bin, right loss (a lower bound)", _log(right)),
         _map("certified upper end", _log(ours)),
     ]
