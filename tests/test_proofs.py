@@ -1,6 +1,7 @@
 """The pages of proofs: every number that is cited is a theorem there, and every theorem is cited."""
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,13 @@ def test_a_missing_part_is_noticed() -> None:
 
 ENTRY = re.compile(r"(?P<who>[^:*]+): \*(?P<title>[^*]+[.?])\* (?P<where>.*)", re.S)
 IDENTIFIER = re.compile(r"arXiv \d{4}\.\d{4,5}\b|DOI 10\.\d{4,5}/[^\s,]+[\w)]|OpenReview \w{10,}")
-UNNUMBERED = {"Ishai, Kushilevitz, Ostrovsky, Sahai", "Trefethen", "Loader"}  # no number that we could check
+UNNUMBERED = {  # no number that we could check
+    "Ishai, Kushilevitz, Ostrovsky, Sahai",
+    "Trefethen",
+    "Loader",
+    "Wang, Blocki, Li, Jha",
+    "Girgis, Data, Diggavi, Kairouz, Suresh",
+}
 
 
 def unsaid(entry: str) -> list[str]:
@@ -168,6 +175,34 @@ def test_every_entry_of_the_bibliography_can_be_found() -> None:
         assert missed in " ".join(unsaid(wrong)), wrong
 
 
+NAMES = r"[A-Z][^\W\d_]+(?:(?:, and |, | and )[A-Z][^\W\d_]+)*"
+CITED = re.compile(rf"\b({NAMES})(?: et al\.)?(?:'s)?,? \(?((?:19|20)\d\d)\b")
+NO_PAPERS = {"April", "ICLR", "Their", "Okabe"}  # months, a conference, a colour scheme
+UNSEEN = {"Rao", "Sandelius"}  # no record that we could compare with
+
+
+def folded(words: str) -> str:
+    """Without accents."""
+    return unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
+
+
+def test_every_paper_that_code_or_pages_cite_is_in_the_bibliography() -> None:
+    entries = folded(text(PROOFS / "bibliography.md")).split("\n- ")
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.md"), ROOT / "README.md"]
+    files += [page for page in (ROOT / "docs").rglob("*.md") if page.name != "mutation.md"]
+    missing, found = set(), 0
+    for file in files:
+        for authors, year in CITED.findall(folded(" ".join(text(file).split()))):
+            names = re.split(r", and |, | and ", authors)
+            found += 1
+            if names[0] not in NO_PAPERS | UNSEEN:
+                known = (entry for entry in entries if year in entry)
+                if not any(all(name in entry for name in names) for entry in known):
+                    missing.add((authors, year, file.name))
+    assert found > 300
+    assert missing == set()
+
+
 def test_proofs_are_not_in_docstrings() -> None:
     """A docstring is for who reads the code; what takes more than 36 lines belongs on a page."""
     for path in (ROOT / "src").rglob("*.py"):
@@ -184,6 +219,18 @@ def test_e_is_never_an_expectation() -> None:
         for formula in re.findall(r"\$\$.*?\$\$|\$[^$]+\$", text(page), re.S):
             wrong = re.search(r"(?<![A-Za-z\\{])E(?:_\S+)?(?:\\,)?\s*(?:\\[Bb]igg?l?)?\[", formula)
             assert not wrong, f"{page.name}: {formula}"
+
+
+def test_pages_that_write_a_for_alpha_are_in_the_index_of_symbols() -> None:
+    index = text(PROOFS / "symbols.md")
+    (row,) = (line for line in index.splitlines() if line.startswith("| $a$ |"))
+    uses = {
+        page.name
+        for page in PROOFS.glob("*.md")
+        if page.name != "symbols.md" and re.search(r"\ba = (?:\\alpha|e\^)|\ba\s+R_\{x'\}", text(page))
+    }
+    assert len(uses) > 7
+    assert {name for name in uses if f"]({name})" not in row} == set()
 
 
 def test_files_that_the_proofs_name_exist() -> None:

@@ -44,6 +44,12 @@ def test_every_sound_bound_is_above_the_truth_and_the_best_is_ours(name: str) ->
             assert found.best.bound in ("exact", "crowd", "blanket", "clones")
 
 
+def test_every_part_of_the_ternary_divergence_is_named() -> None:
+    named = " ".join(row.theorem for row in sdp.compare(COHORT, delta=1e-6))
+    for part in ("Theorem 1", "Theorem 4", "Theorems 5 and 6", "Lemma 2", "Corollary 1", "Lemma 7"):
+        assert part in named
+
+
 def test_unsound_bounds_are_seen_below_the_truth() -> None:
     found = sdp.compare(SURVEY, epsilon=0.1)
     wrong = {row.bound for row in found if row.value < found.lower}

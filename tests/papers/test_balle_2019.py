@@ -6,15 +6,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import shuffledp as sdp
 from oracles.golden import Golden, entries
 from response import krr_witnesses
 from shuffledp.literature._solve import smallest_below
 from shuffledp.literature.as_published.balle_2019 import (
     bennett_generic_delta_as_published,
     bennett_krr_delta_as_published,
+    bennett_laplace_delta_as_published,
     hoeffding_generic_delta_as_published,
 )
 from shuffledp.literature.concentration import AnyBlanket, KaryBlanket, bennett_delta, hoeffding_delta
+from shuffledp.noise import facts_of_noise
+from shuffledp.papers.balle_2019._figures import _panel_2, _panel_3
 
 pytestmark = pytest.mark.quick
 
@@ -100,3 +104,34 @@ def test_without_the_factor_the_generic_bounds_are_above_the_refined_ones() -> N
         assert hoeffding_generic_delta_as_published(0.5, 1000, epsilon) > hoeffding_delta(
             refined, 1000, epsilon
         )
+
+
+def test_the_printed_bound_of_laplace_noise_falls_below_a_concrete_dataset() -> None:
+    """Its second moment and largest value are those of the densities, by quadrature."""
+    facts = facts_of_noise(lambda t: math.log(0.5) - t, lambda t: 0.5 * np.exp(-t), epsilon0=1.0)
+    found = bennett_laplace_delta_as_published(1.0, 10**5, 0.01)
+    assert found < 0.2 * sdp.Shuffled(facts, n=10**5).delta(epsilon=0.01).lower
+    y = np.linspace(-30.0, 31.0, 610_001)
+    own, other = (0.5 * np.exp(-np.abs(y - x)) for x in (0.0, 1.0))
+    blanket, a = np.minimum(own, other), math.exp(0.1)
+    gamma = float(blanket.sum() * (y[1] - y[0]))
+    L = gamma * (own - a * other) / blanket
+    c, top = float((L**2 * blanket).sum() * (y[1] - y[0])) / gamma, float(L.max())
+    u = (a - 1.0) * top / c
+    alone = top / math.log1p(u) / (a - 1.0) * math.exp(-c / top**2 * ((1.0 + u) * math.log1p(u) - u))
+    assert bennett_laplace_delta_as_published(1.0, 1, 0.1) == pytest.approx(alone, rel=1e-6)
+    assert bennett_laplace_delta_as_published(0.5, 100, 0.6) == 0.0
+
+
+def test_panels_have_all_lines_of_the_authors_notebook() -> None:
+    """Their Bounds on Privacy Amplification by Shuffling.ipynb, 89a5085: five lines in (ii), six in (iii)."""
+    second, third = (panel(sizes=[1000, 10**4]) for panel in (_panel_2, _panel_3))
+    names = [{curve.name for curve in panel.curves} for panel in (second, third)]
+    mechanisms = ("RR-2", "Laplace", "RR-100")
+    assert {"EFMRTT'19 (Theorem 5.1)", "Hoeffding, generic"} <= names[0]
+    assert {f"Hoeffding, {m}" for m in mechanisms} <= names[0]
+    for inequality in ("Hoeffding", "Bennett", "Bennett as printed"):
+        assert {f"{inequality}, {m}" for m in mechanisms} <= names[1]
+    (line,) = (curve.y for curve in second.curves if curve.name.startswith("EFMRTT"))
+    assert math.isnan(line[0])  # epsilon0 would be below epsilon
+    assert 12.0 * line[1] * math.sqrt(math.log(1e6) / 10**4) == pytest.approx(0.1)

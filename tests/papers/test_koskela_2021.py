@@ -8,6 +8,8 @@ import pytest
 from oracles.golden import Golden, entries
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary
 from shuffledp.literature.as_published.koskela_2021 import clones_as_published, marginals_as_published
+from shuffledp.papers._result import Panel, Setting
+from shuffledp.papers.koskela_2021._figures import figure_1
 
 pytestmark = pytest.mark.quick
 
@@ -41,3 +43,12 @@ def test_bad_input_is_named() -> None:
         clones_as_published(-1.0, 10, 0.1)
     with pytest.raises(ValueError, match="gamma must be in"):
         marginals_as_published(10, 2, math.nan, 0.1)
+
+
+def test_the_figure_draws_the_larger_of_the_two_directions() -> None:
+    """Indistinguishability asks for both; the smaller one would make the paper look worse than it is."""
+    (_, formulas, _) = figure_1.run(Setting(quick=True)).panels
+    assert isinstance(formulas, Panel)
+    (drawn,) = (curve for curve in formulas.curves if curve.name.startswith("one-dimensional"))
+    for epsilon, value in zip(drawn.x, drawn.y, strict=True):
+        assert value == max(marginals_as_published(1000, 4, 0.25, float(epsilon)))

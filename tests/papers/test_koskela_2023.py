@@ -17,6 +17,7 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.literature._solve import smallest_below
 from shuffledp.literature.as_published.koskela_2023 import (
     clones_figure_as_published,
+    renyi_figure_as_published,
     specific_clones_as_published,
     strong_figure_as_published,
     strong_tail_as_published,
@@ -24,6 +25,7 @@ from shuffledp.literature.as_published.koskela_2023 import (
     subsampled_curve_as_published,
     subsampled_delta_as_published,
     subsampled_epsilon_as_published,
+    subsampled_pair_as_published,
     weak_tail_as_published,
     weak_tail_joint_as_published,
 )
@@ -198,6 +200,10 @@ def test_the_script_without_its_slip_is_lemma_7_and_with_it_every_loss_is_too_la
 
 
 def test_the_slips_of_the_scripts_give_back_what_they_stored_and_drew() -> None:
+    kept = STORED["figure-1"]
+    for rounds, stored in kept["feldman"].items():
+        again = renyi_figure_as_published(4.0, 10**4, int(rounds), np.array(kept["epsilon"]))
+        assert again == pytest.approx(stored, rel=5e-5)
     kept = STORED["figure-3"]
     for rounds, stored in zip(kept["rounds"], kept["pld"], strict=True):
         found = subsampled_epsilon_as_published(3.0, 1000, 0.01, rounds, 1e-5)
@@ -206,6 +212,8 @@ def test_the_slips_of_the_scripts_give_back_what_they_stored_and_drew() -> None:
     for size in (500, 3000):
         drawn = subsampled_delta_as_published(3.0, 10**4, 0.01, size, 2000, np.array(kept["epsilon"]))
         assert drawn == pytest.approx(kept[str(size)], rel=1e-3)
+    alone = subsampled_pair_as_published(3.0, 10**4, 0.01, 2000, np.array(kept["epsilon"]))
+    assert alone == pytest.approx(kept["one form"], rel=2e-3)
     for rounds, stored in STORED["figure-4"]["clones"].items():
         levels = clones_figure_as_published(1000, 4, 0.25, int(rounds), np.array(stored))
         assert levels == pytest.approx(np.geomspace(1e-4, 1e-7, 5), rel=0.01)  # they stopped within 1e-9
@@ -235,6 +243,11 @@ def test_the_stored_bound_of_girgis_has_half_of_its_last_term() -> None:
         found = min(epsilon(rounds, order) for order in range(2, 40))
         assert found == pytest.approx(stored, rel=1e-5)
         assert found < girgis_2021_epsilon(3.0, 1000, 10**5, rounds, delta)
+
+
+def test_renyi_divergences_of_the_windows_of_figure_1_are_no_bound() -> None:
+    found = renyi_figure_as_published(4.0, 100, 1, np.array([2.0]))[0]
+    assert found < 0.01 * lower(strong_clones(4.0, 100), 2.0)
 
 
 def test_too_many_users_are_refused() -> None:

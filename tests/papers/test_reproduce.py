@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -383,6 +384,7 @@ def test_places_are_counted_in_the_paper_s_cells_or_in_a_box_of_their_own(tmp_pa
     assert city.counts[0] == 3
     assert city.counts[-1] == 5
     assert city.as_map(city.counts)[-1, -1] == 5
+    assert np.array(city.places) == pytest.approx(np.array([[0.0, 24.0], [0.0, 17.0]]))
     other = tmp_path / "new_town.csv"
     other.write_text("latitude,longitude\n0,0\n0,0\n1,1\n")
     town = cities.read(other)
@@ -463,6 +465,18 @@ def test_papers_and_index_in_the_documentation_say_what_their_items_say() -> Non
     assert sum(path.stat().st_size for path in DOCUMENTED.glob("*.png")) < 4_000_000
 
 
+@pytest.mark.quick
+def test_every_page_that_speaks_of_the_authors_code_names_a_commit() -> None:
+    named = 0
+    for item in ITEMS:
+        text = body((DOCUMENTED / f"{item.name}.md").read_text(encoding="utf-8"))
+        theirs = re.sub(r"studies/[\w/]+\.py", "", text)
+        if re.search(r"\w\.(?:py|ipynb|p)\b|\bscript|\bnotebook|authors' code|repository", theirs):
+            named += 1
+            assert re.search(r"\b(?=\w*\d)[0-9a-f]{7}\b", text), item.name
+    assert named > 7
+
+
 def fresh(name: str, data: Path | None = None) -> None:
     """The committed page is what the code makes today: values within 0.2% of their decades, the same prose
     but for digits, the same labels, colours and marks in the picture; simulations (seeded) within 15%."""
@@ -511,8 +525,9 @@ def close(old: str, new: str, loose: float) -> bool:
 
 @pytest.fixture(scope="module")
 def checkins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the check-ins are, as SHUFFLEDP_CHECKINS says. They are not in the repository, but how many are
-    in each cell is, in the numbers of Figure 3: as good for all items but itself."""
+    """Where the check-ins are, as SHUFFLEDP_CHECKINS says. They are not in the repository, but their places
+    are, and how many are in each cell, in the numbers of Figure 3: the first place of a cell has all but one
+    of each other."""
     if given := os.environ.get("SHUFFLEDP_CHECKINS"):
         return Path(given)
     folder = tmp_path_factory.mktemp("checkins")
@@ -521,13 +536,23 @@ def checkins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, ((south, north, west, east), (columns, wide)) in cities.BOXES.items():
         with gzip.open(folder / f"{name.lower().replace(' ', '_')}.csv.gz", "wt") as out:
             out.write("latitude,longitude,checkins\n")
+            left = {}
             for row in rows:
-                found = re.fullmatch(rf"{name}, ([\d,]+) check-ins", row["panel"])
+                found = re.fullmatch(rf"\([cd]\) {name}, ([\d,]+) check-ins", row["panel"])
                 if found and row["value"]:
                     count = int(found[1].replace(",", "")) * 10.0 ** float(row["value"])
-                    latitude = south + (north - south) * float(row["y"]) / wide
-                    longitude = west + (east - west) * float(row["x"]) / columns
-                    out.write(f"{latitude},{longitude},{round(count)}\n")
+                    left[int(float(row["x"])), int(float(row["y"]))] = round(count)
+            places = [
+                (float(row["x"]), float(row["value"]))
+                for row in rows
+                if re.fullmatch(rf"\([ab]\) {name}, .* places", row["panel"])
+            ]
+            others = Counter((int(x), int(y)) for x, y in places)
+            for x, y in places:
+                count = left.pop((int(x), int(y)), others[int(x), int(y)]) - others[int(x), int(y)] + 1
+                latitude, longitude = south + (north - south) * y / wide, west + (east - west) * x / columns
+                out.write(f"{latitude},{longitude},{count}\n")
+            assert not left
     return folder
 
 
@@ -665,6 +690,21 @@ def test_prose_of_the_papers_and_of_the_errata_says_what_the_numbers_say() -> No
     assert f"{few} orders of magnitude (Table II, n = 100), {many} (n = 1000)" in errata
     assert f"{orders[0]:.0f} to {orders[1]:.0f} (Table IV)" in errata
     assert (1 - 1 / (math.exp(4.0) + 1)) ** (10**4 - 1) < 1e-13  # Lemma 11 at n = 10^4
+
+
+def test_the_page_of_the_study_states_the_epsilons_of_the_learning_figure() -> None:
+    with (DOCUMENTED / "girgis-2021-figure-6.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    study = (DOCUMENTED.parent / "mnist.md").read_text(encoding="utf-8")
+    for rounds in (1500, 6000):
+        place = list(girgis_2021.MNIST).index(rounds)
+        theorem, clones, best = (
+            [float(row["x"]) for row in rows if row["series"] == series][place]
+            for series in ("Theorem 1", "certified, any randomizer", "certified, PrivUnit's best cap")
+        )
+        assert f"| {rounds:,} | {theorem:.2f} | {clones:.3f} | {best:.3f} |" in study
+    assert f"**{clones:.3f} certified** | 90.40%" in study
+    assert f"**{best:.3f} certified** | 90.93%" in study
 
 
 def test_the_convex_numbers_are_those_of_the_study() -> None:

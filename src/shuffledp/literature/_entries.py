@@ -202,7 +202,7 @@ _MANY_ROUNDS = (
     ),
     Entry(
         "Girgis et al. 2021",
-        "Girgis et al. 2021, Theorem 1; Canonne, Kamath, Steinke 2020",
+        "Girgis et al. 2021, Theorem 1 (Lemma 2 with Theorem 4); Canonne, Kamath, Steinke 2020",
         *_both((girgis_2021_epsilon, girgis_2021_delta), _cohorts),
         _always,
         reason=f"best whole order from {ORDERS[0]} to {ORDERS[-1]}",

@@ -1,8 +1,9 @@
 """The picture of a result: panels side by side, one look for all.
 
 Line styles say what a curve is worth (see ``_result``): solid with a band is certified, dashed a valid
-bound, crosses on dots are no bound in general, filled marks are numbers of the paper or its authors. Colours
-say which method, the same in every picture (``HUES``); a family of curves takes one colour for each member.
+bound, crosses on dots are no upper bound in general, filled marks are numbers of the paper or its
+authors. Colours say which method, the same in every picture (``HUES``); a family of curves takes one colour
+for each member.
 The background is transparent and letters are grey, so that pages may be light or dark.
 """
 
@@ -43,7 +44,7 @@ _SPARE = (look.BLUE, look.GREEN, look.PURPLE, look.ORANGE, look.SKY, _INK)
 _DASHES = ("--", "-.", (0, (7, 1, 1, 1)), (0, (9, 3)), (0, (3, 1, 1, 1, 1, 1)))
 _LABELS = {
     "lower": " (no guarantee)",
-    "unsound": " (no bound in general)",
+    "unsound": " (no upper bound in general)",
     "published": " (printed)",
     "stored": " (stored)",
 }

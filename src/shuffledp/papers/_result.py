@@ -8,7 +8,7 @@ A curve's ``kind`` says how far it can be trusted:
     unsound     as published; it can be below the truth, even where it is not in the picture
     published   numbers that the paper prints
     stored      numbers that its authors keep in a public repository, or that a picture there draws
-    measured    a simulation, fixed seed; ``lower`` is one standard deviation
+    measured    a simulation, fixed seed (``lower`` is one standard deviation), or data as they are
     check       a simulation that is only compared with a certified curve
     guide       a line for the eye
 """

@@ -1,7 +1,7 @@
 """Laplace noise on a bounded interval, on a grid: the truncated geometric mechanism.
 
 Grid point x in {0, ..., levels} is reported as clamp(x + d, 0, levels), P(d) ~ r^|d|, with
-r = e^(-epsilon0 / levels) (Ghosh, Roughgarden, Sundararajan 2009). Beyond an end the likelihood ratio of
+r = e^(-epsilon0 / levels) (Ghosh, Roughgarden, Sundararajan 2012). Beyond an end the likelihood ratio of
 any two inputs does not change, so clamping tells nobody less about a user. The tail weights
 2^64 P(d >= j) = 2^64 r^j / (1 + r) are rounded to whole numbers, with an r that is larger by next to
 nothing so that the realised epsilon0 is at most what was asked.

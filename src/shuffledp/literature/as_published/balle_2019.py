@@ -31,6 +31,15 @@ def bennett_krr_delta_as_published(k: int, epsilon0: float, n: int, epsilon: flo
     return _lemma_56(users, gamma, a - 1.0, top, c, factor=True)
 
 
+def bennett_laplace_delta_as_published(epsilon0: float, n: int, epsilon: float) -> float:
+    """Lemmas 5.1, 5.3, 5.6 (as printed) and 5.8 for Laplace noise on [0, 1]. UNSOUND."""
+    local, users, e = _checked(epsilon0, n, epsilon)
+    a, gamma = math.exp(e), math.exp(-0.5 * local)
+    top = (1.0 - math.exp(e - local)) / gamma
+    c = (a * a + 1.0) / 3.0 * (2.0 / gamma + gamma**2) - 2.0 * a * (2.0 * gamma - gamma**2)
+    return _lemma_56(users, gamma, a - 1.0, top, c, factor=True) if top > 0.0 else 0.0
+
+
 def bennett_generic_delta_as_published(epsilon0: float, n: int, epsilon: float, factor: bool = True) -> float:
     """Figure 3, "Bennett, Generic": Lemmas 5.2, 5.3, 5.4 and 5.6 as in the authors' code (gamma is 1/E or
     1, whichever is worse). With the printed ``factor`` (2019) UNSOUND, without (since 2020) loose."""

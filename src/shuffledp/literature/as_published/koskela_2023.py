@@ -12,8 +12,8 @@ k p, a = e^epsilon:
 * The clone pair (3.1)-(3.2) with p = 1/(E + k - 1), *not an upper bound* for any k >= 3. The paper's text has
   p = 1/(E + 1), which is right; the smaller p is in its code for Figure 4, in Feldman, McMillan, Talwar 2022
   (whose erratum is about it) and in Wang et al. 2024 (variation ratio).
-* Figures 2, 3 and the clones of Figure 4 as the authors' scripts compute them (same repository): slips of the
-  scripts alone.
+* The Renyi curves of Figure 1, Figures 2, 3 and the clones of Figure 4 as the authors' scripts compute them
+  (same repository): slips of the scripts alone.
 
 >>> strong_tail_as_published(n=1000, k=2, gamma=0.9, epsilon=0.3) < 6.19e-9  # the truth there
 True
@@ -123,6 +123,34 @@ def specific_clones_as_published(k: int, epsilon0: float, n: int, epsilon: float
     return float((law * np.maximum(excess, 0.0)).sum()) / users
 
 
+def renyi_figure_as_published(epsilon0: float, n: int, rounds: int, epsilon: Floats) -> Floats:
+    """The Renyi curves of Figure 1 (deltas_feldman.p), as delta_shuffler_renyi.py has them. UNSOUND.
+
+    Its divergence of the order L has the mean of e^(L w), w the loss, where e^((L - 1) w) belongs, which is
+    loose; and it leaves out what is far from the mean, and all outcomes without a report of one kind, which
+    at large orders are most of the divergence."""
+    users, q = _validate.count("n", n, least=2, most=_MOST_IN_SCRIPTS), 1.0 / (1.0 + math.exp(-epsilon0))
+    lie, logs = 1.0 - q, log_factorials(users)
+    wide = math.sqrt(25.0 * (users - 1))
+    mean = 2.0 * lie * (users - 1)
+    log_law, loss = [], []
+    for c in range(max(0, math.floor(mean - wide)), min(users, math.ceil(mean + wide))):
+        wide = math.sqrt(25.0 / (c + 1))
+        first = np.arange(max(0, math.floor(c * (0.5 - wide))), min(c, math.ceil(c * (0.5 + wide))))
+        ratio = (c - first) / (first + 1.0)
+        own, other = q + (1.0 - q) * ratio, q * ratio + (1.0 - q)
+        crowd = logs[users - 1] - logs[users - 1 - c] - logs[first] - logs[c - first]
+        crowd = crowd + c * math.log(lie) + (users - 1 - c) * math.log1p(-2.0 * lie)
+        log_law.append(crowd + np.log(own))
+        loss.append(np.log(own / other))
+    mass, w, orders = np.concatenate(log_law), np.concatenate(loss), np.arange(2.0, 257.0)
+    with np.errstate(over="ignore", under="ignore"):
+        divergence = np.array([math.log(np.exp(mass + L * w).sum()) / (L - 1.0) for L in orders])
+        exponent = (orders - 1.0) * (rounds * divergence - np.asarray(epsilon)[:, None])
+        deltas = np.exp(exponent) / orders * (1.0 - 1.0 / orders) ** (orders - 1.0)
+    return np.asarray(deltas.min(axis=1))
+
+
 def subsampled_curve_as_published(
     epsilon0: float, n: int, gamma: float, a: Floats, step: float, slip: bool = True
 ) -> Floats:
@@ -131,6 +159,22 @@ def subsampled_curve_as_published(
     ``get_omega`` of plot_doroshenko_shuffle.py and numerical_subsample_substitute_doroshenko.py divides by
     q b/a + (1 - q)^2, where q b/a + 1 - q belongs, q = E/(E + 1): every loss of that direction is too large,
     by about gamma q (1 - q). Without the ``slip`` it is Lemma 7."""
+    ways = _both_forms(epsilon0, n, gamma, slip)
+    return np.maximum(*(_hockey_stick(mass, np.ceil(loss / step) * step, a) for mass, loss in ways))
+
+
+def subsampled_pair_as_published(
+    epsilon0: float, n: int, gamma: float, rounds: int, epsilon: Floats
+) -> Floats:
+    """The third curve of Figure 2, as its script has it: the pair (gamma P + (1 - gamma) Q, Q) alone,
+    composed, n users in the shuffle. UNSOUND: neither form of Lemma 7 holds for all alpha."""
+    step = 1e-5
+    (mass, loss), _ = _both_forms(epsilon0, n, gamma, slip=True)
+    return _composed(np.ceil(loss / step) * step, mass / mass.sum(), step, rounds, epsilon)
+
+
+def _both_forms(epsilon0: float, n: int, gamma: float, slip: bool) -> list[tuple[Floats, Floats]]:
+    """(masses, losses) of gamma P + (1 - gamma) Q against Q, and of P against gamma Q + (1 - gamma) P."""
     users = _validate.count("n", n, least=2, most=_MOST_IN_SCRIPTS)
     share = _validate.probability("gamma", gamma, positive=True)
     q = 1.0 / (1.0 + math.exp(-_validate.epsilon0(epsilon0)))
@@ -138,11 +182,10 @@ def subsampled_curve_as_published(
     ratio = second / first
     own, other = q + (1.0 - q) * ratio, q * ratio + (1.0 - q)
     divisor = q * ratio + (1.0 - q) ** 2 if slip else other
-    ways = (
-        (share * own + (1.0 - share) * other, np.log(share * own / divisor + 1.0 - share)),
-        (own, -np.log(share * other / own + 1.0 - share)),
-    )
-    return np.maximum(*(_hockey_stick(law * mass, np.ceil(loss / step) * step, a) for mass, loss in ways))
+    return [
+        (law * (share * own + (1.0 - share) * other), np.log(share * own / divisor + 1.0 - share)),
+        (law * own, -np.log(share * other / own + 1.0 - share)),
+    ]
 
 
 def subsampled_delta_as_published(

@@ -36,6 +36,8 @@ amplification-by-shuffling at 89a5085, the same today)."""
 _STEPS = 18  # speed: of a search
 _LARGEST = 20.0  # nats
 
+_ERLINGSSON, _DASHES = "EFMRTT'19 (Theorem 5.1)", (":", "--", "-.", "-.")
+"""In all panels dashes are Hoeffding's, with dots Bennett's."""
 DeltaBound = Callable[[Any, int, float], float]
 _MAKERS: dict[str, Callable[[float], Blanket]] = {
     "RR-2": lambda e0: KaryBlanket(2, e0),
@@ -97,7 +99,9 @@ def figure_3(setting: Setting) -> Result:
     ]
     third = {curve.name: np.asarray(curve.y) for curve in panels[2].curves}
     better = {name: third[f"Bennett, {name}"] / third[f"Hoeffding, {name}"] for name in _MAKERS}
+    said = [third[f"Bennett as printed, {name}"] > third[f"Hoeffding, {name}"] for name in _MAKERS]
     numbers = {
+        "always": _from_where_on(sizes, said),
         "turn": panels[2].curves[0].x[int(np.argmax(better["Laplace"] > 1.0))],
         "least": better["RR-2"][0],
         "first": first.last,
@@ -110,15 +114,23 @@ def figure_3(setting: Setting) -> Result:
     return Result(panels, numbers, [table])
 
 
+_ALMOST = math.nextafter(LOCAL, 0.0)  # Theorem 5.1 needs epsilon0 below 1/2
+
+
+def _from_where_on(sizes: list[int], holds: list[Any]) -> int:
+    """The first n from which on all hold."""
+    wrong = np.flatnonzero(~np.all(holds, axis=0))
+    return sizes[int(wrong[-1]) + 1 if wrong.size else 0]
+
+
 def _panel_1(sizes: list[int]) -> Panel:
     rounds = [Shuffled(LocalRandomizer(LOCAL), n=n, analysis="clones") for n in sizes]
 
     def solved(delta: Callable[..., float], *more: Any) -> Callable[[int], float]:
         return lambda n: smallest_below(lambda e: delta(LOCAL, n, e, *more), DELTA, LOCAL, 1e-4)
 
-    almost = math.nextafter(LOCAL, 0.0)  # Theorem 5.1 needs epsilon0 below 1/2
     sound = {
-        "EFMRTT'19 (Theorem 5.1)": lambda n: erlingsson_2019_epsilon(almost, n, DELTA),
+        _ERLINGSSON: lambda n: erlingsson_2019_epsilon(_ALMOST, n, DELTA),
         "Hoeffding, as in the authors' code": solved(printed.hoeffding_generic_delta_as_published),
         "Bennett, their code since 2020": solved(printed.bennett_generic_delta_as_published, False),
         "Bennett, refined moment": lambda n: bennett_epsilon(AnyBlanket(LOCAL), n, DELTA),
@@ -126,7 +138,7 @@ def _panel_1(sizes: list[int]) -> Panel:
     wrong = {"Bennett, their code of 2019": solved(printed.bennett_generic_delta_as_published)}
     curves = [
         Curve.epsilon("certified, any randomizer", sizes, rounds, DELTA, "certified"),
-        *Curve.each("sound", sizes, sound, ["analytic", "strong", "clones", "clones-2021"]),
+        *Curve.each("sound", sizes, sound, ["analytic", "strong", "clones", "clones-2021"], _DASHES),
         *Curve.each("unsound", sizes, wrong, ["printed"]),
     ]
     title = f"(i) ε₀ = {LOCAL}, δ = 10⁻⁶"
@@ -143,7 +155,14 @@ def _panel_2(sizes: list[int]) -> Panel:
     bounds = {f"Hoeffding, {name}": _solved(hoeffding_delta, make) for name, make in _MAKERS.items()}
     bounds["Hoeffding, generic"] = _solved(printed.hoeffding_generic_delta_as_published, float)
     curves += Curve.each("sound", sizes, bounds, [*_MAKERS, "generic"], ["--"])
+    curves += Curve.each("sound", sizes, {_ERLINGSSON: _erlingsson_epsilon0}, ["analytic"], _DASHES)
     return _local_panel(f"(ii) ε = {EPSILON}, δ = 10⁻⁶", curves)
+
+
+def _erlingsson_epsilon0(n: int) -> float:
+    """Theorem 5.1, whose epsilon is proportional to epsilon0, solved for it; it needs epsilon0 below 1/2."""
+    found = EPSILON * _ALMOST / erlingsson_2019_epsilon(_ALMOST, n, DELTA)
+    return found if EPSILON <= found <= _ALMOST else math.nan
 
 
 def _panel_3(sizes: list[int]) -> Panel:
@@ -152,11 +171,13 @@ def _panel_3(sizes: list[int]) -> Panel:
     for label, bound, line in (("Hoeffding", hoeffding_delta, "--"), ("Bennett", bennett_delta, "-.")):
         bounds = {f"{label}, {name}": _solved(bound, make) for name, make in _MAKERS.items()}
         curves += Curve.each("sound", sizes, bounds, list(_MAKERS), [line])
-    wrong = {
-        f"Bennett as printed, RR-{k}": _solved(partial(printed.bennett_krr_delta_as_published, k), float)
-        for k in (2, 100)
+    wrong: dict[str, DeltaBound] = {
+        "RR-2": partial(printed.bennett_krr_delta_as_published, 2),
+        "Laplace": printed.bennett_laplace_delta_as_published,
+        "RR-100": partial(printed.bennett_krr_delta_as_published, 100),
     }
-    curves += Curve.each("unsound", sizes, wrong, ["RR-2", "RR-100"])
+    bounds = {f"Bennett as printed, {name}": _solved(bound, float) for name, bound in wrong.items()}
+    curves += Curve.each("unsound", sizes, bounds, list(_MAKERS))
     return _local_panel(f"(iii) ε = {EPSILON}, δ = 10⁻⁶", curves)
 
 

@@ -30,12 +30,14 @@ OTHER_GRID = (24, 17)
 
 @dataclass(frozen=True)
 class City:
-    """Check-ins per cell, row by row from the south-west; ``source`` says where they are from."""
+    """Check-ins per cell, row by row from the south-west; ``source`` says where they are from, ``places``
+    where they were made: (east, north) of the south-west corner, in cells."""
 
     name: str
     source: str
     counts: Integers
     grid: tuple[int, int]
+    places: tuple[Floats, Floats]
 
     @property
     def total(self) -> int:
@@ -68,10 +70,11 @@ def read(path: Path) -> City:
     """A city from a file of places."""
     latitude, longitude, checkins = _columns(path)
     name, (south, north, west, east), grid = _box(path, latitude, longitude)
-    column, row = _cell(longitude, west, east, grid[0]), _cell(latitude, south, north, grid[1])
+    places = _across(longitude, west, east, grid[0]), _across(latitude, south, north, grid[1])
+    column, row = (_cell(*each) for each in zip(places, grid, strict=True))
     counts = np.bincount(row * grid[0] + column, weights=checkins, minlength=grid[0] * grid[1])
     source = f"{path.name}, {int(checkins.sum()):,} check-ins"
-    return City(name, source, counts.astype(np.int64), grid)
+    return City(name, source, counts.astype(np.int64), grid, places)
 
 
 def _box(path: Path, latitude: Floats, longitude: Floats) -> tuple[str, Box, tuple[int, int]]:
@@ -101,9 +104,12 @@ def _columns(path: Path) -> tuple[Floats, Floats, Integers]:
     return latitude, longitude, np.array(counts, dtype=np.int64)
 
 
-def _cell(value: Floats, low: float, high: float, cells: int) -> Integers:
-    width = (high - low) or 1.0
-    return np.clip(np.floor((value - low) / width * cells), 0, cells - 1).astype(np.int64)
+def _across(value: Floats, low: float, high: float, cells: int) -> Floats:
+    return (value - low) / ((high - low) or 1.0) * cells
+
+
+def _cell(place: Floats, cells: int) -> Integers:
+    return np.clip(np.floor(place), 0, cells - 1).astype(np.int64)
 
 
 def synthetic(total: int = 120_000) -> City:
@@ -118,4 +124,5 @@ def synthetic(total: int = 120_000) -> City:
         density += height * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / (2.0 * width**2))
     law = (density / density.sum()).ravel()
     counts = rng.multinomial(total, law).astype(np.int64)
-    return City("a synthetic city", f"synthetic, {total:,} check-ins", counts, OTHER_GRID)
+    seen = counts.reshape(rows, columns) > 0
+    return City("a synthetic city", f"synthetic, {total:,} check-ins", counts, OTHER_GRID, (x[seen], y[seen]))

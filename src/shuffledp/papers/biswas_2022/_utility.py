@@ -40,6 +40,7 @@ HUES = dict(zip(METHODS, ("shuffle", "shuffle+INV", "Gaussian", "Gaussian at Îµâ
 TEXT = {PAPER: ([1000, 100_000], [0.014, 0.0001]), "shuffle+INV": ([1000, 100_000], [0.026, 0.0048])}
 """Distances that the text gives beside Figure 2: the Gaussian's and that of shuffle+INV."""
 _LOCAL = 4.0  # nats
+_AXES = ("cell, west to east", "cell, south to north")
 
 
 @dataclass(frozen=True)
@@ -190,11 +191,21 @@ def _source(city: City) -> str:
 
 @partial(item, uses_data=True)
 def figure_3(setting: Setting) -> Result:
-    """Heat maps of the check-ins of both cities."""
+    """Places and heat maps of the check-ins of both cities."""
     found = [_city(setting, name) for name in TABLE_6]
-    maps = [_heat(f"{city.name}, {city.total:,} check-ins", city, city.counts / city.total) for city in found]
+    points = [_points(letter, city) for letter, city in zip("ab", found, strict=True)]
+    maps = [
+        _heat(f"({letter}) {city.name}, {city.total:,} check-ins", city, city.counts / city.total)
+        for letter, city in zip("cd", found, strict=True)
+    ]
     empty = [int((city.counts == 0).sum()) for city in found]
-    return Result(maps, {"sources": "; ".join(map(_source, found)), "empty": empty})
+    return Result([*points, *maps], {"sources": "; ".join(map(_source, found)), "empty": empty})
+
+
+def _points(letter: str, city: City) -> Panel:
+    east, north = city.places
+    curve = Curve("a place with check-ins", "measured", east, north, hue="clones-2021", line="none")
+    return Panel(f"({letter}) {city.name}, {east.size:,} places", [curve], *_AXES, y_log=False)
 
 
 @partial(item, uses_data=True)
@@ -231,10 +242,9 @@ def _heat(title: str, city: City, law: Floats, top: float | None = None) -> Map:
         values = np.log10(city.as_map(law))
     values = np.where(np.isfinite(values), values, np.nan)
     high = float(np.nanmax(values)) if top is None else top
-    labels = ("cell, west to east", "cell, south to north")
     extent = (0.0, float(city.grid[0]), 0.0, float(city.grid[1]))
     return Map(
-        title, *labels, values, extent, "log10 of the share (blank: none)", high - 4.0, high, aspect=1.0
+        title, *_AXES, values, extent, "log10 of the share (blank: none)", high - 4.0, high, aspect=1.0
     )
 
 

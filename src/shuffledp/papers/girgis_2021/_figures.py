@@ -247,7 +247,7 @@ def figure_6(setting: Setting) -> Result:
     panel = Panel(
         "MNIST, 60,000 clients, cohorts of 2,000, PrivUnit, ε₀ = 2", curves,
         f"{LABELS['epsilon']} at δ = 10⁻⁵", "test accuracy (%)", x_log=True, y_log=False, floor=60.0,
-        marks={18.3: "18.3: a search that stops early"},
+        marks={18.3: "18.3: likely a search that stops early"},
     )  # fmt: skip
     rows = [
         (f"{T:,}", f"{a:.2f}%", f"{b:.2f}%", *(f"{x[i]:.3f}" for x in epsilons.values()))

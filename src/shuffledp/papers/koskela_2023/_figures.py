@@ -60,7 +60,7 @@ def figure_1(setting: Setting) -> Result:
             Curve(f"{name}{_rounds(c)}", "stored", kept["epsilon"], kept[key][str(c)], hue=str(c))
             for c in counts
         ]
-        for name, key in (("", "pld"), ("Feldman et al., ", "feldman"))
+        for name, key in (("", "pld"), ("Renyi, ", "feldman"))
     )
     first = Panel("2022 clones, any ε₀-LDP randomizer, n = 10⁴, ε₀ = 4", [*ours, *theirs], floor=1e-16)
     pairs = list(zip(theirs, ours, strict=True))
@@ -75,9 +75,18 @@ def figure_1(setting: Setting) -> Result:
         Panel("the same by other ways", [*ours[:2], *others, *numerical[:2]], floor=1e-12),
     ]
     above = numerical[0].over(ours[0]).y
+    once, twice = (stored.over(mine).y for stored, mine in zip(numerical, others[:2], strict=False))
+    coded = [
+        Curve("the script", "unsound", kept["epsilon"], again)
+        for c in counts
+        for again in [printed.renyi_figure_as_published(4.0, 10**4, c, np.array(kept["epsilon"]))]
+    ]
     numbers = {
         "apart": max(_apart(*pair) for pair in pairs),
         "above": (float(above.min()), float(above.max())),
+        "loose": (float(twice.min()), float(twice.max())),
+        "below": float(numerical[0].y[once < 1.0][0]),
+        "script": max(_apart(*pair) for pair in zip(numerical, coded, strict=True)),
         "two": (2 * one).epsilon(delta=1e-6),
         "renyi": min(epsilon_from_renyi(2 * D, L, 1e-6) for L, D in known),
     }
@@ -117,13 +126,16 @@ def figure_2(setting: Setting) -> Result:
         numbers[where] |= {size: float(grid.y[middle]) for size, grid in zip(sizes, grids, strict=True)}
     kept, at = STORED["figure-2"], np.array(STORED["figure-2"]["epsilon"])
     coded = [
-        Curve(f"the script, {size} α", "sound", at, again, hue=hues[size])
+        Curve(f"the script, {size} α", "unsound", at, again, hue=hues[size])
         for size in sizes[1:]
         for again in [printed.subsampled_delta_as_published(3.0, 10**4, 0.01, size, rounds, at)]
     ]
+    alone = printed.subsampled_pair_as_published(3.0, 10**4, 0.01, rounds, at)
+    coded.append(Curve("the script, one form alone", "unsound", at, alone, hue="1"))
     drawn = [
         Curve(f"{size} α, as drawn", "stored", at, kept[str(size)], hue=hues[size]) for size in sizes[1:]
     ]
+    drawn.append(Curve("one form alone, as drawn", "stored", at, kept["one form"], hue="1"))
     panels.append(Panel("what the script computes, and what it drew", [*coded, *drawn]))
     numbers["drawn"] = {
         "apart": max(_apart(*pair) for pair in zip(drawn, coded, strict=True)),
