@@ -28,8 +28,10 @@ from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
 
 _FIRST_CELLS, _MOST_CELLS, _STEPS = 48, 6_000, 40  # speed
+_NARROWED = 0.95  # speed
 _USUAL_STEPS, _USUAL_POINTS = 5, 200  # that a warning of long work counts on
 INTEGRATING = "integrating the curve"
+_AT_ONCE, _NEGLIGIBLE = 8, 40.0  # speed: edges; how far below the largest a logarithm is left out
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
 _CELL = 90_000  # soundness: units; the integrals of a cell are good to 1e-13, so is the sum of all
@@ -53,7 +55,7 @@ def renyi_lowers(
     """The lower ends alone, of many orders; infinite where outcomes of infinite loss are possible."""
     if profile.infinite_loss > 0.0:
         return [math.inf] * len(orders)
-    return [lower for lower, _ in _ends(profile, backward, orders, tolerance)]
+    return [lower for lower, _ in _ends(profile, backward, orders, tolerance, followed=False)]
 
 
 def renyi_uppers(profile: PrivacyProfile, orders: Sequence[float], tolerance: float = 1e-3) -> list[float]:
@@ -65,18 +67,26 @@ def renyi_uppers(profile: PrivacyProfile, orders: Sequence[float], tolerance: fl
 
 
 def _ends(
-    profile: PrivacyProfile, backward: PrivacyProfile, orders: Sequence[float], tolerance: float
+    profile: PrivacyProfile,
+    backward: PrivacyProfile,
+    orders: Sequence[float],
+    tolerance: float,
+    *,
+    followed: bool = True,
 ) -> list[tuple[float, float]]:
-    """Of each order: the cells of a curve that are measured for one serve all."""
+    """Of each order: the cells of a curve that are measured for one serve all.
+
+    Unless it is ``followed`` to its end, a curve is left where it adds next to nothing: that lowers the lower
+    ends, and the upper ones are none."""
     several = [_validate.above("order", order, 1.0) for order in orders]
     allowed = _validate.tolerance(tolerance)
     for curve in (profile, backward):
         _require_moderate(max(several), curve.epsilon_max)
     ahead, back = [order - 1.0 for order in several], [-order for order in several]
     if backward is profile:
-        found = _integrals(profile, ahead + back, allowed)
+        found = _integrals(profile, ahead + back, allowed, followed)
     else:
-        found = _integrals(profile, ahead, allowed) + _integrals(backward, back, allowed)
+        found = _integrals(profile, ahead, allowed, followed) + _integrals(backward, back, allowed, followed)
     parts = zip(several, found[: len(several)], found[len(several) :], strict=True)
     return [_divergence(order, one, other, profile.epsilon_max) for order, one, other in parts]
 
@@ -105,9 +115,9 @@ def log1p_exp(x: float) -> float:
 
 
 def _integrals(
-    profile: PrivacyProfile, rates: Sequence[float], tolerance: float
+    profile: PrivacyProfile, rates: Sequence[float], tolerance: float, followed: bool
 ) -> list[tuple[float, float]]:
-    """Logarithms of enclosures of int_0^inf e^{rate epsilon} h(epsilon) d epsilon."""
+    """Logarithms of enclosures of int_0^inf e^{rate epsilon} h(epsilon) d epsilon (see _ends)."""
     end = profile.epsilon_max
     if end == 0.0:
         return [(-math.inf, -math.inf)] * len(rates)
@@ -116,7 +126,10 @@ def _integrals(
     steepest = max(map(abs, rates))
     with expected(_USUAL_STEPS, INTEGRATING) as looked:
         _announced(profile, min(profile.hints.scale, 0.3 * reach), resolution)
-        cells = _Cells.of(profile, _first_edges(profile.hints.scale, reach, steepest), resolution)
+        edges = _first_edges(profile.hints.scale, reach, steepest)
+        if not followed:
+            edges = _that_matter(profile, edges, max(rates), resolution)
+        cells = _Cells.of(profile, edges, resolution)
         looked()
         for rate in rates:
             low, high, cells = _refined(cells, profile, rate, tolerance, looked)
@@ -133,21 +146,45 @@ def _refined(
     cells: _Cells, profile: PrivacyProfile, rate: float, tolerance: float, looked: Callable[[], None]
 ) -> tuple[float, float, _Cells]:
     """Logarithms of sums from below and above, and the cells that they are of."""
-    most = cells.left.size + _MOST_CELLS
+    most, before = cells.left.size + _MOST_CELLS, math.inf
+    order = max(rate + 1.0, -rate)
+    log_factor = math.log(order) + math.log(order - 1.0)
     for _ in range(_STEPS):
         high = cells.log_upper(rate)
         low = np.minimum(cells.log_lower(rate), high)
         total_low, total_high = _log_sum(low), _log_sum(high)
-        if total_high - total_low <= 0.25 * tolerance or cells.left.size > most:
+        # A divergence is the logarithm of 1 + e^z: where z is large it moves by less than its part.
+        z = total_high + log_factor
+        allowed = tolerance * log1p_exp(z) * (1.0 + math.exp(-z)) if z > 0.0 else tolerance
+        width = total_high - total_low
+        # What halves hardly narrow is the width of the curve's own ends.
+        if width <= 0.25 * allowed or width > _NARROWED * before or cells.left.size > most:
             break
+        before = width
         # Split where the gap is more than its share of what is allowed.
         gap = np.exp(high - total_high) - np.exp(low - total_high)
-        split = gap > 0.05 * tolerance / gap.size
+        split = gap > 0.05 * allowed / gap.size
         if not split.any():
             break
         cells = cells.split(split, profile, 0.1 * tolerance)
         looked()
     return total_low, total_high, cells
+
+
+def _that_matter(profile: PrivacyProfile, edges: Floats, rate: float, resolution: float) -> Floats:
+    """The first edges, up to one from which on e^{rate epsilon} h is next to nothing or has no certificate."""
+    most = -math.inf
+    for first in range(0, edges.size - 1, _AT_ONCE):
+        here = edges[first : first + _AT_ONCE]
+        try:
+            worth = np.log(positive(profile.upper(here, resolution))) + rate * here
+        except NoCertificateError:
+            return edges[: max(first, 2)]
+        small = np.flatnonzero(worth < np.maximum.accumulate(np.maximum(worth, most)) - _NEGLIGIBLE)
+        if small.size:
+            return edges[: max(first + int(small[0]) + 1, 2)]
+        most = max(most, float(worth.max()))
+    return edges
 
 
 def _announced(profile: PrivacyProfile, epsilon: float, resolution: float) -> None:
