@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -58,6 +59,12 @@ def probability(name: str, value: Any, *, positive: bool = False) -> float:
     if not (number > 0.0 if positive else number >= 0.0) or not number <= 1.0:
         raise ValueError(f"{name} must be in {'(' if positive else '['}0, 1], got {value!r}")
     return number
+
+
+def part_of(share: float, people: int) -> int:
+    """That share of so many people, rounded down. The share is the decimal that was written: 0.7 of 1,000 are
+    700, although the binary number is a little less."""
+    return math.floor(Fraction(repr(float(share))) * people)
 
 
 def tolerance(value: Any) -> float:

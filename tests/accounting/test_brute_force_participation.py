@@ -159,3 +159,16 @@ def test_kinds_of_a_round_may_be_their_own_reverse_or_not() -> None:
     some = sdp.Shuffled(vectors, n=10**6, population=10**7, honest_fraction=0.7).epsilon(delta=1e-9)
     everybody = sdp.Shuffled(vectors, n=10**6).sampled_from(10**7).epsilon(delta=1e-9)
     assert everybody.lower < some.lower < some.upper < 1.05 * some.lower
+
+
+def test_a_share_of_people_is_the_decimal_that_was_written() -> None:
+    """0.7 is a little less in binary, and 0.7 of 1,000 people are 700 all the same, in every question."""
+    answer = sdp.KaryRandomizedResponse(k=4, epsilon0=1.0)
+    for percent in range(1, 101):
+        share = percent / 100
+        assert sdp.Shuffled(answer, n=1000, honest_fraction=share).honest == 10 * percent
+        assert sdp.Shuffled(answer, n=10).sampled_from(1000, honest_fraction=share).honest == 10 * percent
+        assert sdp.Shuffled(answer, n=1).sampled_from(1000, rate=share).n == 10 * percent
+        groups = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 1000}, k=4, honest_fraction=share)
+        assert groups.person(1.0).round.profile.n == 10 * percent
+    assert sdp.Shuffled(answer, n=999, honest_fraction=0.5).honest == 499  # rounded down

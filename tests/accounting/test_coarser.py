@@ -90,7 +90,7 @@ def test_one_delta_without_an_answer_spoils_no_other() -> None:
     assert found.upper[0] < 1.0
     assert found.upper[1] == math.inf
     assert "at 1e-13 nothing is known" in str(said[-1].message)
-    assert "ask for a larger one" in str(said[-1].message)
+    assert "ask for a larger delta" in str(said[-1].message)
 
 
 def test_one_mechanism_without_an_answer_spoils_no_other() -> None:

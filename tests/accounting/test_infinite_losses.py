@@ -1,6 +1,7 @@
 """Compositions whose rounds may give a user away for certain, and other ends of the number line."""
 
 import math
+import warnings
 from collections import Counter
 from itertools import permutations, product
 from typing import Any
@@ -211,3 +212,15 @@ def test_losses_beyond_exponentials_raise_no_warning() -> None:
     randomizer = sdp.KaryRandomizedResponse(k=4, epsilon0=113.7)
     bound = sdp.Shuffled(randomizer, n=20, analysis="strong").delta(epsilon=[1.0, 600.0])
     assert np.all(bound.lower <= bound.upper)
+
+
+def test_a_delta_that_reports_reach_at_every_epsilon_is_refused_with_what_to_do() -> None:
+    """Half of the reports of the second input give it away: at delta = .5 rounding decides."""
+    given_away = sdp.Shuffled(sdp.FiniteRandomizer([[1.0, 0.0], [0.5, 0.5]]), n=1000)
+    with pytest.raises(sdp.NoCertificateError, match="ask for a larger delta"):
+        given_away.epsilon(delta=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert given_away.trade_off(0.5).upper < 1e-12
+    assert given_away.epsilon(delta=0.49).lower == math.inf
+    assert given_away.epsilon(delta=0.51).upper == 0.0

@@ -21,6 +21,7 @@ from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._witnesses import finite_pair
+from shuffledp.errors import NoCertificateError
 from shuffledp.literature.renyi import delta_from_renyi, epsilon_from_renyi, renyi_divergence
 
 pytestmark = pytest.mark.quick
@@ -205,3 +206,48 @@ def test_bad_orders_are_named(order: float) -> None:
 def test_orders_beyond_any_certificate_are_refused() -> None:
     with pytest.raises(ValueError, match=r"order must be in \(1, 500000\]"):
         renyi_divergence(strong_clones(1.0, 10), 1e9)
+
+
+class Counted(PrivacyProfile):
+    """A curve that counts the points at which it is asked, and has no certificate beyond an epsilon."""
+
+    def __init__(self, inner: PrivacyProfile, certified: float = math.inf) -> None:
+        self.inner, self.hints, self.certified, self.asked = inner, inner.hints, certified, 0
+
+    @property
+    def epsilon_max(self) -> float:
+        return self.inner.epsilon_max
+
+    def _count(self, epsilon: Floats) -> None:
+        self.asked += epsilon.size
+        if (epsilon > self.certified).any():
+            raise NoCertificateError("too far")
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        self._count(epsilon)
+        return self.inner.upper(epsilon, resolution)
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        self._count(epsilon)
+        return self.inner.support(epsilon, resolution)
+
+
+def test_large_orders_need_no_more_of_a_curve_than_small_ones() -> None:
+    """A divergence is a logarithm: where it is large, the integral need not be known to the tolerance."""
+    for order in (2.0, 64.0, 200.0):
+        curve = Counted(krr_blanket(16, 4.0, 10_000))
+        bound = renyi_divergence(curve, order)
+        assert bound.upper <= bound.lower * 1.001
+        assert curve.asked < 2_500
+    curve = Counted(strong_clones(4.0, 10_000))  # loose where it is 1e-60: halves of cells do not help
+    renyi_divergence(curve, 64.0)
+    assert curve.asked < 2_500
+
+
+def test_a_lower_end_needs_no_certificate_where_the_curve_is_next_to_nothing() -> None:
+    whole = strong_clones(4.0, 10_000)
+    for order in (1.5, 2.0, 8.0):
+        (exact,) = _renyi.renyi_lowers([(whole, whole)], [order], 1e-3)
+        cut = Counted(whole, 3.5)
+        (found,) = _renyi.renyi_lowers([(cut, cut)], [order], 1e-3)
+        assert 0.999 * exact <= found <= renyi_divergence(whole, order).upper

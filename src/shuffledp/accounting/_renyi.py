@@ -146,9 +146,9 @@ def _followed(look: Callable[[Floats], _Points], edges: Floats, rate: float, tol
 
 def _refined(look: Callable[[Floats], _Points], points: _Points, rate: float, tolerance: float) -> _Points:
     """With more points until the cells between them lose little; of n parts each loses 1/n^3."""
-    most, allowed = points.epsilon.size + _MOST_POINTS, _SHARE * tolerance
+    most = points.epsilon.size + _MOST_POINTS
     for _ in range(_PASSES):
-        lost = points.lost(rate)
+        lost, allowed = points.lost(rate), _SHARE * tolerance * _less_moved(points.log_integral(rate), rate)
         if lost.sum() <= _ENOUGH * allowed or points.epsilon.size > most:
             break
         parts = np.cbrt(lost) * math.sqrt(float(np.cbrt(lost).sum()) / allowed)
@@ -160,6 +160,13 @@ def _refined(look: Callable[[Floats], _Points], points: _Points, rate: float, to
         except NoCertificateError:
             break  # what is known holds
     return points
+
+
+def _less_moved(log_integral: float, rate: float) -> float:
+    """A divergence is the logarithm of 1 + e^z: where z is large it moves by less than its part."""
+    order = max(rate + 1.0, -rate)
+    z = log_integral + math.log(order) + math.log(order - 1.0)
+    return log1p_exp(z) * (1.0 + math.exp(-z)) if 0.0 < z < math.inf else 1.0
 
 
 def _inside(epsilon: Floats, parts: Floats) -> Floats:
@@ -232,13 +239,15 @@ class _Points(ABC):
     def lost(self, rate: float) -> Floats:
         """About what every cell loses, as a share of all: a twelfth of the change of the slope, the widths
         in alpha and in epsilon."""
-        width, middle = np.diff(self.epsilon), 0.5 * (self.epsilon[1:] + self.epsilon[:-1])
+        width = np.diff(self.epsilon)
         run = np.exp(capped(self.epsilon[:-1])) * np.expm1(np.minimum(width, _STEEPEST))
         before, after = self.slopes()
         bend = np.minimum(np.maximum(before - after, 0.0) * run / 12.0, self.value[:-1])
         with np.errstate(over="ignore", under="ignore"):
-            share = np.exp(np.minimum(rate * middle - self.log_integral(rate), _STEEPEST))
-        return np.asarray(np.nan_to_num(bend * width * share, posinf=1.0))
+            share = _power(rate, width) * np.exp(
+                np.minimum(rate * self.epsilon[:-1] - self.log_integral(rate), _STEEPEST)
+            )
+        return np.asarray(np.nan_to_num(bend * share, posinf=1.0))
 
 
 def _divergence(order: float, ahead: float, back: float) -> float:

@@ -13,10 +13,8 @@ Everybody hides behind what all groups' reports have in common, a blanket of one
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -76,7 +74,7 @@ class ShuffledGroups(OneRound):
     @property
     def _honest(self) -> list[int]:
         """The honest people of each group, rounded down."""
-        return [math.floor(Fraction(self.honest_fraction) * people) for _, people in self.groups]
+        return [_validate.part_of(self.honest_fraction, people) for _, people in self.groups]
 
     @cached_property
     def _facts(self) -> list[Facts]:

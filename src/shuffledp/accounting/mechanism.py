@@ -469,7 +469,7 @@ class Shuffled(OneRound):
     def honest(self) -> int:
         """The honest people, of the population or of the n: their share of it, rounded down."""
         people = self.n if self.population is None else self.population
-        return max(1, math.floor(Fraction(self.honest_fraction) * people))
+        return max(1, _validate.part_of(self.honest_fraction, people))
 
     def sampled_from(
         self,
@@ -490,7 +490,7 @@ class Shuffled(OneRound):
         share = self.honest_fraction if honest_fraction is None else honest_fraction
         if rate is not None:
             chance = _validate.probability("rate", rate, positive=True)
-            expected = max(1, math.floor(Fraction(chance) * size))
+            expected = max(1, _validate.part_of(chance, size))
             return replace(self, n=expected, population=size, honest_fraction=share, rate=chance)
         coin = min(1.0, self.n / size) if poisson else None
         return replace(self, population=size, honest_fraction=share, rate=coin)

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, TypeVar
 
 from shuffledp import _validate
@@ -282,5 +281,5 @@ def checked_most_messages(max_messages: Any) -> int:
 
 def honest_people(n: Any, honest_fraction: Any) -> int:
     """That share of n people, rounded down: those whom a plan counts on."""
-    share = Fraction(_validate.probability("honest_fraction", honest_fraction, positive=True))
-    return max(1, math.floor(share * _validate.count("n", n)))
+    share = _validate.probability("honest_fraction", honest_fraction, positive=True)
+    return max(1, _validate.part_of(share, _validate.count("n", n)))

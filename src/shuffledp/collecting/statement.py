@@ -12,7 +12,6 @@ import json
 import math
 import warnings
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shuffledp import _html, _validate
@@ -145,7 +144,7 @@ def honest_reports(received: int, planned: int, honest_fraction: float, minimum_
     share = _validate.probability("honest_fraction", honest_fraction, positive=True)
     counted = min(received, planned)
     if minimum_honest is None:
-        return max(1, math.floor(Fraction(share) * counted))
+        return max(1, _validate.part_of(share, counted))
     if share != 1.0:
         raise ValueError(f"give one of {honest_fraction=} and {minimum_honest=}")
     return _validate.count("minimum_honest", minimum_honest, most=counted)

@@ -166,7 +166,10 @@ def _crowd_end(
         )
         return pure, said
     if (apart := _apart_epsilon(rounds, delta)) >= pure == math.inf:
-        raise _not_certified(promised)
+        raise NoCertificateError(
+            f"no finite epsilon could be certified at delta = {delta:g}, which reports may reach at every "
+            "epsilon: ask for a larger delta"
+        )
     return min(
         apart, pure
     ), "the upper end is coarse: of every round by itself, at its share of delta, added up"

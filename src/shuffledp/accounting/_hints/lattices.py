@@ -78,7 +78,7 @@ class LatticeHints:
         h = np.concatenate(
             [top[:, None] / _CELLS_OF_THE_LARGEST, second[:, None] / _CELLS_OF_THE_SECOND], axis=1
         )
-        h = np.maximum(h, top[:, None] * 1e-6)
+        h = np.where(top[:, None] > 0.0, np.maximum(h, top[:, None] * 1e-6), 1.0)  # or all values are one
         apart = _between_points((x - origin[:, None])[:, :, None] / h[:, None, :])
         added = np.matmul(tilted[:, None, :], apart)[:, 0] * h * h
         good = added <= resolution * variance[:, None]

@@ -7,16 +7,15 @@ the data.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from shuffledp import _validate
 from shuffledp._digits import rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, plot_option, write_picture, written_file
@@ -214,7 +213,7 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
         raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
     # Dishonest people are accounted as such who never answer.
     crowd: dict[str, Any] = {"cohort": cohort}
-    crowd["least_reports"] = max(1, math.floor(Fraction(given["honest_fraction"]) * cohort))
+    crowd["least_reports"] = max(1, _validate.part_of(given["honest_fraction"], cohort))
     steps = torch.optim.SGD(model.parameters(), lr=given["learning_rate"], momentum=given["momentum"])
     with Progress.clock("calibrating"):
         epsilon0 = epsilon0_for(PrivUnit, population=len(people), **crowd, **target, **shape)
