@@ -22,6 +22,7 @@ import shuffledp as sdp
 from oracles.brute import Matrix, Pairs, k_ary, random_matrices, shape, stochastic, worst
 from oracles.hockey import ONE, ZERO, Atoms, Law, atoms, product as together
 from shuffledp.accounting._analyses import ADVERSARIES, ANALYSES, BEST, BY_NAME
+from shuffledp.cli.questions import ANALYSES as ASKED_FOR
 
 pytestmark = pytest.mark.quick
 
@@ -169,6 +170,15 @@ def test_the_documented_table_is_the_code_s() -> None:
         for place in range(len(ADVERSARIES))
     ]
     assert known == expected
+
+
+def test_every_analysis_is_named_where_one_is_asked_for() -> None:
+    """In the class's own words, in the help of the command line and in the how-to."""
+    how_to = (PAGE.parents[1] / "how-to" / "adversary.md").read_text(encoding="utf-8")
+    for name in (*BEST, *BY_NAME):
+        assert f'"{name}"' in (sdp.Shuffled.__doc__ or "")
+        assert name in ASKED_FOR
+        assert name in how_to
 
 
 def cohort_view(matrix: Matrix, dataset: Sequence[int], cohort: int, named: bool) -> Law:

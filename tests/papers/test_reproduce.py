@@ -20,6 +20,7 @@ import shuffledp as sdp
 from shuffledp.cli.main import cli
 from shuffledp.collecting._gaussian import gaussian_delta
 from shuffledp.collecting.number import least_single_message_error
+from shuffledp.literature.as_published.biswas_2022 import one_bin_delta_as_published
 from shuffledp.literature.girgis import girgis_2021_epsilon, girgis_2021_mixed_upper
 from shuffledp.papers import _runner as runner, _template
 from shuffledp.papers._drawing import HUES, looks
@@ -433,6 +434,8 @@ def test_the_paper_s_comparison_has_delta_zero() -> None:
     """Biswas et al. compare at epsilon = epsilon0, where no Gaussian mechanism exists."""
     survey = sdp.Shuffled(sdp.KaryRandomizedResponse(k=15, epsilon0=4.0), n=1000)
     assert survey.delta(epsilon=4.0).upper == 0.0
+    for n_x0 in (0, 1, 70, 500, 999):  # by the printed formula, too
+        assert one_bin_delta_as_published(4.0, 1000, n_x0, 15, 4.0) == 0.0
 
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "papers"

@@ -386,8 +386,8 @@ class Shuffled(OneRound):
     many do (see ``sampled_from``). ``honest_fraction``: at least this share of the people (of the population,
     if there is one) randomizes as told and keeps the coins secret; the others tell the adversary all, and
     hide nobody. ``analysis`` is "best" (the smallest of all that apply), "best-leaked" (of those that hold
-    also if it leaks which of the *others* answered at random), or one of "exact", "blanket", "clones",
-    "clones-2021", "strong" (if it leaks whether *you* did).
+    also if it leaks which of the *others* answered at random), or one of "exact", "crowd" (these two cover no
+    such leak), "blanket", "clones", "clones-2021", "strong" (if it leaks whether *you* did, too).
 
     >>> from shuffledp import KaryRandomizedResponse
     >>> daily = Shuffled(KaryRandomizedResponse(k=16, epsilon0=4.0), n=1_000_000)

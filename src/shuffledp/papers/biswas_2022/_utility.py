@@ -272,7 +272,8 @@ def _distances(setting: Setting, city: City, sizes: list[int]) -> Result:
         distances.append(
             f"epsilon0 = {epsilon0:g}: {first['shuffle+INV']:.3f}, {first[FAIR]:.3f}, {first[PAPER]:.3f}"
         )
-    return Result(panels, {"source": _source(city), "distances": "; ".join(distances)})
+    factors = [first["shuffle+INV"] / first[way] for way in (FAIR, PAPER)]  # of the last, epsilon0 = 6
+    return Result(panels, {"source": _source(city), "distances": "; ".join(distances), "factors": factors})
 
 
 @partial(item, uses_data=True)
