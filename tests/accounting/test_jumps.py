@@ -18,6 +18,7 @@ from shuffledp.accounting._curves.lattice_law import Apart, SpreadLaw, complete
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._hints.jump_split import Split
 from shuffledp.accounting._hints.lattices import LatticeHints
+from shuffledp.accounting._witnesses import finite_pair
 from shuffledp.facts import Matrix
 
 pytestmark = pytest.mark.quick
@@ -152,6 +153,44 @@ def test_the_two_ends_meet_at_every_epsilon_that_rounds_look_at(scales: float) -
     at = np.array([scales * profile.hints.scale])
     upper, lower = profile.upper(at, 5e-4)[0], profile.support(at, 5e-4).value[0]
     assert lower <= upper <= lower * 1.03
+
+
+@pytest.mark.parametrize("epsilon", [3.9, 4.9, 6.0, 6.8])
+def test_one_tilt_that_rounding_blurs_gives_way_to_jumps(epsilon: float) -> None:
+    matrix = DiscreteGaussian(sigma=0.3, levels=8).facts().matrix
+    assert matrix is not None
+    law = FiniteBlanketProfile(matrix, 10**4).laws[0]
+    upper, lines = law.both(np.array([epsilon, 0.99 * epsilon]), 0.005)
+    assert (lines.value <= upper).all()
+    assert (upper <= 1.01 * lines.value).all()
+
+
+def test_rows_of_jumps_and_plain_ones_are_what_they_are_alone() -> None:
+    matrix = DiscreteGaussian(sigma=0.3, levels=8).facts().matrix
+    assert matrix is not None
+    law = FiniteBlanketProfile(matrix, 10**4).laws[0]
+    points = np.array([0.2, 6.8, 1.0, 8.0])
+    upper, lines = law.both(points, 0.01)
+    for i in range(points.size):
+        alone, line = law.both(points[i : i + 1], 0.01)
+        assert line.value[0] <= upper[i]
+        assert lines.value[i] <= alone[0]
+        assert upper[i] == pytest.approx(alone[0], rel=0.02)
+
+
+def test_values_far_below_a_deviation_have_a_lattice_as_coarse_as_that() -> None:
+    matrix = DiscreteGaussian(sigma=0.3, levels=64).facts().matrix
+    assert matrix is not None
+    rows = matrix.rows
+    law = finite_pair(rows[0], rows[-1], rows[-1], 10**6).reversed()
+    lattice = law._lattice(law._weights(np.array([0.05]), 0.0), np.array(law.clone), 0.01)
+    assert isinstance(lattice, SpreadLaw)
+    deviation = math.sqrt(float((lattice.w * lattice.x**2).sum()))
+    assert lattice.h[0] > 0.01 * deviation
+    finer = replace(lattice, h=lattice.h / 16.0)
+    weight, other = law._weights(np.array([0.05]), 0.0), np.array(law.other)
+    assert lattice.lower(weight, other)[0] == pytest.approx(finer.lower(weight, other)[0], rel=0.01)
+    assert lattice.upper() == pytest.approx(finer.upper(), rel=0.01)
 
 
 @pytest.mark.thorough

@@ -45,7 +45,7 @@ _DEEPER = 1.0  # speed: than what seems to be needed
 _CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 _LARGEST_WHOLE = 2.0**53  # soundness: whole numbers are floats up to here
-_CANCELLED_MORE = 1e5  # speed: the same of values that are cut where they decide
+_CANCELLED_MORE = 1e5  # tightness: the same of values cut where they decide, in resolutions: rounding remains
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class SpreadLaw:
         decided = heavy & (n > _FEW_DECIDED)
         if decided.any():
             found = cls.cut_within(x, w, n, resolution, hints, budget, decided)
-            heavy &= found.chernoff() > _CANCELLED_MORE * split.total
+            heavy &= found.chernoff() > max(_CANCELLED, _CANCELLED_MORE * resolution) * split.total
         if not heavy.any():
             return found
         # Without the jumps, where they decide: those are told apart.
@@ -236,6 +236,11 @@ class Apart:
     bulk: SpreadLaw
     jumps: tuple[Jumps, ...]
     budget: Floats
+
+    @property
+    def of_jumps(self) -> Apart:
+        """The heavy rows alone."""
+        return Apart(self.heavy[self.heavy], self.bulk.rows(self.heavy), self.jumps, self.budget[self.heavy])
 
     def chernoff(self) -> Floats:
         result = self._bulk

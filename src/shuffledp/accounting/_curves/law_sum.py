@@ -191,15 +191,15 @@ class AmplificationProfile(PrivacyProfile):
             known = lattice.chernoff() if self.least > 0.0 else None
             if known is not None and (known <= self.least).any():
                 return self._both_above(epsilon, resolution, weight, known)
-            if isinstance(lattice, Apart) and epsilon.size > 1:
-                plain, heavy = np.flatnonzero(~lattice.heavy), np.flatnonzero(lattice.heavy)
-                return self._both_apart(epsilon, resolution, [plain, *np.split(heavy, heavy.size)])
             if isinstance(lattice, Apart):
-                upper, refused = self._upper(epsilon, resolution)
-                lines = np.zeros((3, 1))  # no line is as good as one that is zero
-                with suppress(NoCertificateError):
-                    lines = self._support(epsilon, resolution)
-                return upper, np.full(1, refused), lines
+                heavy, plain = np.flatnonzero(lattice.heavy), np.flatnonzero(~lattice.heavy)
+                sides = self._both_apart(epsilon, resolution, [plain])
+                jumps = self._both_of_jumps(
+                    epsilon[heavy], lattice.of_jumps, weight[heavy], lower[heavy], resolution
+                )
+                for side, part in zip(sides, jumps, strict=True):
+                    side[..., heavy] = part
+                return sides
             if isinstance(lattice, SpreadLaw) and not self._enumeration(1.0):
                 with suppress(NoCertificateError):
                     found, lines = lattice.both(lower, other)
@@ -211,6 +211,29 @@ class AmplificationProfile(PrivacyProfile):
                     return self._both_apart(epsilon, resolution, halves)
         upper, refused = self._upper(epsilon, resolution)
         return upper, np.full(epsilon.size, refused), self._support(epsilon, resolution)
+
+    def _both_of_jumps(
+        self, epsilon: Floats, lattice: Apart, weight: Floats, lower: Floats, resolution: float
+    ) -> tuple[Floats, Bools, Floats]:
+        """``_both`` of rows with jumps, each on one lattice: below, its values are but scores."""
+        other, clone = np.array(self.other), np.array(self.clone)
+        crude, lines = np.zeros(epsilon.size, bool), np.zeros((3, epsilon.size))
+        try:
+            upper = np.minimum(
+                np.minimum(np.maximum(weight, 0.0).sum(axis=1), lattice.chernoff()), lattice.upper()
+            )
+            upper = up(upper, operations=len(clone) + 8 * CALL)
+            found = lattice.lower(lower, other)
+            if (plain := _all_alike(lower, other, clone, self.n)) is not None:
+                found = np.where(plain[0] > found[0], plain, found)
+            return upper, crude, _rounded(epsilon, found, len(clone))
+        except NoCertificateError:  # of one of them
+            upper = np.ones(epsilon.size)
+            for row in range(epsilon.size):
+                upper[row : row + 1], crude[row] = self._upper(epsilon[row : row + 1], resolution)
+                with suppress(NoCertificateError):  # no line is as good as one that is zero
+                    lines[:, row : row + 1] = self._support(epsilon[row : row + 1], resolution)
+            return upper, crude, lines
 
     def _both_apart(
         self, epsilon: Floats, resolution: float, parts: Sequence[Places]

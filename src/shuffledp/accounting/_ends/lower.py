@@ -27,6 +27,8 @@ Answer = TypeVar("Answer")
 _MOST_RANKS = 3  # speed
 _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proportional to a small scale
 _NORMAL = 0.5  # speed
+_FIRST_LOOK, _SEEN_AT = 0.1, 12  # speed: where curves are compared, from a share of the scale on
+_LESS, _NO_MATTER = -0.01, 1e-4  # speed: of a logarithm, for certain; what counts for nothing, of delta
 _STRIDE = 8  # speed
 _CLOSER = 0.7  # tightness: than the tolerance, where rare reports tell most
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
@@ -60,6 +62,8 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
 
     best = 0.0
     for rank in range(_ranks(rounds)):
+        if rank and _outshone(rounds, rank, delta, upper):
+            break
 
         def composed(accuracy: float, rank: int = rank) -> float:
             losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
@@ -85,6 +89,33 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
 def _ranks(rounds: Rounds) -> int:
     """How many choices of witnesses are tried."""
     return max(1, min(_MOST_RANKS, max(len(_promising(part)) for part, _ in rounds)))
+
+
+def _outshone(rounds: Rounds, rank: int, delta: float, upper: float) -> bool:
+    """Whether the witnesses of a rank seem to show less than the first ones, wherever that matters."""
+    for part, count in rounds:
+        first, other = _ranked(part, 0), _ranked(part, rank)
+        points = np.append(0.0, np.geomspace(_FIRST_LOOK * min(first.hints.scale, upper), upper, _SEEN_AT))
+        curves = [_sides(witness) for witness in (first, other)]
+        seen = [[curve.hints.log_about(points) for curve in pair] for pair in curves]
+        if any(side is None for pair in seen for side in pair):
+            return False
+        least = math.log(_NO_MATTER * delta / count)
+        best, lesser = (np.maximum(np.array(pair, np.float64), least) for pair in seen)
+        if not ((lesser <= _LESS + best) | (lesser <= least)).all():
+            return False
+    return True
+
+
+def _ranked(part: Round, rank: int) -> Any:
+    """``rank``: 0 for the witness of the largest scale, and so on."""
+    ranked = sorted(part.witnesses, key=lambda w: -w.hints.scale)
+    return ranked[min(rank, len(ranked) - 1)]
+
+
+def _sides(witness: Any) -> tuple[PrivacyProfile, PrivacyProfile]:
+    """The pair as it is and reversed, which may be the same curve."""
+    return witness.directions[0], witness.directions[-1]
 
 
 def _promising(part: Round, upper: float = 0.0) -> list[Any]:
@@ -175,18 +206,12 @@ def lower_delta(rounds: Rounds, epsilon: Floats, upper: Floats, tolerance: float
 def _witness_losses(
     rounds: Rounds, delta: float, accuracy: float, rank: int, question: Question
 ) -> list[ComposedLoss]:
-    """Composed losses of one witness per round, in both directions where they differ.
-
-    ``rank``: 0 for the witness of the largest scale, and so on."""
+    """Composed losses of the witness of a rank of each round, in both directions where they differ."""
     resolution = 1.5 * accuracy
     hints = rounds[0][0].profile.hints
     h = hints.spacing(rounds, resolution, _STRIDE)
     floor = 1e-6 * delta / sum(count for _, count in rounds)
-    pairs = []
-    for part, count in rounds:
-        ranked = sorted(part.witnesses, key=lambda w: -w.hints.scale)
-        curves = ranked[min(rank, len(ranked) - 1)].directions
-        pairs.append(((curves[0], curves[-1]), count))
+    pairs = [(_sides(_ranked(part, rank)), count) for part, count in rounds]
     found = adapted(pairs, Lattice(h, _STRIDE), floor, resolution, question, both_sides=False)
     losses = [found.below]
     if not all(a is b for a, b, _ in found.sides):

@@ -79,6 +79,9 @@ class LatticeHints:
             [top[:, None] / _CELLS_OF_THE_LARGEST, second[:, None] / _CELLS_OF_THE_SECOND], axis=1
         )
         h = np.where(top[:, None] > 0.0, np.maximum(h, top[:, None] * 1e-6), 1.0)  # or all values are one
+        # Where the largest value is far below a deviation: what adds no more than the resolution in any case.
+        wide = 2.0 * np.sqrt(resolution * variance)
+        h = np.concatenate([h, np.where(wide > top, wide, h[:, 0])[:, None]], axis=1)
         apart = _between_points((x - origin[:, None])[:, :, None] / h[:, None, :])
         added = np.matmul(tilted[:, None, :], apart)[:, 0] * h * h
         good = added <= resolution * variance[:, None]

@@ -80,6 +80,10 @@ class Hints:
         """What upper bounds are hardly below: where less is known, they need not be asked for."""
         return np.zeros(epsilon.size)
 
+    def log_about(self, epsilon: Floats) -> Floats | None:
+        """About the logarithm of the curve, to some percent of the curve, if that is told in no time."""
+        return None
+
     def aim(self, epsilon: Floats, value: Floats, slope: Floats, level: float) -> float:
         """Where the curve may pass the level: the root of its tangent in log value, by Newton, from the point
         whose value is nearest. ``slope`` is that in alpha = e^epsilon, falling."""
@@ -156,6 +160,13 @@ class LawHints(Hints):
         second, fourth = (float((w * x**power).sum()) for power in (2, 4))
         return self.n * second**2 / fourth if fourth > 0.0 else 0.0
 
+    def log_about(self, epsilon: Floats) -> Floats:
+        live, x, w = self.law(epsilon)
+        value = np.full(epsilon.size, -np.inf)
+        if live.any():
+            value[live] = self.lattice.log_estimate(x, w, self.types, self.n)
+        return value
+
     def start(self, delta: float, most: float) -> float:
         """Of few types secants of nearly normal sums; else estimates on finer and finer grids."""
         most = min(most, self.reach, LARGEST_EXPONENT)
@@ -188,10 +199,7 @@ class LawHints(Hints):
         around = super().start(delta, most) * _AROUND_NORMAL
         epsilon = np.sort(np.append(np.linspace(0.0, most, _POINTS_PER_LOOK), np.minimum(around, most)))
         for _ in range(_LOOKS):
-            live, x, w = self.law(epsilon)
-            value = np.full(epsilon.size, -np.inf)
-            if live.any():
-                value[live] = self.lattice.log_estimate(x, w, self.types, self.n)
+            value = self.log_about(epsilon)
             last = int(np.sum(value >= math.log(delta)))  # the estimates fall, up to their error
             low, high = epsilon[max(last - 1, 0)], epsilon[min(last, epsilon.size - 1)]
             epsilon = np.linspace(low, high, _POINTS_PER_LOOK)
