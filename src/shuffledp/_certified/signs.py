@@ -92,12 +92,12 @@ def signs_excess_table(count: Floats, y: Floats, short: Floats) -> Excess:
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     """(log Pr[Bin(n, 1/2) = a], error) for arrays of n, which may lack the first axes of a; n/2 < a <= n."""
     top = a >= n
-    half = np.maximum(np.floor(0.5 * n), 1.0)
+    half = np.maximum(np.floor(0.5 * n), 1000.0)  # in place of the top outcome any number will do
     inner = np.where(top, half, a)
     rest = np.where(top, half, n - a)
     y = np.abs(inner - rest) / n
-    inside, outside = stirling_remainder(np.stack([inner, rest]))
-    log_inner = stirling_remainder(n) - inside - outside - 0.5 * n * _even_deviance(y)
+    log_inner = stirling_remainder(n) - stirling_remainder(inner) - stirling_remainder(rest)
+    log_inner -= 0.5 * n * _even_deviance(y)
     log_inner -= 0.5 * np.log(2.0 * np.pi * inner * (rest / n))
     value = np.where(top, -n * np.log(2.0), log_inner)
     # All terms have one sign. The deviance (below), its factor and two sums, or the logarithm and as
