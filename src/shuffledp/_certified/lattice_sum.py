@@ -325,7 +325,10 @@ def _terms(
     log_power, log_size, loss, halves = _powers(problem.tilted, tables, i, r, m, size)
     # The numerator: its weights, exponentials and phases; its sum.
     own_error = problem.units * (1.0 + size * np.abs(problem.own_z).max(axis=1)[i])
-    if known is None:
+    if not problem.own_z.any():  # all of it is at zero: no phases
+        numerator = problem.own_w.sum(axis=1)[i].astype(np.complex128)
+        own_error += gamma(additions(problem.own_z.shape[1]))
+    elif known is None:
         types = problem.own_z.shape[1]
         if halves is None or not problem.same_values:
             halves = _halves(problem.own_z, i, r, m)

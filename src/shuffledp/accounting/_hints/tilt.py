@@ -178,6 +178,8 @@ def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
     counts = [count for _, count in rounds]
     total = sum(count * scale * scale for count, scale in zip(counts, scales, strict=True))
     h = max(scales) or 1e-3  # rounds whose every difference is seen at once have no scale
+    if len(rounds) == 1 and total > 0.0:  # most of the steps at once
+        h *= 0.9 ** max(math.floor(0.5 * math.log(6.0 * resolution) / math.log(0.9)), 0)
     for _ in range(200):
         added = sum(count * min(h, 8.0 * scale) for count, scale in zip(counts, scales, strict=True)) * h
         if added <= 6.0 * resolution * total:

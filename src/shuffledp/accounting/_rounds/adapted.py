@@ -119,9 +119,11 @@ class _Sampler:
         """The first few of many points, or of slow ones, by themselves, so that it is said at once how long
         all of them take, or so many ``times`` as many."""
         slow = index.size > _MANY_POINTS or self.resolution < _SLOW
-        first = index[:: 1 + index.size // _FIRST_POINTS] if slow else index[:0]
-        rest = np.setdiff1d(index, first)
-        parts = [first, *np.array_split(rest, 1 + max(rest.size - 1, 0) // _MANY_POINTS)]
+        parts = [index]
+        if slow:
+            first = index[:: 1 + index.size // _FIRST_POINTS]
+            rest = np.setdiff1d(index, first)
+            parts = [first, *np.array_split(rest, 1 + max(rest.size - 1, 0) // _MANY_POINTS)]
         found = []
         with expected(times * index.size, "composing rounds") as looked:
             for part in parts:
