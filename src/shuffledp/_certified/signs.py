@@ -56,11 +56,15 @@ def _excess(
 
     Where only the top outcome exceeds y it is tail (1 - y), which does not cancel. The outcome before it,
     N times as likely, has Y = y where N (1 - y) = 2: to either side it counts by a few units."""
+    rest = y * tail
+    value, error = np.maximum(jump - rest, 0.0), (jump + rest) * relative
     top = a >= count
-    value = np.where(top, tail * short, np.maximum(jump - y * tail, 0.0))
-    error = np.where(top, tail * short, jump + y * tail) * relative
-    tied = top & (np.abs(count * short - 2.0) <= gamma(32) * count)
-    return value, error + np.where(tied, gamma(32) * count * tail, 0.0)
+    if top.any():
+        n, left, last, part = (np.broadcast_to(of, top.shape)[top] for of in (count, short, tail, relative))
+        value[top] = last * left
+        tied = np.abs(n * left - 2.0) <= gamma(32) * n
+        error[top] = last * left * part + np.where(tied, gamma(32) * n * last, 0.0)
+    return value, error
 
 
 def signs_excess_table(count: Floats, y: Floats, short: Floats) -> Excess:
@@ -106,8 +110,9 @@ def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     value = np.where(top, -n * np.log(2.0), log_inner)
     # All terms have one sign. The deviance (below), its factor and two sums, or the logarithm and as
     # much; constants: three remainders of nine units, two of the logarithm's argument.
-    units = np.where(y < _NEAR, 14.0, 72.0) + CALL
-    return value, gamma(units) * np.abs(value) + gamma(32)
+    near, far = gamma(14.0 + CALL), gamma(72.0 + CALL)
+    relative = near if float(y.max(initial=0.0)) < _NEAR else np.where(y < _NEAR, near, far)
+    return value, relative * np.abs(value) + gamma(32)
 
 
 def _even_deviance(y: Floats) -> Floats:
