@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting._ends.upper import grid_for
+from shuffledp.accounting._ends.upper import _adapted, grid_for
 from shuffledp.accounting._hints.tilt import Tilts
-from shuffledp.accounting._rounds.compose import ComposedLoss
+from shuffledp.accounting._rounds.adapted import at_delta
+from shuffledp.accounting._rounds.compose import ComposedLoss, epsilon_within
 from shuffledp.accounting._rounds.loss import LossDistribution, Samples, sample
 
 pytestmark = pytest.mark.quick
@@ -69,3 +70,18 @@ def test_a_curve_is_zero_at_points_that_are_beyond_all_losses_also_in_exact_numb
         near = Samples.at(part.profile, np.array([1.0]), part.profile.epsilon_max, 1e-2, both_sides=True)
         assert near.upper[0] == 1.0  # on the point itself nothing is known
     assert zeros > 10
+
+
+@pytest.mark.parametrize(("rounds", "delta"), [(1000, 1e-8), (300, 1e-20), (30, 1e-6), (3, 1e-6)])
+def test_an_epsilon_of_one_look_at_both_sides_is_between_them(rounds: int, delta: float) -> None:
+    one = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=4.0), n=10**6)
+    tolerance, parts = 1e-3, (rounds * one)._rounds()
+    pairs = _adapted(parts, delta, 0.5 * tolerance, 8, at_delta(delta))
+    found = epsilon_within(pairs.above, pairs.below, delta, tolerance, 0.03 * tolerance)
+    assert found is not None
+    assert pairs.above.delta(np.array([found]))[1][0] <= delta
+    assert pairs.below.delta(np.array([found * (1.0 - tolerance)]))[0][0] >= delta
+    assert found <= (1.0 + 0.1 * tolerance) * pairs.above.upper_epsilon(delta, 1e-6)
+    # What is not within the tolerance, or cannot be, is not found.
+    assert epsilon_within(pairs.above, pairs.below, delta, 1e-6, 1e-8) is None
+    assert epsilon_within(pairs.above, pairs.below, pairs.above.infinity, tolerance, 1e-5) is None

@@ -266,6 +266,7 @@ def sums() -> dict[str, Callable[[], Ends]]:
         "lattice": lambda: tail(group, 30.0, 0.3),
         "lattice, whole": lambda: tail(wide, 60.0, 0.02, whole=True),
         "lattice, wide": lambda: tail(wide, 60.0, 0.02),
+        "lattice, many copies": lambda: tail(Group(wide.z, wide.w, 1000.0 * one), 1000.0, 0.007),
         "frequencies": lambda: above(
             np.exp(frequencies._log_bound([coarse], np.zeros(1, np.int64), one * 250.25, one * 250.25, half))
         ),

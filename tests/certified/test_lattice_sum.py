@@ -237,3 +237,76 @@ def test_every_frequency_that_matters_is_in_a_cell_to_begin_with_and_is_kept(see
         assert np.isin(matters, kept[1][kept[0] == row]).all()
         fewer += float((high - low).sum()) < 0.7 * half[row]
     assert fewer >= 8  # two values tell mostly enough
+
+
+def wide_law(rng: np.random.Generator, count: float, theta: float) -> frequencies.Tilted:
+    """Some dozens of values, irregularly spread, with more or less heavy tails."""
+    z = np.unique(np.rint(rng.choice([1.0, 8.0, 30.0]) * rng.standard_t(rng.choice([3, 30]), 60)))
+    w = rng.random(z.size) ** 2 + 1e-6
+    group = Group(z[None], (w / w.sum())[None], np.array([count]))
+    return lattice_sum._tilt(group, np.array([theta]), ERROR_UNITS)[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_moments_bound_a_transform_and_its_slope_is_at_most_the_deviation(seed: int) -> None:
+    law = wide_law(np.random.default_rng(seed), 1e3, 0.01)
+    omega = np.linspace(0.0, np.pi, 4001)
+    size = np.abs((law.w[0] * np.exp(1j * omega[:, None] * law.z[0])).sum(axis=1))
+    away = law.z[0] - (law.w[0] * law.z[0]).sum()
+    second, fourth = ((law.w[0] * away**power).sum() for power in (2, 4))
+    assert np.all(size**2 <= 1.0 - second * omega**2 + (fourth + 3.0 * second**2) / 12.0 * omega**4 + 1e-12)
+    assert np.all(np.abs(np.diff(size)) <= math.sqrt(second) * np.diff(omega) + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_frequencies_next_to_zero_are_all_that_matter_and_their_transforms_are_right(seed: int) -> None:
+    rng = np.random.default_rng(200 + seed)
+    count, depth = float(rng.choice([150, 1000, 10**5, 10**7])), 30.0
+    law = wide_law(rng, count, float(rng.choice([1e-3, 0.02])))
+    points = 2 * int(rng.integers(40, 6000)) + 1
+    found = frequencies._next_to_zero(law, 0, points, depth)
+    if found is None:
+        return
+    phi, error = found
+    exact = [
+        sum(
+            w * np.exp(2j * np.pi * (int(z) * r % points) / points)
+            for w, z in zip(law.w[0], law.z[0], strict=True)
+        )
+        for r in range(phi.size)
+    ]
+    assert np.abs(phi - exact).max() <= error + 1e-14
+    with np.errstate(divide="ignore"):
+        power = count * np.log(moduli(law, 0, points))
+    assert np.all(power[phi.size :] <= -depth)
+
+
+def test_most_wide_laws_of_many_copies_are_known_by_frequencies_next_to_zero() -> None:
+    rng = np.random.default_rng(5)
+    laws = [wide_law(rng, 1e4, 0.01) for _ in range(40)]
+    assert sum(frequencies._next_to_zero(law, 0, 5001, 46.0) is not None for law in laws) >= 20
+
+
+@pytest.mark.parametrize("k0", [60, 150, 300])
+def test_two_sums_of_many_copies_at_once_are_those_of_convolution(k0: int) -> None:
+    """Rows of different laws and sizes, known by frequencies next to zero."""
+    rng, count = np.random.default_rng(13), 256
+    laws = [rng.random(size) ** 2 for size in (41, 31)]
+    laws = [w / w.sum() for w in laws]
+    z, w = np.zeros((2, 2, 41))
+    exact = []
+    for row, law in enumerate(laws):
+        centre = round(float((law * np.arange(law.size)).sum()))
+        z[row, : law.size], w[row, : law.size] = np.arange(law.size) - centre, law
+        power = law
+        for _ in range(8):
+            power = np.convolve(power, power)
+        exact.append(float(power[np.arange(power.size) - count * centre >= k0].sum()))
+    group = Group(z, w, np.full(2, float(count)))
+    own, theta = Own(np.zeros((2, 1)), np.ones((2, 1, 1))), np.full(2, k0 / (count * 120.0))
+    tilted = lattice_sum._tilt(group, theta, ERROR_UNITS)[0]
+    assert frequencies._all_next_to_zero(tilted, np.full(2, 4001), frequencies.DEPTH) is not None
+    result = tail_sum([group], own, np.full(2, float(k0)), theta)
+    scale = np.exp(result.log_scale)
+    assert np.all(np.abs(scale * result.value[:, 0] - exact) <= scale * result.error[:, 0] + 1e-13)
+    assert np.all(scale * result.error[:, 0] <= 1e-8 * np.array(exact))

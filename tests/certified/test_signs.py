@@ -10,12 +10,13 @@ from flint import arb, fmpq
 
 from oracles import balls
 from shuffledp._certified.signs import (
+    _SHORT,
     _half_tail_ratio,
     _log_half_pmf,
     mean_of_signs_excess,
     signs_excess_table,
 )
-from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
+from shuffledp._certified.tails import CLOSE, ROUGH, TailRule, cut_at
 
 pytestmark = pytest.mark.quick
 
@@ -113,3 +114,13 @@ def test_the_excess_of_a_mean_of_signs_is_its_sum(count: float) -> None:
         mean_of_signs_excess(counts, y[:, None], 1.0 - y[:, None], ROUGH),
     ):
         assert np.all(np.abs(value[:, 0] - exact) <= error[:, 0] + 1e-14 * exact)
+
+
+@pytest.mark.parametrize("count", [9500, 20_001, 400_000])
+@pytest.mark.parametrize("away", [0.0, 0.3, 2.0, 8.0])
+def test_the_rough_tail_of_many_signs_where_the_exponent_is_a_series(count: int, away: float) -> None:
+    a = count // 2 + 1 + int(away * 0.5 * math.sqrt(count))
+    n, at = np.array([float(count)]), np.array([[float(a)]])
+    assert cut_at(2.0 * at - 1.0 - n, 2.0 * (n - at), ROUGH.cut).max() <= _SHORT
+    single, tail = fair_tails(count, a)
+    assert relative(_half_tail_ratio(n, at, ROUGH)[0, 0], tail / single) <= ROUGH.error

@@ -60,12 +60,14 @@ def stirling_remainder(k: Floats) -> Floats:
     """log(k!) - log(sqrt(2 pi k) (k/e)^k) for whole k >= 1, to nine units of one.
 
     It is below 1/12: a sum of 49 terms (each of 40) in the table costs 100 units of that at most."""
-    small = k < _TABLE_SIZE
-    if not small.any():
-        return np.asarray(_stirling_series(k))
-    series = _stirling_series(np.where(small, float(_TABLE_SIZE), k))
-    table = _STIRLING[np.where(small, k, 1.0).astype(np.int64)]
-    return np.asarray(np.where(small, table, series))
+    few = k < _TWO_TERMS_FROM
+    found = np.asarray(_stirling_series(np.maximum(k, _TWO_TERMS_FROM)))
+    if few.any():
+        some = k[few]
+        small = some < _TABLE_SIZE
+        series = _stirling_series(np.maximum(some, float(_TABLE_SIZE)))
+        found[few] = np.where(small, _STIRLING[np.where(small, some, 1.0).astype(np.int64)], series)
+    return found
 
 
 def log1p_minus(x: Floats) -> Floats:

@@ -5,6 +5,7 @@ with M points stands for omega = 2 pi r / M."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,7 @@ _POINTS_PER_ATOM = 256  # speed: up to so many it is
 _MANY_TERMS = 2000  # speed: frequencies times atoms, beyond two per point
 _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
+_MANY_COPIES, _POINTS_IN_A_DEVIATION = 100.0, 25.0  # speed: powers are negligible but next to zero
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
 _LIGHT = 0.01  # speed: of all copies, what atoms without a wave may raise an exponent by
@@ -91,6 +93,11 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: f
     product of all transforms is below e^-(depth + 2)."""
     atoms = max(t.z.shape[1] for t in tilted)
     count = np.sum([t.count for t in tilted], axis=0)
+    many = _MANY_COPIES <= count.min() <= count.max() <= _MOST_COPIES
+    if len(tilted) == 1 and atoms >= _WIDE_LAW_ATOMS and many:
+        near = _all_next_to_zero(tilted[0], points, depth)
+        if near is not None:
+            return [near]
     possible, close = points <= _LARGEST_TRANSFORM, count <= _MOST_COPIES
     done = possible & close & (points <= _POINTS_PER_ATOM * atoms * (atoms >= _WIDE_LAW_ATOMS))
     if points.size == 1:
@@ -109,6 +116,59 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: f
         few = Chosen(rows[left], r[left], [])
     found = [few] if few.rows.size else []
     return [*found, _transformed(tilted, points, np.flatnonzero(done), depth)] if done.any() else found
+
+
+def _all_next_to_zero(t: Tilted, points: Ints, depth: float) -> Chosen | None:
+    """Of every problem of one law, if that is possible."""
+    found = [_next_to_zero(t, i, int(size), depth) for i, size in enumerate(points)]
+    kept = [one for one in found if one is not None]
+    if len(kept) < points.size:
+        return None
+    sizes = [phi.size for phi, _ in kept]
+    rows = np.repeat(np.arange(points.size, dtype=np.int64), sizes)
+    r = np.concatenate([np.arange(size, dtype=np.int64) for size in sizes])
+    table = Table(np.concatenate([phi for phi, _ in kept]), np.array([error for _, error in kept]))
+    return Chosen(rows, r, [table])
+
+
+def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complexes, float] | None:
+    """Transforms, and their error, at the first few frequencies of a wide law of many copies, where all
+    others are proved negligible at once: nearer ones by two moments, the farther ones by a coarse transform
+    (docs/proofs/numerics.md, "Frequencies next to zero")."""
+    row = i if len(t.z) > 1 else 0
+    z, w, count = t.z[row], t.w[row], float(t.count[i])
+    size, away = float(w @ np.abs(z)), (z - t.mean[i]) ** 2
+    second, fourth = float(w @ away), float(w @ (away * away))
+    deviation = math.sqrt(second)
+    # Sums of so many terms; the mean is off by as much of the values' size. Each exponential below: less.
+    units = gamma(4 * z.size + 8 * CALL)
+    blur = units * (1.0 + size / positive(deviation))
+    flat, bend = second * (1.0 - blur), (fourth + 3.0 * second * second) / 12.0 * (1.0 + blur)
+    edge = math.sqrt(max(flat, 0.0) / positive(2.0 * bend))
+    coarse = 1 << math.ceil(math.log2(_POINTS_IN_A_DEVIATION * deviation + 1.0))
+    slack = math.hypot(float(t.theta[i]), math.pi) * float(t.slack[i])
+    fall = (depth + 2.0) / count
+    needed = -math.expm1(-2.0 * fall) + slack * (2.0 + slack) + units
+    inside = flat * flat - 4.0 * bend * needed
+    if not (edge > 0.0 and inside > 0.0 and coarse <= _SMALL_TRANSFORM):
+        return None
+    if edge < math.pi:
+        value, error = transformed(z, w, coarse)
+        most = float(np.abs(value[math.floor(edge * coarse / (2.0 * math.pi)) :]).max())
+        if most + deviation * math.pi / coarse + slack + error + units > math.exp(-fall):
+            return None
+    last = math.sqrt(2.0 * needed / (flat + math.sqrt(inside))) * (1.0 + units)
+    if not last < math.pi:
+        return None
+    stop = min(math.ceil(last * points / (2.0 * math.pi)), (points - 1) // 2) + 1
+    step = math.isqrt(stop - 1) + 1
+    waves = []
+    for r in (step * np.arange(-(-stop // step)), np.arange(step)):
+        angle = (2.0 * math.pi / points) * np.multiply.outer(r, z)
+        waves.append(np.cos(angle) + 1j * np.sin(angle))
+    phi = ((w * waves[0]) @ waves[1].T).ravel()[:stop]
+    # Two waves, products and the sum; five units of every angle.
+    return phi, gamma(z.size + 4 * CALL + 16) + gamma(8) * (2.0 * math.pi * stop / points) * size
 
 
 def _transformed(tilted: list[Tilted], points: Ints, problems: Ints, depth: float) -> Chosen:

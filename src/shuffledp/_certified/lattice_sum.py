@@ -225,24 +225,26 @@ def _window(
     left = own.z.min(axis=1) + sum(g.count * g.z.min(axis=1) for g in groups) - 1.0
     right = own.z.max(axis=1) + sum(g.count * g.z.max(axis=1) for g in groups) + 1.0
 
-    def reach(sign: float, distance: Floats) -> Floats:
-        """Chernoff: beyond it lies less than e^-depth of the tilted sum, best of distances from theta."""
-        shift = theta + sign * distance
+    def reach(distance: Floats) -> Floats:
+        """Chernoff, by each distance from theta: beyond it (below, of a negative one, in size) lies less than
+        e^-depth of the tilted sum."""
+        shift = theta + distance
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             moment = (size * np.exp(shift[:, :, None] * own.z)).sum(axis=2)
             moment = np.log(moment / whole) - log_total
             for group in groups:
                 moment = moment + group.count * log_transform(group.z, group.w, shift)
-            found = (depth + moment) / distance
-        return np.asarray(np.where(np.isfinite(found), found, np.inf).min(axis=0))
+            found = (depth + moment) / np.abs(distance)
+        return np.asarray(np.where(np.isfinite(found), found, np.inf))
 
     eta = np.stack([c / spread for c in _CHERNOFF] + [c * theta for c in _SHARES])
-    left = np.maximum(left, -reach(-1.0, eta))
-    right = np.minimum(right, reach(1.0, eta[: len(_CHERNOFF)]))
+    found = reach(np.concatenate([-eta, eta[: len(_CHERNOFF)]]))
+    left = np.maximum(left, -found[: len(eta)].min(axis=0))
+    right = np.minimum(right, found[len(eta) :].min(axis=0))
     enough = np.maximum(k0 - left, 1.0) + depth / theta
     if np.any(right - k0 > 2.0 * enough):  # rare large values: distances that suit them
         largest = np.max([np.maximum(g.z.max(axis=1), 1.0) for g in groups], axis=0)
-        right = np.minimum(right, reach(1.0, np.stack([c / largest for c in _OF_THE_LARGEST])))
+        right = np.minimum(right, reach(np.stack([c / largest for c in _OF_THE_LARGEST])).min(axis=0))
     behind = np.maximum(k0 - left, 1.0)
     needed = np.maximum(behind + depth / theta, right - k0) + 2.0
     if not np.all(needed < MAX_POINTS):
@@ -299,6 +301,8 @@ def _sum(problem: _Problem, chosen: Chosen) -> tuple[Floats, Floats]:
 
 def _numerators(problem: _Problem, chosen: Chosen) -> Table | None:
     """The own measures' transforms (frequencies, outputs), where a Fourier transform is the cheaper way."""
+    if problem.own_z.shape[1] <= _DIRECTLY:
+        return None  # there are half as many frequencies as points
     problems, starts = np.unique(chosen.rows, return_index=True)
     if chosen.rows.size * problem.own_z.shape[1] <= _DIRECTLY * problem.points[problems].sum():
         return None
@@ -321,7 +325,10 @@ def _terms(
     log_power, log_size, loss, halves = _powers(problem.tilted, tables, i, r, m, size)
     # The numerator: its weights, exponentials and phases; its sum.
     own_error = problem.units * (1.0 + size * np.abs(problem.own_z).max(axis=1)[i])
-    if known is None:
+    if not problem.own_z.any():  # all of it is at zero: no phases
+        numerator = problem.own_w.sum(axis=1)[i].astype(np.complex128)
+        own_error += gamma(additions(problem.own_z.shape[1]))
+    elif known is None:
         types = problem.own_z.shape[1]
         if halves is None or not problem.same_values:
             halves = _halves(problem.own_z, i, r, m)

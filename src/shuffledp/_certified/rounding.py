@@ -95,6 +95,7 @@ def positive(x: float | Floats) -> float | Floats:
 
 
 _BLOCK = 16  # speed: terms added at once, in any order
+_FEW = 4  # speed: sums that are taken one by one
 
 
 def additions(terms: int) -> int:
@@ -127,6 +128,9 @@ def weighted(terms: Floats, weights: Floats, row: npt.NDArray[np.int64], closely
 
 def segment_totals(terms: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Sums over the first axis from each of ``starts`` to the next, likewise in blocks."""
+    if starts.size <= _FEW:
+        ends = [*starts[1:].tolist(), len(terms)]
+        return np.stack([total(terms[a:b].T) for a, b in zip(starts.tolist(), ends, strict=True)])
     while True:
         size = np.diff(np.append(starts, len(terms))).astype(np.intp)
         blocks = -(-size // _BLOCK)

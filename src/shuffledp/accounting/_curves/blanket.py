@@ -52,6 +52,14 @@ def from_the_centre(epsilon0: float, common: float | None, n: int, hints: CrowdH
     return _FromTheCentre(sides, hints) if n >= _MANY * grown else LargestProfile(sides)
 
 
+def centre_variance(epsilon0: float, common: float | None) -> float:
+    """Of the X of a report there, at alpha = 1, about: of unknown masses that which all ranges have."""
+    grown = math.exp(capped(epsilon0))
+    if common is None:
+        return _WIDER * (math.sqrt(grown) - 1.0) ** 2
+    return max(common * grown - 1.0, 0.0) * (1.0 / common - 1.0)
+
+
 @dataclass(frozen=True)
 class _FromTheCentre(LargestProfile):
     """All sides at once, to some percent: where others are many, no more is asked of them."""

@@ -121,7 +121,8 @@ class CloneProfile(PrivacyProfile):
         sure = tail * (2.0 * decay / (1.0 + decay))
         event = np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0))
         doubt = (relative + gamma(_UNITS)) * np.where(top, sure, tail + jump)
-        low, event, doubt = buckets.last_of(np.stack([np.maximum(excess - error, 0.0), event, doubt]))
+        low = buckets.last_of(np.maximum(excess - error, 0.0))
+        event, doubt = buckets.last_of(event), buckets.last_of(doubt)
         factor = self.weight * (1.0 + np.exp(capped(epsilon))) * self.kappa
         count = buckets.first.size + _UNITS
         return np.stack(

@@ -36,7 +36,7 @@ from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, pos
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import moved_by_clones
-from shuffledp.accounting._curves.blanket import from_the_centre
+from shuffledp.accounting._curves.blanket import centre_variance, from_the_centre
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett, log_spread
@@ -170,6 +170,8 @@ class CrowdProfile(PrivacyProfile):
     @cached_property
     def variance(self) -> float:
         """Of the X of a pool's report, about."""
+        if self.matrix is None and self.delta0 == 0.0:
+            return centre_variance(self.epsilon0, self.common)
         pool = self.pool(self.n)
         return pool.chi if isinstance(pool, FiniteBlanketProfile) else self.n * pool.hints.scale**2
 

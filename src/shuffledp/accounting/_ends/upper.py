@@ -25,7 +25,7 @@ from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
 from shuffledp.accounting._ends.together import Asked, Search, alone
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
-from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._rounds.compose import ComposedLoss, compose, epsilon_within
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import CoarserBoundWarning, NoCertificateError
@@ -43,6 +43,7 @@ _GLANCE, _GLANCED, _STRIDE = 0.01, np.array([1.0, 1.01]), 8  # speed: a resoluti
 _CORNERS = 64  # speed: points of a lattice to a sample of a curve with corners
 _FINEST_STRIDE = 1024  # speed
 _AIMED_AT, _LEAST_SHARE, _LARGEST_SHARE = 0.7, 0.05, 0.8  # speed: tolerances; of a resolution, the next one
+_AIMED_BEYOND = 0.03  # speed: of the root, in tolerances
 _ALIKE = 3.0  # speed: bounds of a delta whose mean is a better guess than the upper one
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
@@ -563,7 +564,12 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
         for following in (*others, others[-1]):
             try:
                 pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
-                high = min(pairs.above.upper_epsilon(delta, 0.03 * tolerance), pure)
+                at_once = epsilon_within(
+                    pairs.above, pairs.below, delta, tolerance, _AIMED_BEYOND * tolerance
+                )
+                if at_once is not None and _NEXT_TO_NOTHING * pure <= at_once < pure:
+                    return at_once, ""
+                high = min(pairs.above.upper_epsilon(delta, _AIMED_BEYOND * tolerance), pure)
                 if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
                     return high, ""
                 if high < _NEXT_TO_NOTHING * pure and _apart(rounds) <= delta:

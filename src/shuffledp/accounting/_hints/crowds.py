@@ -25,7 +25,7 @@ _STEPS = np.concatenate([np.arange(*piece) for piece in _PIECES])
 _ENDS = np.cumsum([np.arange(*piece).size for piece in _PIECES])
 _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
-_NEWTON = 6  # speed
+_NEWTON, _CLOSE_ENOUGH = 6, 1e-4  # speed
 _AROUND = np.geomspace(0.4, 2.5, 9), np.linspace(0.96, 1.04, 3)  # where to begin
 _RARE = 0.01, 0.03  # of the bound: what pools of larger weights may add; where there is no less
 _MOVED = 0.1  # of the bound: what a delta0 may move
@@ -103,7 +103,9 @@ class CrowdHints:
             mean = (mass * laws.x).sum(axis=1) / sums
             variance = (mass * laws.x**2).sum(axis=1) / sums - mean**2
             step = (n * mean - 2.0 / tau) / (n * np.maximum(variance, 0.0) + 2.0 / tau**2)
-            tau = np.clip(tau - step, 0.3 * tau, 2.0 * tau)
+            if (np.abs(step) <= _CLOSE_ENOUGH * tau).all():
+                break
+            tau = np.minimum(np.maximum(tau - step, 0.3 * tau), 2.0 * tau)
         return np.asarray(tau)
 
     def bounds_of_one_value(self, laws: Values, n: Any, theta: Any, spread: Any) -> Floats:

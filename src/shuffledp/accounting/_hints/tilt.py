@@ -174,14 +174,14 @@ def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:
     Sampling at distance d adds about d^2/8 to the variance of a round's loss (d times its deviation
     if that is smaller): keep the sum below a share of the total. The largest loss is put on it, or rather a
     number that is larger also after rounding."""
-    scales = np.array(
-        [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0, _WIDEST) for part, _ in rounds]
-    )
-    counts = np.array([count for _, count in rounds], dtype=np.float64)
-    total = float((counts * scales * scales).sum())
-    h = float(scales.max()) or 1e-3  # rounds whose every difference is seen at once have no scale
+    scales = [min(part.profile.hints.scale, part.profile.epsilon_max / 8.0, _WIDEST) for part, _ in rounds]
+    counts = [count for _, count in rounds]
+    total = sum(count * scale * scale for count, scale in zip(counts, scales, strict=True))
+    h = max(scales) or 1e-3  # rounds whose every difference is seen at once have no scale
+    if len(rounds) == 1 and total > 0.0:  # most of the steps at once
+        h *= 0.9 ** max(math.floor(0.5 * math.log(6.0 * resolution) / math.log(0.9)), 0)
     for _ in range(200):
-        added = float((counts * np.minimum(h * h, 8.0 * scales * h)).sum())
+        added = sum(count * min(h, 8.0 * scale) for count, scale in zip(counts, scales, strict=True)) * h
         if added <= 6.0 * resolution * total:
             break
         h *= 0.9

@@ -119,9 +119,11 @@ class _Sampler:
         """The first few of many points, or of slow ones, by themselves, so that it is said at once how long
         all of them take, or so many ``times`` as many."""
         slow = index.size > _MANY_POINTS or self.resolution < _SLOW
-        first = index[:: 1 + index.size // _FIRST_POINTS] if slow else index[:0]
-        rest = np.setdiff1d(index, first)
-        parts = [first, *np.array_split(rest, 1 + max(rest.size - 1, 0) // _MANY_POINTS)]
+        parts = [index]
+        if slow:
+            first = index[:: 1 + index.size // _FIRST_POINTS]
+            rest = np.setdiff1d(index, first)
+            parts = [first, *np.array_split(rest, 1 + max(rest.size - 1, 0) // _MANY_POINTS)]
         found = []
         with expected(times * index.size, "composing rounds") as looked:
             for part in parts:
@@ -145,8 +147,10 @@ class _Sampler:
 
     def _worth_it(self, quick: PrivacyProfile, places: Floats) -> bool:
         """Whether the curve itself may be clearly below its quick bound where that matters."""
-        some = np.quantile(places, _LOOKED_AT)
-        return bool(self.profile.worth_it(some, quick.upper(some, self.resolution)).any())
+        some = places[(np.array(_LOOKED_AT) * (places.size - 1)).astype(np.intp)]
+        upper = quick.hints.guessed(some)
+        upper = quick.upper(some, self.resolution) if upper is None else upper
+        return bool(self.profile.worth_it(some, upper).any())
 
     def first(self, floor: float, places: Floats | None) -> Samples:
         """A few points, or these ``places`` (losses), until the curve falls to ``floor``."""
@@ -155,7 +159,7 @@ class _Sampler:
         if not reachable < LARGEST_INDEX:
             raise NoCertificateError("the lattice is too fine for the losses")
         scale = min(max(self.profile.hints.scale, 0.0), LARGEST_LOSS / (2.0 * _COARSE_SCALES))
-        step = _power(_COARSE_STEP * scale / h)
+        step = float(_power(_COARSE_STEP * scale / h))
         scales = math.ceil(_COARSE_SCALES / _COARSE_STEP)
         index = [step * i for i in range(scales + 1)] if places is None else self._on_the_lattice(places)
         while index[-1] < reachable:

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, log_transform, tail_sum
-from shuffledp._certified.rounding import CALL, TINY, Floats, capped, down, gamma, up
+from shuffledp._certified.lattice_sum import Group, HockeyStick, Own, tail_sum
+from shuffledp._certified.rounding import CALL, TINY, Floats, capped, down, gamma, total, up
 from shuffledp._progress import expected
 from shuffledp.accounting._rounds.loss import LossDistribution
 
@@ -24,6 +24,7 @@ _MOST_STEPS = 60  # speed
 _MANY = 8  # speed: epsilons that may take long together
 _STEEP = 1.0  # tightness: a tilt, per lattice point, that neighbours do not share
 _STEEPEST_EXPONENT = 600.0  # soundness: e to this power is finite, also times a count
+_LOOKS_AT_BOTH = 3  # speed
 _EVALUATION_UNITS = 4  # soundness: a product, a sum or two
 
 
@@ -109,8 +110,13 @@ class ComposedLoss:
                     looked(some.size)
         # A scale may underflow. Where none was needed, beyond the largest loss, a zero is a true one.
         out[:, live] = np.maximum(out[0, live] - TINY, 0.0), out[1, live] + TINY
-        # infinity + finite (1 - infinity) grows with both.
-        low, high = (known + part * (1.0 - known) for known, part in zip(self.infinities, out, strict=True))
+        return self._with_infinity(out)
+
+    def _with_infinity(self, finite: Floats) -> tuple[Floats, Floats]:
+        """Enclosures of delta: infinity + finite (1 - infinity) grows with both."""
+        low, high = (
+            known + part * (1.0 - known) for known, part in zip(self.infinities, finite, strict=True)
+        )
         return (
             down(low, _EVALUATION_UNITS, tiny=0.0),
             np.minimum(up(high, _EVALUATION_UNITS, tiny=0.0), 1.0),
@@ -155,49 +161,34 @@ class ComposedLoss:
         return min(max(tilt, 1e-9 / self.reach), self.steepest)
 
     def _delta(self, epsilon: Floats, tilts: Floats) -> Floats:
-        h, theta, rows = self.spacing, tilts * self.spacing, epsilon.size
-        groups = [
-            Group(np.tile(law.index, (rows, 1)), np.tile(w, (rows, 1)), np.full(rows, float(count)))
-            for law, w, count in self._laws
-        ]
-        k0 = np.ceil(epsilon / h)
-        gap = -np.expm1(np.minimum(epsilon - h * k0, 0.0))
-        own = Own(np.zeros((rows, 1)), np.ones((rows, 1, 1)))
-        result = tail_sum(groups, own, k0, theta, HockeyStick(gap, np.full(rows, h)))
-        scale = np.exp(result.log_scale)
-        value, error = result.value[:, 0], result.error[:, 0]
-        # Rounding of epsilon against the lattice (h k0, the difference, expm1 of at most h) moves the payoff
-        # by at most slack, of what Chernoff's bound leaves, which is off by a factor of two at most; if
-        # epsilon is on a lattice point, that point may even be missed.
-        slack = gamma(2 * (CALL + 3)) * (np.abs(epsilon) + h)
-        cell = epsilon / h
-        near = np.abs(cell - np.rint(cell)) <= gamma(16) * (1.0 + cell)
-        moved = slack * np.exp(capped(result.log_scale + np.where(near, theta, 0.0)))
-        return np.stack([np.maximum(scale * (value - error) - moved, 0.0), scale * (value + error) + moved])
+        return _deltas([self] * epsilon.size, epsilon, tilts)
 
     @cached_property
     def _laws(self) -> list[tuple[LossDistribution, Floats, int]]:
         return [(law, law.mass / (1.0 - law.infinity), count) for law, count in self.parts if count]
 
+    @cached_property
+    def _losses(self) -> list[tuple[Floats, Floats, int]]:
+        return [(law.index * self.spacing, w, count) for law, w, count in self._laws]
+
     def cumulants(self, theta: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of L at theta, and two derivatives."""
-        h = self.spacing
-        total = np.zeros(3)
-        for law, w, count in self._laws:
-            loss = law.index * h
-            k = float(log_transform(loss[None, :], w[None, :], np.array([theta]))[0])
-            with np.errstate(under="ignore"):
-                tilted = w * np.exp(theta * loss - k)
-            tilted = tilted / tilted.sum()
-            mean = float((tilted * loss).sum())
-            total += count * np.array([k, mean, float((tilted * (loss - mean) ** 2).sum())])
-        return float(total[0]), float(total[1]), float(total[2])
+        found = [0.0, 0.0, 0.0]
+        for loss, w, count in self._losses:
+            grown = w * np.expm1(theta * loss)
+            change, tilted = float(total(grown)), grown + w
+            whole = float(tilted.sum())
+            mean = float(tilted @ loss) / whole
+            away = loss - mean
+            parts = math.log1p(change) if change > -0.5 else math.log(whole), mean
+            each = (*parts, float(tilted @ (away * away)) / whole)
+            found = [known + count * part for known, part in zip(found, each, strict=True)]
+        return found[0], found[1], found[2]
 
     def higher_cumulants(self, theta: float) -> tuple[float, float]:
         """Two more derivatives."""
         third = fourth = 0.0
-        for law, w, count in self._laws:
-            loss = law.index * self.spacing
+        for loss, w, count in self._losses:
             tilted = w * np.exp(theta * loss - theta * float(loss[-1]))
             tilted = tilted / tilted.sum()
             away = loss - float((tilted * loss).sum())
@@ -251,6 +242,64 @@ class ComposedLoss:
             if step % 3 == 2 or not min(best, miss) < point < max(best, miss):
                 point = 0.5 * (best + miss)
         return best
+
+
+def _deltas(losses: Sequence[ComposedLoss], epsilon: Floats, tilts: Floats) -> Floats:
+    """Enclosures (lower, upper) of the finite part of delta of each loss at its epsilon, under its tilt."""
+    h = np.array([loss.spacing for loss in losses])
+    theta = tilts * h
+    groups = [_group(rows) for rows in zip(*(loss._laws for loss in losses), strict=True)]
+    k0 = np.ceil(epsilon / h)
+    gap = -np.expm1(np.minimum(epsilon - h * k0, 0.0))
+    own = Own(np.zeros((h.size, 1)), np.ones((h.size, 1, 1)))
+    result = tail_sum(groups, own, k0, theta, HockeyStick(gap, h))
+    scale = np.exp(result.log_scale)
+    value, error = result.value[:, 0], result.error[:, 0]
+    # Rounding of epsilon against the lattice (h k0, the difference, expm1 of at most h) moves the payoff
+    # by at most slack, of what Chernoff's bound leaves, which is off by a factor of two at most; if
+    # epsilon is on a lattice point, that point may even be missed.
+    slack = gamma(2 * (CALL + 3)) * (np.abs(epsilon) + h)
+    cell = epsilon / h
+    near = np.abs(cell - np.rint(cell)) <= gamma(16) * (1.0 + cell)
+    moved = slack * np.exp(capped(result.log_scale + np.where(near, theta, 0.0)))
+    return np.stack([np.maximum(scale * (value - error) - moved, 0.0), scale * (value + error) + moved])
+
+
+def _group(rows: Sequence[tuple[LossDistribution, Floats, int]]) -> Group:
+    """The laws of several sums, of one round each, as rows of a table."""
+    z, w = np.zeros((2, len(rows), max(mass.size for _, mass, _ in rows)))
+    for place, (law, mass, _) in enumerate(rows):
+        z[place, : mass.size], w[place, : mass.size] = law.index, mass
+    return Group(z, w, np.array([float(count) for *_, count in rows]))
+
+
+def epsilon_within(
+    above: ComposedLoss, below: ComposedLoss, delta: float, tolerance: float, relative: float
+) -> float | None:
+    """``above.upper_epsilon``, if ``below`` still exceeds delta a ``tolerance`` before it: of a few looks at
+    both together; else None."""
+    infinity = above.infinity
+    if infinity >= delta or len(above.parts) != len(below.parts):
+        return None
+    finite = (delta - infinity) / (1.0 - infinity)
+    theta, point = above.hints.for_delta(finite, closely=True)
+    tilt = min(loss._usable(above.hints.steep_enough(theta)) for loss in (above, below))
+    for _ in range(_LOOKS_AT_BOTH):
+        point *= 1.0 + relative
+        if not 0.5 * above.hints.deviation < point < min(above.largest, below.largest):
+            return None
+        found = _deltas([above, below], np.array([point, point * (1.0 - tolerance)]), np.full(2, tilt))
+        found = np.stack([np.maximum(found[0] - TINY, 0.0), found[1] + TINY])  # a scale may underflow
+        low, high = (float(end[0]) for end in above._with_infinity(found[:, :1]))
+        estimate = (0.5 * (low + high) - infinity) / (1.0 - infinity)
+        if not estimate > 0.0:
+            return None
+        root = point + math.log(estimate / finite) / theta
+        if high <= delta and abs(root - point) <= 1.5 * relative * point:
+            before = float(below._with_infinity(found[:, 1:])[0][0])
+            return point if before >= delta else None
+        point = root
+    return None
 
 
 def compose(

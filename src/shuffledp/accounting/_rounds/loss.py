@@ -290,8 +290,9 @@ def _along_the_lines(found: Samples, h: float) -> tuple[Floats, Floats]:
     height = lower_line(corner)
     before = np.clip(np.floor(place - _NEAR_A_POINT), index[:-1], index[1:] - 1.0)
     for other in (before, index[:-1]):
-        corner = np.where(height < 0.0, other, corner)
-        height = lower_line(corner)
+        if (height < 0.0).any():
+            corner = np.where(height < 0.0, other, corner)
+            height = lower_line(corner)
     at_next, at_own = corner == index[1:], corner == index[:-1]
     lowered = value.copy()
     lowered[1:] = np.where(at_next, np.minimum(lowered[1:], height), lowered[1:])
