@@ -8,6 +8,7 @@ number, or, where empty reports are filled up by others of the blanket's law, no
 
 from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 from itertools import combinations
 from math import floor, log
 
@@ -170,5 +171,6 @@ def test_a_share_of_people_is_the_decimal_that_was_written() -> None:
         assert sdp.Shuffled(answer, n=10).sampled_from(1000, honest_fraction=share).honest == 10 * percent
         assert sdp.Shuffled(answer, n=1).sampled_from(1000, rate=share).n == 10 * percent
         groups = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 1000}, k=4, honest_fraction=share)
-        assert groups.person(1.0).round.profile.n == 10 * percent
+        profile: Any = groups.person(1.0).round.profile
+        assert profile.n == 10 * percent
     assert sdp.Shuffled(answer, n=999, honest_fraction=0.5).honest == 499  # rounded down

@@ -83,6 +83,8 @@ class Hints:
 
     def log_about(self, epsilon: Floats) -> Floats | None:
         """About the logarithm of the curve, to some percent of the curve, if that is told in no time."""
+        return None
+
     def guessed(self, epsilon: Floats) -> Floats | None:
         """The curve to a tenth of a percent, if that is known without a look at it."""
         return None
