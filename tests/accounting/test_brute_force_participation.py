@@ -8,9 +8,9 @@ number, or, where empty reports are filled up by others of the blanket's law, no
 
 from collections import defaultdict
 from fractions import Fraction
-from typing import Any
 from itertools import combinations
 from math import floor, log
+from typing import Any
 
 import numpy as np
 import pytest
