@@ -19,6 +19,7 @@ from report import CHECK_HEADER, COMMAND, PATIENCE, ROW_HEADER, Check, Row, seco
 from sampling import sampling
 from start_up import command_line
 from timing import Task, cpu_within, fresh_interpreters, fresh_memory, in_turn, median_cpu, median_cpu_of_many
+from width import on_the_line
 
 import shuffledp as sdp
 from shuffledp.accounting._rounds.compose import ComposedLoss
@@ -365,8 +366,14 @@ def corners() -> Iterator[Row | Check]:
             f"binary response, exact, epsilon0 = {epsilon0:g}, n = 1e6, 3 rounds": (0.2, binary(epsilon0))
             for epsilon0 in (0.5, 2.0, 5.0, 8.0, 10.0)
         },
-        "Laplace noise on the line, n = 200, one round": (0.5, on_the_line(200)),
-        "Laplace noise on the line, n = 1e6, one round": (0.5, on_the_line(10**6)),
+        **{
+            f"{noise} noise on the line, scale {scale:g}, n = {short(n)}, one round": (
+                0.5,
+                noise_on_the_line(noise, scale, n),
+            )
+            for noise, scale in (("Laplace", 0.5), ("Gaussian", 1.0), ("Gaussian", 0.5))
+            for n in (200, 10**4, 10**6)
+        },
         "planning a survey, 2 categories, epsilon = 4, n = 1e5": (0.5, planned(2, 4.0)),
         "planning a survey, 1,000 categories, epsilon = 1, n = 1e5": (0.5, planned(1000, 1.0)),
         "calibrate binary response, n = 1e5, 12 rounds": (
@@ -448,17 +455,11 @@ def gaussian(sigma: float, levels: int, n: int, rounds: int) -> Task:
     ).epsilon(delta=1e-6)
 
 
-def on_the_line(n: int) -> Task:
-    """Laplace noise of continuous law."""
+def noise_on_the_line(noise: str, scale: float, n: int) -> Task:
+    """Noise of a continuous law, its scale in lengths of the interval."""
 
     def task(i: int) -> Any:
-        rate = 2.0 * (1 + 1e-6 * i)
-        noise = sdp.facts_of_noise(
-            log_density=lambda t: -rate * t + np.log(0.5 * rate),
-            tail=lambda t: 0.5 * np.exp(-rate * t),
-            epsilon0=rate,
-        )
-        return sdp.Shuffled(noise, n=n).epsilon(delta=1e-6)
+        return sdp.Shuffled(on_the_line(noise, scale * (1 + 1e-6 * i)), n=n).epsilon(delta=1e-6)
 
     return task
 

@@ -90,7 +90,7 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
 _DELTA0 = 1e-15
 
 
-def _on_the_line(noise: str, scale: float) -> sdp.Facts:
+def on_the_line(noise: str, scale: float) -> sdp.Facts:
     """Of an input in [0, 1] with noise of a continuous law; ``scale`` in lengths of the interval."""
     if noise == "Laplace":
         return sdp.facts_of_noise(
@@ -125,8 +125,8 @@ RANDOMIZERS: dict[str, Callable[[float], Any]] = {
     "Laplace, 1 level": lambda e: sdp.DiscreteLaplace(epsilon0=e, levels=1),
     "Laplace, 16 levels": lambda e: sdp.DiscreteLaplace(epsilon0=e, levels=16),
     "Gaussian, 8 levels": lambda e: sdp.DiscreteGaussian(sigma=2.0 / e, levels=8),
-    "Laplace on the line": lambda e: _on_the_line("Laplace", 1.0 / e),
-    "Gaussian on the line": lambda e: _on_the_line("Gaussian", 2.0 / e),
+    "Laplace on the line": lambda e: on_the_line("Laplace", 1.0 / e),
+    "Gaussian on the line": lambda e: on_the_line("Gaussian", 2.0 / e),
     "PrivUnit, d = 100": lambda e: sdp.PrivUnit(dimension=100, epsilon0=e),
     "RampUnit, d = 100": lambda e: sdp.RampUnit(dimension=100, epsilon0=e),
     "l1, d = 100": lambda e: sdp.L1Randomizer(dimension=100, epsilon0=e),
