@@ -172,7 +172,7 @@ def _refined(
 
 
 def _that_matter(profile: PrivacyProfile, edges: Floats, rate: float, resolution: float) -> Floats:
-    """The first edges, up to one from which on e^{rate epsilon} h is next to nothing or has no certificate."""
+    """The first edges, up to where e^{rate epsilon} h is next to nothing or has no certificate."""
     most = -math.inf
     for first in range(0, edges.size - 1, _AT_ONCE):
         here = edges[first : first + _AT_ONCE]
