@@ -137,8 +137,9 @@ def bits(randomizer: Any, k: int) -> Matrix:
         (sdp.SymmetricUnaryEncoding, {"k": 8}, 1.5),
         (sdp.SubsetSelection, {"k": 8, "size": 3}, 1.2),
         (sdp.OptimisedLocalHashing, {"k": 8, "symbols": 3}, 1.2),
-        (sdp.HadamardResponse, {"k": 8}, 1.5),
-        (sdp.DiscreteLaplace, {"levels": 2}, 2.0),
+        (sdp.HadamardResponse, {"k": 8}, 1.01),
+        (sdp.DiscreteLaplace, {"levels": 2}, 1.7),
+        (sdp.DiscreteLaplace, {}, 1.9),
     ],
 )
 def test_every_family_has_a_lower_end(kind: Any, parameters: dict[str, int], width: float) -> None:
@@ -195,6 +196,30 @@ def test_a_person_is_hidden_by_all_groups() -> None:
     alone = sdp.Shuffled(kind(k=8, epsilon0=1.0), n=5_000).epsilon(delta=1e-6)
     assert one[2.0].upper < one[5.0].upper < alone.upper
     assert one[5.0].lower <= one[5.0].upper <= 1.02 * one[5.0].lower
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (sdp.KaryRandomizedResponse, {"k": 2}),
+        (sdp.HadamardResponse, {"k": 8}),
+        (sdp.PrivUnit, {"dimension": 20, "cap_probability": 0.2}),
+        (sdp.DiscreteLaplace, {"levels": 3}),
+        (
+            sdp.DiscreteLaplace,
+            {"levels": 16},
+        ),  # more inputs than are compared: everybody hides in their group
+    ],
+)
+def test_other_groups_never_hurt(kind: Any, parameters: dict[str, Any]) -> None:
+    """Who tells the other groups' reports apart is left with the own group."""
+    survey = sdp.ShuffledGroups.of(kind, {1.0: 500, 4.0: 2_000}, **parameters)
+    for epsilon0, people in ((1.0, 500), (4.0, 2_000)):
+        alone = sdp.Shuffled(kind(**parameters, epsilon0=epsilon0), n=people).epsilon(delta=1e-6)
+        assert survey.person(epsilon0).epsilon(delta=1e-6).upper <= alone.upper * 1.001
+    single = sdp.ShuffledGroups.of(kind, {4.0: 2_000}, **parameters).epsilon(delta=1e-6)
+    assert single.upper <= alone.upper * 1.001
 
 
 @pytest.mark.quick

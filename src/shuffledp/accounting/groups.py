@@ -33,7 +33,7 @@ from shuffledp.facts import AmplificationLaw, Blanket, Facts, Matrix
 
 Masses = tuple[tuple[float, ...], ...]
 
-_MOST_ROWS = 16  # speed: all pairs of inputs of a matrix are compared
+_MOST_ROWS = 16  # speed: all pairs of inputs of a matrix are compared; of more, groups hide their own only
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,14 @@ class ShuffledGroups(OneRound):
         facts = self._facts[place]
         crowds = tuple(self._crowds(place, counts))
         attained = facts.epsilon0.lower if crowds else 0.0
-        profile: PrivacyProfile = every[0] if len(every) == 1 else LargestProfile(every)
-        if facts.blanket is not None and facts.blanket.mass is None:
-            # Who tells the other groups' reports apart leaves the own group: that bounds it, too.
-            alone = profile_of(facts, max(1, self._honest[place]), "best")
-            profile = BestProfile(("all groups", "own group"), (profile, alone), rivals=2)
+        # Who tells the other groups' reports apart leaves the own group: that bounds it, too.
+        alone = profile_of(facts, max(1, self._honest[place]), "best")
+        profile: PrivacyProfile = alone
+        if every:
+            profile = every[0] if len(every) == 1 else LargestProfile(every)
+            # The blanket of k-ary response is the common one: nobody gains by having less of it.
+            if facts.response is None or alone.names[: alone.rivals] != ("blanket",):
+                profile = BestProfile(("all groups", "own group"), (profile, alone), rivals=2)
         return Round(profile, crowds, facts.epsilon0.upper, attained, sum(counts) == 0)
 
     def _pair(self, law: AmplificationLaw, mass: float, counts: tuple[int, ...]) -> GroupsProfile:
@@ -201,12 +204,15 @@ def _of_matrices(matrices: list[Matrix]) -> list[tuple[list[AmplificationLaw], f
     """The smallest probability of every report, of any input of any group; how much more of it each has."""
     least = [matrix.rows.min(axis=0) for matrix in matrices]
     common = np.min(least, axis=0)
-    if max(matrix.rows.shape[0] for matrix in matrices) > _MOST_ROWS or not common.any():
-        raise ValueError(f"groups of matrices must share reports and have at most {_MOST_ROWS} inputs")
+    if not common.any():
+        raise ValueError(
+            "groups of matrices must share reports: here every report is one that some input never sends"
+        )
     found = []
+    compared = max(matrix.rows.shape[0] for matrix in matrices) <= _MOST_ROWS  # else each group hides its own
     for matrix, own in zip(matrices, least, strict=True):
         more = float(np.min(own[common > 0.0] / common[common > 0.0]))
-        found.append((_laws(matrix.rows, more * common), more))
+        found.append((_laws(matrix.rows, more * common) if compared else [], more))
     return found
 
 

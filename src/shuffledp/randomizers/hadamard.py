@@ -87,7 +87,7 @@ class HadamardResponse(FrequencyRandomizer):
         types = [(heavy, light, light), (light, heavy, light), (heavy, heavy, light), (light, light, light)]
         return Blanket(f"uniform over {K} columns", AmplificationLaw.merged(types), float(4 * light))
 
-    def third_law(self) -> AmplificationLaw | None:
+    def _watched(self) -> list[tuple[Fraction, Fraction, Fraction]] | None:
         """Others who hold z with row z = row x xor row x' (rows 1, 2 and 3): the sign of z is the product.
 
         Where x and x' differ they are as light as clones can be: the blanket's own telling types."""
@@ -95,9 +95,7 @@ class HadamardResponse(FrequencyRandomizer):
             return None
         heavy = Fraction(self.weight, 2 * WORD)
         light = Fraction(1, 2) - heavy
-        return AmplificationLaw.merged(
-            [(heavy, light, light), (light, heavy, light), (heavy, heavy, heavy), (light, light, heavy)]
-        )
+        return [(heavy, light, light), (light, heavy, light), (heavy, heavy, heavy), (light, light, heavy)]
 
     def _support_fractions(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.weight, WORD), Fraction(1, 2)
