@@ -26,7 +26,8 @@ from shuffledp.errors import NoCertificateError
 _MOST_JUMPS = 4  # speed
 _MOST_TERMS_PAIRED = 300  # speed
 _LATTICE_SPACINGS = 2.0**-40, 1.0  # speed: in units of the cap; finer ones are refused
-_FINE = 5e-4  # tightness: of a lattice; a coarser one blurs which jumps are large enough
+_FINE = 2.5e-3  # tightness: of a lattice; a coarser one blurs which jumps are large enough
+_COARSER = 1.0, 4.0, 16.0  # tightness: lattices to try
 _DEPTH = 32.0  # speed: of truncations
 _LARGEST_THRESHOLD = 2**53  # soundness: whole numbers up to here are floats
 _TILTS = 1e-30, 600.0  # soundness: e to the latter is finite
@@ -83,6 +84,24 @@ class Jumps:
     def crude(self) -> float:
         """Upper bound of what outcomes with jumps add: their reports tell all by themselves."""
         return self._rest(1) + self.beyond
+
+    def _coarser(self) -> Iterator[Jumps]:
+        """Itself, and on coarser lattices, whose sums are shorter."""
+        return (replace(self, h=min(times * self.h, _LATTICE_SPACINGS[1])) for times in _COARSER)
+
+    def upper_or_crude(self) -> float:
+        """``upper``, or ``crude`` where nothing else is certified."""
+        for law in self._coarser():
+            with suppress(NoCertificateError):
+                return law.upper()
+        return self.crude()
+
+    def lower_or_none(self, weight: Floats, other: Floats) -> Floats:
+        """``lower``; where nothing is certified no line, which is as good as one that is zero."""
+        for law in self._coarser():
+            with suppress(NoCertificateError):
+                return law.lower(weight, other)
+        return np.zeros(3)
 
     def upper(self) -> float:
         """Upper bound of (1/n) E[S_+; K >= 1], from the law spread onto the lattice."""

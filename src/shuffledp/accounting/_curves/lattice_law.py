@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -28,7 +27,6 @@ from shuffledp.accounting._curves.jumps import Jumps, above_cap
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.saddle import TOO_LOW, largest_value
-from shuffledp.errors import NoCertificateError
 
 _LOWEST = -1e300  # soundness: the only way that values below are changed is up
 _STEEPEST_TILT = 600.0  # soundness: in units of the largest value; e to this power is finite
@@ -259,10 +257,7 @@ class Apart:
         if needed.any():
             result[needed] = np.minimum(result[needed], self.bulk.rows(needed).upper())
         for row, law in zip(np.flatnonzero(self.heavy), self.jumps, strict=True):
-            try:
-                result[row] += law.upper()
-            except NoCertificateError:
-                result[row] += law.crude()
+            result[row] += law.upper_or_crude()
         return result
 
     def lower(self, weight: Floats, other: Floats) -> Floats:
@@ -273,8 +268,7 @@ class Apart:
             jump = law.jump[: weight.shape[1]]
             mine[row, jump] = seen[row, jump] = 0.0
             chance[row] = math.exp((law.n - 1.0) * math.log1p(-law.chance))
-            with suppress(NoCertificateError):  # no line is as good as one that is zero
-                result[:, row] = law.lower(weight[row], other)
+            result[:, row] = law.lower_or_none(weight[row], other)
         needed = ~self.heavy | (self._bulk > 2.0 * self.budget)
         if needed.any():
             found = self.bulk.rows(needed).lower(mine[needed], seen[needed]) * chance[needed]

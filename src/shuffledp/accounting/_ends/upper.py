@@ -67,6 +67,7 @@ _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict ea
 _AS_MUCH, _AS_FAR = 0.5, 0.95  # speed: of what was at an infinite loss before; of a distance in delta
 _AS_GOOD = 3.0  # speed: tolerances that epsilon falls by
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
+_FAR_BELOW = 3.0  # speed: in nats, more than an estimate is off by
 _ROUGHLY = 0.1  # speed: a resolution that shows about how much is seen
 _LOOKS_APART, _POINTS = 3, 9  # speed: to a percent
 _HIDDEN_DELTA = 1e-25  # speed: so small that rounding may hide it behind several rounds
@@ -240,9 +241,16 @@ def _hardly_less(rounds: Rounds, delta: float, pure: float, tolerance: float) ->
         if rounds[0][0].profile.hints.scale < _NO_CROWD:
             return False
         curves = [curve for witness in rounds[0][0].witnesses for curve in witness.directions]
+        curves = [curve for curve in curves if _may_exceed(curve, at, delta)]
         looks = [(curve, resolution) for resolution in (_ROUGHLY, tolerance) for curve in curves]
         return any(float(curve.support(at, resolution).value[0]) > delta for curve, resolution in looks)
     return False
+
+
+def _may_exceed(curve: PrivacyProfile, at: Floats, delta: float) -> bool:
+    """Whether an estimate, if there is one, is not far below delta: a look takes long where it is."""
+    about = curve.hints.log_about(at)
+    return about is None or float(about[0]) > math.log(delta) - _FAR_BELOW
 
 
 def _say(what: str) -> None:

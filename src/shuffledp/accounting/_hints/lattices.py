@@ -22,7 +22,7 @@ _RARE_POSITIVE_VALUES = 0.01  # speed: expected number among n
 _TILTS_OF_JUMPS = np.geomspace(0.05, 400.0, 90)[:, None]  # speed: in units of the largest jump
 _FINEST_DECIDED = 2.0**-14  # speed: of the cap
 _NEAREST = 60.0  # tightness: deviations of what is spread, to where a value would be just enough
-_BLUR = 5.0  # tightness: of the variance, in resolutions
+_BLUR = 2.0  # tightness: of the variance, in resolutions
 _SPACINGS_OF_JUMPS = np.geomspace(2.0**-17, 0.02, 90)  # speed
 """In units of the cap, from the finest lattice whose sums take seconds."""
 
@@ -37,7 +37,9 @@ class LatticeHints:
         best = saddle(x, w, n)
         if np.max(n) < _FEW_SUMMANDS:
             return best
-        usual = n * log_transform(x, w, steep) <= _STEEP_IN_DEVIATIONS**2  # not so of rare large values
+        # Not so of rare large values: of normal sums it is half of that, and below zero at the best.
+        lost = n * (log_transform(x, w, steep) - np.minimum(log_transform(x, w, best), 0.0))
+        usual = lost <= _STEEP_IN_DEVIATIONS**2
         return np.asarray(np.where(usual, np.maximum(best, steep), best))
 
     def split(self, x: Floats, w: Floats, types: int, n: int) -> Split | None:
@@ -113,7 +115,7 @@ class LatticeHints:
         """The widest h whose spread does not blur where a single jump brings the sum to zero."""
         mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
         away, spread = n * abs(mean), math.sqrt(n * variance)
-        blur = 30.0 * resolution * max(spread * max(away, spread), 0.01 * away**2)
+        blur = 6.0 * resolution * max(spread * max(away, spread), 0.01 * away**2)
         return self._blurred(x, w, origin, n, blur)
 
     def decided_spacing(

@@ -51,12 +51,16 @@ from shuffledp.errors import NoCertificateError
 
 _COARSE_SCALES, _COARSE_STEP, _COARSE_GROWTH = 4.0, 0.25, 0.1  # speed: where to look first
 _AT_ONCE = 8  # speed: points of the tail
+_SEEN, _COARSEST = 3e5, 0.02  # speed: in floors; of less, resolutions are coarser in proportion, up to this
 _MANY_POINTS, _FIRST_POINTS = 256, 16  # speed: are a part of the work; are the first of many
 _SLOW = 1e-5  # speed: a resolution
 _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
-_SHARE_APART, _MANY_ROUNDS = (0.6, 0.4), 100  # speed: where points take long; few of many, or rare, losses do
+_SHARE_APART, _MANY_ROUNDS = (
+    (0.75, 0.4),
+    100,
+)  # speed: where points take long; few of many, or rare, losses do
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
     1e-3,
@@ -174,12 +178,17 @@ class _Sampler:
         likely = self.profile.hints.scale * math.sqrt(2.0 * math.log(1.0 / positive(min(floor, 1.0))))
         found = self.at(points[: max(scales + 1, int(np.searchsorted(points, min(likely / h, reachable))))])
         while (start := found.index.size) < points.size and found.upper[-1] > floor:
-            found = found.merge(self.at(points[start : start + _steps(found, points, floor)]))
+            part = self._coarser(_SEEN * floor / float(found.upper[-1]))
+            found = found.merge(part.at(points[start : start + _steps(found, points, floor)]))
             if found.upper[start - 1] - found.upper[-1] <= _FLAT * found.upper[start - 1]:
                 break  # flat: the rest is mass at an infinite loss
         limit = max(floor, found.upper[-1] + _FLAT * found.upper[-1])
         enough = np.flatnonzero(found.upper <= limit)
         return found.upto(max(int(enough[0]) + 1, 2)) if enough.size else found
+
+    def _coarser(self, times: float) -> _Sampler:
+        """Of a tail that counts for little."""
+        return replace(self, resolution=max(self.resolution, min(times * self.resolution, _COARSEST)))
 
     def _on_the_lattice(self, places: Floats) -> list[float]:
         """Multiples of powers of two next to them: the sum's lattice is as coarse as the points allow."""
