@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.accounting._ends.lower import first_look
 from shuffledp.accounting._ends.upper import _adapted, grid_for
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.adapted import at_delta
@@ -85,3 +86,22 @@ def test_an_epsilon_of_one_look_at_both_sides_is_between_them(rounds: int, delta
     # What is not within the tolerance, or cannot be, is not found.
     assert epsilon_within(pairs.above, pairs.below, delta, 1e-6, 1e-8) is None
     assert epsilon_within(pairs.above, pairs.below, pairs.above.infinity, tolerance, 1e-5) is None
+
+
+def test_a_look_beside_others_is_that_alone() -> None:
+    delta, parts = 1e-8, (1000 * sdp.Shuffled(sdp.LocalRandomizer(epsilon0=4.0), n=10**6))._rounds()
+    pairs = _adapted(parts, delta, 5e-4, 8, at_delta(delta))
+    asked, same = first_look(parts, delta), first_look(parts, delta)
+    assert asked is not None
+    assert same is not None
+    assert epsilon_within(pairs.above, pairs.below, delta, 1e-3, 3e-5, asked) is not None
+    witness, epsilon, tilt = asked
+    ((low, high),) = witness._seen.values()
+    alone = [float(end[0]) for end in same[0].delta(np.array([epsilon]), tilt)]
+    assert max(low, alone[0]) <= min(high, alone[1])
+    assert [low, high] == pytest.approx(alone, rel=1e-9)
+    assert witness.lower_epsilon(delta, 1e-4) == same[0].lower_epsilon(delta, 1e-4)
+    assert same[0]._seen == {}
+    # Few rounds, or nothing to look for: none.
+    assert first_look([(part, 3) for part, _ in parts], delta) is None
+    assert first_look(parts, 1.0) is None

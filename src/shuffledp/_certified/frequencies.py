@@ -37,7 +37,8 @@ _POINTS_PER_ATOM = 256  # speed: up to so many it is
 _MANY_TERMS = 2000  # speed: frequencies times atoms, beyond two per point
 _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
-_MANY_COPIES, _POINTS_IN_A_DEVIATION = 100.0, 25.0  # speed: powers are negligible but next to zero
+_MANY_COPIES = 100.0  # speed: powers are negligible but next to zero
+_POINTS_IN_A_DEVIATION, _RARE = (40.0, 12.5), 0.1  # speed: of a transform; where a power falls so little
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
 _LIGHT = 0.01  # speed: of all copies, what atoms without a wave may raise an exponent by
@@ -144,14 +145,14 @@ def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complex
     units = gamma(4 * z.size + 8 * CALL)
     blur = units * (1.0 + size / positive(deviation))
     flat, bend = second * (1.0 - blur), (fourth + 3.0 * second * second) / 12.0 * (1.0 + blur)
-    edge = math.sqrt(max(flat, 0.0) / positive(2.0 * bend))
-    coarse = 1 << math.ceil(math.log2(_POINTS_IN_A_DEVIATION * deviation + 1.0))
     slack = math.hypot(float(t.theta[i]), math.pi) * float(t.slack[i])
     fall = (depth + 2.0) / count
     needed = -math.expm1(-2.0 * fall) + slack * (2.0 + slack) + units
     inside = flat * flat - 4.0 * bend * needed
-    if not (edge > 0.0 and inside > 0.0 and coarse <= _SMALL_TRANSFORM):
+    coarse = 1 << math.ceil(math.log2(_POINTS_IN_A_DEVIATION[fall < _RARE] * deviation + 1.0))
+    if not (flat > 0.0 and inside > 0.0 and coarse <= _SMALL_TRANSFORM):
         return None
+    edge = math.sqrt((flat + math.sqrt(inside)) / (2.0 * bend)) * (1.0 - units)
     if edge < math.pi:
         value, error = transformed(z, w, coarse)
         most = float(np.abs(value[math.floor(edge * coarse / (2.0 * math.pi)) :]).max())

@@ -17,7 +17,7 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._ends.search import NEAR_IN_TOLERANCES, crossing
 from shuffledp.accounting._ends.together import Asked, Search
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
-from shuffledp.accounting._rounds.compose import ComposedLoss, compose
+from shuffledp.accounting._rounds.compose import ComposedLoss, Look, compose
 from shuffledp.accounting._rounds.loss import Lattice, dominated
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import NoCertificateError
@@ -29,7 +29,8 @@ _PROMISING, _MANY_USERS = 0.97, 0.1  # speed: epsilon of sums is nearly proporti
 _NORMAL = 0.5  # speed
 _FIRST_LOOK, _SEEN_AT = 0.1, 12  # speed: where curves are compared, from a share of the scale on
 _LESS, _NO_MATTER = -0.01, 1e-4  # speed: of a logarithm, for certain; what counts for nothing, of delta
-_STRIDE = 8  # speed
+_STRIDE, _MANY_ROUNDS = 8, 100  # speed
+_BEFORE = 0.1  # speed: of the accuracy, how far before its root a lower end of rounds is looked for
 _CLOSER = 0.7  # tightness: than the tolerance, where rare reports tell most
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
 _BESIDE = np.array([0.6, 0.2, -0.2])  # speed: where to look first beside a close start, in tolerances
@@ -51,8 +52,22 @@ def _accuracies(tolerance: float) -> list[float]:
     return sorted({min(tolerance, _COARSE), _COARSE})
 
 
-def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) -> Search[float]:
-    """An epsilon at which the witnesses still exceed ``delta``."""
+def first_look(rounds: Rounds, delta: float) -> Look | None:
+    """What ``lower_epsilon`` of many rounds asks first."""
+    many = sum(count for _, count in rounds) >= _MANY_ROUNDS and not any(p.profile.tailed for p, _ in rounds)
+    if not many or not 0.0 < delta < 1.0 or not all(part.witnesses for part, _ in rounds):
+        return None
+    with suppress(NoCertificateError):
+        losses = _witness_losses(rounds, delta, _COARSE, 0, at_delta(delta))
+        at = losses[0].first_look(delta, _BEFORE * _COARSE) if len(losses) == 1 else None
+        return None if at is None else (losses[0], *at)
+    return None
+
+
+def lower_epsilon(
+    rounds: Rounds, delta: float, upper: float, tolerance: float, first: Look | None = None
+) -> Search[float]:
+    """An epsilon at which the witnesses still exceed ``delta``. ``first``: the ``first_look``, if known."""
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
     if delta < seen_at_once(rounds):
@@ -66,8 +81,10 @@ def lower_epsilon(rounds: Rounds, delta: float, upper: float, tolerance: float) 
             break
 
         def composed(accuracy: float, rank: int = rank) -> float:
+            if first is not None and rank == 0 and accuracy == _COARSE:
+                return first[0].lower_epsilon(delta, _BEFORE * accuracy)
             losses = _witness_losses(rounds, delta, accuracy, rank, at_delta(delta))
-            return max(loss.lower_epsilon(delta, 0.1 * accuracy) for loss in losses)
+            return max(loss.lower_epsilon(delta, _BEFORE * accuracy) for loss in losses)
 
         found = 0.0
         if any(part.profile.tailed for part, _ in rounds) and tolerance > _COARSE:

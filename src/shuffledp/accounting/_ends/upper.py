@@ -21,11 +21,11 @@ from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
-from shuffledp.accounting._ends.lower import lower_delta, lower_epsilon
+from shuffledp.accounting._ends.lower import first_look, lower_delta, lower_epsilon
 from shuffledp.accounting._ends.search import crossing
 from shuffledp.accounting._ends.together import Asked, Search, alone
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
-from shuffledp.accounting._rounds.compose import ComposedLoss, compose, epsilon_within
+from shuffledp.accounting._rounds.compose import ComposedLoss, Look, compose, epsilon_within
 from shuffledp.accounting._rounds.loss import Lattice, dominated, dominating, sample
 from shuffledp.accounting._rounds.round import EXACT, SMALLEST_DELTA, Round, Rounds, is_single
 from shuffledp.errors import CoarserBoundWarning, NoCertificateError
@@ -97,7 +97,10 @@ def ends_of(
     local: float = math.inf,
 ) -> Search[tuple[float, float]]:
     """``epsilon_of``, to be searched for."""
-    upper, coarser = known or (yield from _upper_end(rounds, delta, tolerance, None, local))
+    beside = None
+    if known is None and delta > 0.0 and not is_single(rounds):
+        beside = first_look(rounds, max(delta, SMALLEST_DELTA))
+    upper, coarser = known or (yield from _upper_end(rounds, delta, tolerance, None, local, beside))
     if coarser:
         _say(coarser)
     if delta == 0.0:
@@ -106,7 +109,7 @@ def ends_of(
     else:
         usual = max(_ITS_LOWER_END, _usual(rounds))
         least = max(delta, SMALLEST_DELTA)
-        lower = yield from lower_epsilon(rounds, least, upper, accuracy or tolerance or usual)
+        lower = yield from lower_epsilon(rounds, least, upper, accuracy or tolerance or usual, beside)
     return _agreed(lower, upper), upper
 
 
@@ -130,16 +133,27 @@ def upper_end(
 
 
 def _upper_end(
-    rounds: Rounds, delta: float, tolerance: float | None, near: float | None, local: float
+    rounds: Rounds,
+    delta: float,
+    tolerance: float | None,
+    near: float | None,
+    local: float,
+    beside: Look | None = None,
 ) -> Search[tuple[float, str]]:
-    found, said = yield from _crowd_end(rounds, delta, tolerance, near, min(_pure(rounds), local))
+    """``beside``: what will be asked next, which may be looked at on the way."""
+    found, said = yield from _crowd_end(rounds, delta, tolerance, near, min(_pure(rounds), local), beside)
     if found == local < _pure(rounds) and not all(part.alone for part, _ in rounds):
         said = "the upper end is coarse: what the local epsilons add up to, whatever the crowd adds"
     return found, said
 
 
 def _crowd_end(
-    rounds: Rounds, delta: float, tolerance: float | None, near: float | None, pure: float
+    rounds: Rounds,
+    delta: float,
+    tolerance: float | None,
+    near: float | None,
+    pure: float,
+    beside: Look | None,
 ) -> Search[tuple[float, str]]:
     """At most ``pure``, which is known to do."""
     promised = tolerance or DEFAULT_TOLERANCE
@@ -159,7 +173,7 @@ def _crowd_end(
             if is_single(rounds):
                 upper = yield from _round_epsilon(rounds[0][0], delta, allowed, near)
             else:
-                upper, loose = _composed_epsilon(rounds, delta, allowed, pure)
+                upper, loose = _composed_epsilon(rounds, delta, allowed, pure, beside)
                 said = loose or said
             return min(upper, pure), said
     if pure == _pure(rounds) < math.inf:
@@ -565,7 +579,9 @@ def _adapted(rounds: Rounds, delta: float, resolution: float, stride: int, quest
     return Discretised(compose(above, rounds[0][0].profile.hints.tilts), sampled.below)
 
 
-def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: float) -> tuple[float, str]:
+def _composed_epsilon(
+    rounds: Rounds, delta: float, tolerance: float, pure: float, beside: Look | None
+) -> tuple[float, str]:
     best = lost = apart = math.inf
     (resolution, stride), *others = attempts(rounds, tolerance)
     with expected(_USUAL_REFINEMENTS, "bounding epsilon") as tried:
@@ -573,7 +589,7 @@ def _composed_epsilon(rounds: Rounds, delta: float, tolerance: float, pure: floa
             try:
                 pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
                 at_once = epsilon_within(
-                    pairs.above, pairs.below, delta, tolerance, _AIMED_BEYOND * tolerance
+                    pairs.above, pairs.below, delta, tolerance, _AIMED_BEYOND * tolerance, beside
                 )
                 if at_once is not None and _NEXT_TO_NOTHING * pure <= at_once < pure:
                     return at_once, ""

@@ -208,6 +208,24 @@ class ComposedLoss:
         """An epsilon with delta(epsilon) >= ``delta``, certified (0 if there is none)."""
         return self._search(delta, -relative, lambda low, high: low >= delta)
 
+    @cached_property
+    def _seen(self) -> dict[tuple[float, float | None], tuple[float, float]]:
+        """delta at an epsilon under a tilt, where it was looked at beside another sum."""
+        return {}
+
+    def _aimed(self, finite: float, relative: float) -> tuple[float, float]:
+        """(a tilt, where to look first): of finite losses, ``relative`` past the root."""
+        theta, point = self.hints.for_delta(finite, closely=True)
+        return self._usable(theta), point * (1.0 + relative)
+
+    def first_look(self, delta: float, relative: float) -> tuple[float, float] | None:
+        """(epsilon, tilt) of the first look of a search from below, if there is one."""
+        infinity = self.infinities[0]
+        if not infinity < delta < 1.0:
+            return None
+        theta, point = self._aimed((delta - infinity) / (1.0 - infinity), -relative)
+        return (point, self.hints.steep_enough(theta)) if 0.0 < point < self.largest else None
+
     def _search(self, delta: float, relative: float, good: Callable[[float, float], bool]) -> float:
         """Newton in log delta against epsilon (slope -theta), aimed past the root by ``relative``.
 
@@ -218,8 +236,7 @@ class ComposedLoss:
         if delta <= infinity or infinity == 1.0:
             return self.largest
         finite = (delta - infinity) / (1.0 - infinity)
-        theta, point = self.hints.for_delta(finite, closely=True)
-        theta, point = self._usable(theta), point * (1.0 + relative)
+        theta, point = self._aimed(finite, relative)
         if point < 0.5 * self.hints.deviation and float(self.delta(np.zeros(1))[1][0]) <= delta:
             return 0.0
         outside = self.largest if relative > 0.0 else 0.0
@@ -227,7 +244,10 @@ class ComposedLoss:
         for step in range(_MOST_STEPS):
             point = min(max(point, 0.0), self.largest)
             tilt = self.hints.steep_enough(theta) if step < 2 else None
-            low, high = (float(v[0]) for v in self.delta(np.array([point]), tilt))
+            if (point, tilt) in self._seen:
+                low, high = self._seen[point, tilt]
+            else:
+                low, high = (float(v[0]) for v in self.delta(np.array([point]), tilt))
             if good(low, high):
                 best = min(best, point) if relative > 0.0 else max(best, point)
             else:
@@ -242,6 +262,10 @@ class ComposedLoss:
             if step % 3 == 2 or not min(best, miss) < point < max(best, miss):
                 point = 0.5 * (best + miss)
         return best
+
+
+Look = tuple[ComposedLoss, float, float]
+"""At a sum, an epsilon, under a tilt."""
 
 
 def _deltas(losses: Sequence[ComposedLoss], epsilon: Floats, tilts: Floats) -> Floats:
@@ -274,32 +298,48 @@ def _group(rows: Sequence[tuple[LossDistribution, Floats, int]]) -> Group:
 
 
 def epsilon_within(
-    above: ComposedLoss, below: ComposedLoss, delta: float, tolerance: float, relative: float
+    above: ComposedLoss,
+    below: ComposedLoss,
+    delta: float,
+    tolerance: float,
+    relative: float,
+    beside: Look | None = None,
 ) -> float | None:
     """``above.upper_epsilon``, if ``below`` still exceeds delta a ``tolerance`` before it: of a few looks at
-    both together; else None."""
+    both together; else None. ``beside``: is taken with the first of them, and known from then on."""
     infinity = above.infinity
     if infinity >= delta or len(above.parts) != len(below.parts):
         return None
     finite = (delta - infinity) / (1.0 - infinity)
-    theta, point = above.hints.for_delta(finite, closely=True)
+    theta, point = above._aimed(finite, relative)
     tilt = min(loss._usable(above.hints.steep_enough(theta)) for loss in (above, below))
+    also = beside if beside is not None and len(beside[0].parts) == len(above.parts) else None
     for _ in range(_LOOKS_AT_BOTH):
-        point *= 1.0 + relative
         if not 0.5 * above.hints.deviation < point < min(above.largest, below.largest):
             return None
-        found = _deltas([above, below], np.array([point, point * (1.0 - tolerance)]), np.full(2, tilt))
-        found = np.stack([np.maximum(found[0] - TINY, 0.0), found[1] + TINY])  # a scale may underflow
-        low, high = (float(end[0]) for end in above._with_infinity(found[:, :1]))
+        looks = [(above, point, tilt), (below, point * (1.0 - tolerance), tilt)]
+        (low, high), (before, _), *others = _looks([*looks, also] if also else looks)
+        if also is not None:
+            also[0]._seen[also[1:]] = others[0]
+            also = None
         estimate = (0.5 * (low + high) - infinity) / (1.0 - infinity)
         if not estimate > 0.0:
             return None
         root = point + math.log(estimate / finite) / theta
         if high <= delta and abs(root - point) <= 1.5 * relative * point:
-            before = float(below._with_infinity(found[:, 1:])[0][0])
             return point if before >= delta else None
-        point = root
+        point = root * (1.0 + relative)
     return None
+
+
+def _looks(asked: Sequence[Look]) -> list[tuple[float, float]]:
+    """Enclosures of delta of each sum at an epsilon below its largest loss, under a tilt, in one table."""
+    losses, epsilon, tilts = zip(*asked, strict=True)
+    usable = [loss._usable(tilt) for loss, tilt in zip(losses, tilts, strict=True)]
+    found = _deltas(losses, np.array(epsilon), np.array(usable))
+    found = np.stack([np.maximum(found[0] - TINY, 0.0), found[1] + TINY])  # a scale may underflow
+    ends = [loss._with_infinity(found[:, i : i + 1]) for i, loss in enumerate(losses)]
+    return [(float(low[0]), float(high[0])) for low, high in ends]
 
 
 def compose(
