@@ -24,7 +24,7 @@ from shuffledp.verifying._curves import alternatives, least_of, upper
 from shuffledp.verifying._families import Family
 from shuffledp.verifying._groups import _by_number, among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
-from shuffledp.verifying._positive_part import _enumerated, _with_jumps
+from shuffledp.verifying._positive_part import _closer_and_closer, _enumerated
 from shuffledp.verifying._tilted_sum import TiltedSum
 from shuffledp.verifying._variable import Variable
 
@@ -212,7 +212,7 @@ def test_one_jump_among_values_that_are_not_positive() -> None:
         law, n = Variable([arb(v) for v, _ in rows], [arb(m) for _, m in rows]), 6
         truth = _enumerated(law, n)
         enough = truth * (1 + arb(1e-3))
-        assert truth <= _with_jumps(law, n, enough) <= enough
+        assert truth <= _closer_and_closer(law, n, enough) <= enough
 
 
 def fewer_users(curve: dict[str, Any]) -> None:
