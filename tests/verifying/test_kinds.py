@@ -24,7 +24,7 @@ from shuffledp.verifying._curves import alternatives, least_of, upper
 from shuffledp.verifying._families import Family
 from shuffledp.verifying._groups import _by_number, among_groups
 from shuffledp.verifying._mixed_sum import mixing, noisy_sum, noisy_vectors, thinned_sum
-from shuffledp.verifying._positive_part import _enumerated, _with_jumps
+from shuffledp.verifying._positive_part import _closer_and_closer, _enumerated
 from shuffledp.verifying._tilted_sum import TiltedSum
 from shuffledp.verifying._variable import Variable
 
@@ -89,6 +89,12 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     * sdp.Shuffled(sdp.DiscreteGaussian(sigma=1.4, levels=8), n=9000, analysis="crowd").sampled_from(90_000),
     "crowd of few people with noise on the line, ten rounds": 10
     * sdp.Shuffled(LAPLACE_ON_THE_LINE, n=200, analysis="crowd"),
+    "clones in a cohort": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=8.0), n=10**4).sampled_from(10**6),
+    "clones of a large epsilon0 in a cohort": sdp.Shuffled(
+        sdp.LocalRandomizer(epsilon0=50.0), n=10**4
+    ).sampled_from(10**6),
+    "clones of a large epsilon0 in cohorts, 12 rounds": 12
+    * sdp.Shuffled(sdp.LocalRandomizer(epsilon0=35.0), n=10**6).sampled_from(10**8),
     "leaks in a cohort": sdp.Shuffled(LEAKY, n=10_000).sampled_from(10**5),
     "leaks by coins": sdp.Shuffled(LEAKY, n=10_000, analysis="clones-2021").sampled_from(10**5, poisson=True),
     "a small scale": sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.3), n=2000, analysis="best-leaked"),
@@ -206,7 +212,7 @@ def test_one_jump_among_values_that_are_not_positive() -> None:
         law, n = Variable([arb(v) for v, _ in rows], [arb(m) for _, m in rows]), 6
         truth = _enumerated(law, n)
         enough = truth * (1 + arb(1e-3))
-        assert truth <= _with_jumps(law, n, enough) <= enough
+        assert truth <= _closer_and_closer(law, n, enough) <= enough
 
 
 def fewer_users(curve: dict[str, Any]) -> None:
@@ -255,7 +261,21 @@ def a_worse_law(curve: dict[str, Any]) -> None:
     curve["laws"][0] = [list(row) for row in zip(own, other, gap, clone, strict=True)]
 
 
+def a_larger_share_of_all(curve: dict[str, Any]) -> None:
+    curve["fraction"] *= 1.02
+
+
+def a_larger_epsilon0(curve: dict[str, Any]) -> None:
+    curve["epsilon0"] *= 1.02
+
+
 FALSE = [
+    ("clones in a cohort", fewer_users),
+    ("clones in a cohort", a_larger_share_of_all),
+    ("clones in a cohort", a_larger_epsilon0),
+    ("clones of a large epsilon0 in a cohort", a_larger_share_of_all),
+    ("clones of a large epsilon0 in cohorts, 12 rounds", a_larger_share_of_all),
+    ("clones of a large epsilon0 in cohorts, 12 rounds", a_larger_epsilon0),
     ("crowd", fewer_users),
     ("crowd", a_worse_law),
     ("one group", less_hidden),
@@ -290,6 +310,67 @@ def test_a_falsified_part_is_refused(name: str, change: Callable[[dict[str, Any]
 
 def ball(x: Fraction) -> arb:
     return arb(x.numerator) / x.denominator
+
+
+def in_a_cohort(people: int, epsilon0: arb, clone: arb, share: arb, alpha: arb) -> arb:
+    """The sum of (P - alpha Q)_+ over all counts of reports x, x' and neither: a cohort of so many, each of
+    whom sends x and x' with probability ``clone``; one is, by chance, the one who differs."""
+    others, grown = [clone, clone, 1 - 2 * clone], epsilon0.exp()
+    here = grown / (grown + 1), 1 / (grown + 1), arb(0)
+
+    def seen(told: tuple[arb, ...], counts: tuple[int, ...]) -> arb:
+        one = [share * own + (1 - share) * other for own, other in zip(told, others, strict=True)]
+        return sum((one[i] * of_others(counts, i) for i in range(3) if counts[i]), arb(0))
+
+    def of_others(counts: tuple[int, ...], but: int) -> arb:
+        left = [count - (i == but) for i, count in enumerate(counts)]
+        ways = math.factorial(people - 1) // math.prod(map(math.factorial, left))
+        return ways * math.prod((p**count for p, count in zip(others, left, strict=True)), start=arb(1))
+
+    total = arb(0)
+    for x, y in product(range(people + 1), repeat=2):
+        if x + y <= people:
+            counts = x, y, people - x - y
+            total += (seen(here, counts) - alpha * seen((here[1], here[0], here[2]), counts)).max(arb(0))
+    return total
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("kind", ["clones", "clones-2021"])
+@pytest.mark.parametrize("epsilon0", [1.5, 35.0])
+def test_clones_in_a_cohort_are_the_curve_of_all_outcomes(kind: str, epsilon0: float) -> None:
+    with ctx.workprec(256):
+        grown, share, people = arb(epsilon0).exp(), 0.25, 5
+        clone = 1 / (grown + 1) if kind == "clones" else 1 / (2 * grown)
+        stated = {"kind": kind, "n": people, "epsilon0": epsilon0, "fraction": share}
+        for epsilon in (0.0, 0.1, 0.3, 0.9 * epsilon0):
+            truth = in_a_cohort(people, arb(epsilon0), clone, arb(share), arb(epsilon).exp())
+            found = upper(stated, arb(epsilon), truth * (1 + arb(1e-6)))
+            assert found.upper() >= truth  # a share is known up to some units: so is what is found
+            assert found <= truth * (1 + arb(1e-5)) + arb(1e-30)
+
+
+@pytest.mark.quick
+def test_a_certificate_of_a_cohort_says_so_in_words() -> None:
+    certificate = MECHANISMS["clones in a cohort"].epsilon(delta=1e-6).certificate()
+    assert "clones n = 10000 in a cohort of 0.01 of all" in certificate.about
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fraction", [-1e-9, 1.1, math.nan])
+def test_a_share_of_all_is_a_share(fraction: float) -> None:
+    curve = {"kind": "clones", "n": 100, "epsilon0": 1.0, "fraction": fraction}
+    for stated in (None, 0.0, 1.0):
+        part = {"count": 1, "epsilon0": stated, "curve": curve}
+        with pytest.raises(ValueError, match=r"in \[0, 1\]|Out of range"):
+            sdp.Certificate.made(0.0, 1e-6, [part]).verify(bits=128)
+
+
+@pytest.mark.quick
+def test_the_share_of_a_curve_with_a_delta0_is_not_that_of_its_base() -> None:
+    base = {"kind": "clones", "n": 100, "epsilon0": 1.0, "fraction": 0.1}
+    with pytest.raises(ValueError, match="fraction must be that of the curve"):
+        upper({"kind": "approximate", "delta0": 1e-9, "at": 0.5, "base": base}, arb(0.1), arb(0))
 
 
 def random_law(source: random.Random, types: int) -> list[tuple[Fraction, Fraction]]:

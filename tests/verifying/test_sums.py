@@ -13,13 +13,14 @@ from operator import mul
 import pytest
 from flint import acb, arb, ctx
 
-from shuffledp.verifying import _positive_part, _tilted_sum, _two_values
+from shuffledp.verifying import _tilted_sum, _two_values
 from shuffledp.verifying._crowd import _chords, _Corner, _Heights, _mean, _scaled, _settled, _tried
 from shuffledp.verifying._families import Family, Triples, known
 from shuffledp.verifying._guesses import Guess
+from shuffledp.verifying._jumps import _Split, _threshold, more_jumps
 from shuffledp.verifying._moments import Series
-from shuffledp.verifying._positive_part import About, _of_jumps, _several, _thresholds
-from shuffledp.verifying._tilted_sum import TiltedSum, normal_height
+from shuffledp.verifying._positive_part import About
+from shuffledp.verifying._tilted_sum import Jumps, TiltedSum, normal_height
 from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
@@ -408,32 +409,72 @@ def test_values_that_are_not_sure_to_be_between_stay() -> None:
     assert abs(sum(coarse.masses, arb(0)) - arb(3) / 4) < arb(1e-9)
 
 
-@pytest.mark.parametrize("spare", [0.0, 1e-6, 1e-2, 10.0])
-def test_chords_between_jumps_are_above_the_sum_and_cost_no_more_than_can_be_spared(spare: float) -> None:
-    """Of a convex function of the jump; also of jumps that are alike."""
-    source = random.Random(19)
-    jumps = sorted([*(source.uniform(0.0, 40.0) for _ in range(60)), *[7.0] * 5, *[40.0] * 3])
-    rows = [(arb(v), arb(source.uniform(0.0, 1.0))) for v in jumps]
-    asked = list[float]()
-
-    def height(v: arb, often: arb) -> arb:
-        asked.append(float(v))
-        return (v - 11).max(arb(0)) + (v / 40) ** 2
-
-    truth = sum((height(v, often) * often for v, often in rows), arb(0))
-    asked.clear()
-    found = _of_jumps(height, rows, arb(spare))
-    assert truth * (1 - arb(1e-12)) < found < truth + 20 * arb(spare) + arb(1e-9)
-    assert len(asked) < (len(rows) if spare else 4 * len(rows))
-    assert abs(_of_jumps(height, rows[30:31], arb(0)) - height(*rows[30]) * rows[30][1]) < arb(1e-12)
+def atoms(rows: list[tuple[float, float]], n: int) -> Iterator[tuple[arb, arb, tuple[int, ...]]]:
+    """Of sums of n: value, probability and how often each value occurs; what is left is at zero."""
+    masses = [arb(m) for _, m in rows]
+    masses.append(1 - sum(masses, arb(0)))
+    for counts in product(range(n + 1), repeat=len(rows)):
+        if (left := n - sum(counts)) >= 0:
+            each = (*counts, left)
+            ways = math.factorial(n) // math.prod(map(math.factorial, each))
+            mass = math.prod((m**c for m, c in zip(masses, each, strict=True)), start=arb(ways))
+            yield sum((arb(v) * c for (v, _), c in zip(rows, counts, strict=True)), arb(0)), mass, each
 
 
-def test_thresholds_of_jumps_leave_several_the_share_that_they_may_add() -> None:
-    rows = [(arb(v), arb(10.0 ** (-v / 2))) for v in range(-3, 20)]
-    enough = arb(1e-6)
-    found = list(_thresholds(rows, 50, enough))
-    assert found == sorted(found)
-    assert len(found) >= 3
-    for small, share in zip(found, _positive_part._SHARES_OF_MORE, strict=False):
-        assert _several(rows[:small], rows[small:], 50) <= share * enough
-        assert not _several(rows[: small - 1], rows[small - 1 :], 50) <= share * enough
+def part_of(rows: list[tuple[float, float]], rest: arb) -> Variable:
+    return Variable([arb(v) for v, _ in rows], [arb(m) for _, m in rows], rest)
+
+
+FEW = [(-0.7, 0.4), (0.3, 0.3), (2.5, 0.02), (4.0, 0.01)]  # two small values, two jumps
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(0, 1), (0, 3), (1, 1), (1, 2), (2, 2)])
+def test_sums_with_some_jumps_are_those_of_all_outcomes(fewest: int, most: int) -> None:
+    n = 6
+    with ctx.workprec(128):
+        told = [(value, mass) for value, mass, each in atoms(FEW, n) if fewest <= each[2] + each[3] <= most]
+        truth = sum((value.max(arb(0)) * mass for value, mass in told), arb(0)) / n
+        small = part_of(FEW[:2], 1 - sum((arb(m) for _, m in FEW), arb(0)))
+        jumps = Jumps(part_of(FEW[2:], arb(0)), fewest, most)
+        for theta in (0.4, 1.5):
+            found = TiltedSum(small, n, theta, 0.1, 0.02, 25.0, jumps=jumps).upper()
+            assert truth <= found <= truth * (1 + arb(1e-2)) + arb(1e-6)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_more_jumps_than_are_told_add_no_more_than_is_charged(most: int) -> None:
+    n = 6
+    with ctx.workprec(128):
+        told = [(value, mass) for value, mass, each in atoms(FEW, n) if each[2] + each[3] > most]
+        truth = sum((value.max(arb(0)) * mass for value, mass in told), arb(0)) / n
+        assert truth <= more_jumps(part_of(FEW[:2], arb(0)), part_of(FEW[2:], arb(0)), n, most) <= 20 * truth
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_and_what_is_added_are_above_the_truth(seed: int) -> None:
+    """Random laws with rare large values, also among values that are not positive; all splits."""
+    source = random.Random(seed)
+    n, shift = source.randint(2, 7), source.choice([0.0, 3.0])
+    rows = [(source.uniform(-2.0, 1.0) - shift, source.uniform(0.05, 0.2)) for _ in range(3)]
+    rows += [(10.0 ** source.uniform(0.0, 4.0), 10.0 ** -source.uniform(2.0, 9.0)) for _ in range(2)]
+    with ctx.workprec(128):
+        law = part_of(rows, 1 - sum((arb(m) for _, m in rows), arb(0)))
+        truth = sum((value.max(arb(0)) * mass for value, mass, _ in atoms(rows, n)), arb(0)) / n
+        for most, loss in product(range(min(n - 1, 3) + 1), (1e-1, 1e-3)):
+            split = _Split.of(law.ordered(), float(law.rest), n, most, loss * float(truth))
+            if split is not None:
+                made, added = split.made(law, math.sqrt(2.0 * loss) / split.theta)
+                assert truth <= made.upper() + added
+
+
+def test_thresholds_leave_more_jumps_what_they_may_add_and_are_the_least() -> None:
+    values, masses = [float(v) for v in range(-3, 20)], [10.0 ** (-v / 2) / 100.0 for v in range(-3, 20)]
+    rows = list(zip(values, masses, strict=True))
+    for most, spare in product((1, 2, 3), (1e-4, 1e-7)):
+        small = _threshold(values, masses, 50, most, spare)
+        enough, too_much = (
+            more_jumps(part_of(rows[:at], arb(0)), part_of(rows[at:], arb(0)), 50, most)
+            for at in (small, small - 1)
+        )
+        assert enough <= spare * (1 + 1e-9)
+        assert not too_much <= spare

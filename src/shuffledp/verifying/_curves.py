@@ -113,7 +113,10 @@ def _local(curve: Curve) -> arb:
 
 
 def _clones(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    return _clone_law(curve).upper(epsilon, enough)
+    law = _clone_law(curve)
+    if float(curve.get("fraction", 1.0)) != 1.0:
+        law = law.in_cohort(probability(curve["fraction"]))
+    return law.upper(epsilon, enough)
 
 
 def _clone_law(curve: Curve) -> Law:
@@ -201,6 +204,8 @@ def _approximate(curve: Curve, epsilon: arb, enough: arb) -> arb:
     if not at >= 0:
         raise ValueError(f"at must not be negative, got {curve['at']!r}")
     share, rate = (probability(curve.get(name, 1.0)) for name in ("fraction", "rate"))
+    if "fraction" in base and base["kind"] != "crowd":
+        raise ValueError("fraction must be that of the curve with a delta0, not of its base")
     if base["kind"] == "crowd":
         return _approximate_crowd(curve, at, enough)
     law, added = _clone_law(base), _moved_at_all(base, leak, share, rate, at.expm1())

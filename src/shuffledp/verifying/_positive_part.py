@@ -6,26 +6,20 @@ All outcomes where these are few; else frequencies (``TiltedSum``); rare large v
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from flint import arb
 
+from shuffledp.verifying._jumps import sum_with_jumps
 from shuffledp.verifying._tilted_sum import TiltedSum, normal_height
 from shuffledp.verifying._two_values import TwoValues
 from shuffledp.verifying._variable import Variable
 
-_TRIALS = 8  # speed
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
 _FEW_COUNTS = 60_000, 120_000  # speed: of two values, the same
-_JUMP_LOSSES = 2e-3, 1e-4  # speed: of the blur
-_SHARES_OF_MORE = 1e-3, 1e-4, 1e-5, 1e-6, 1e-9  # tightness: of what is enough, what several jumps may add
-_NEXT_TO_NOTHING = 1e-7  # speed: of what is enough
-_CHORD = 1e-5  # tightness: of what is enough, what a chord may cost
-_FAR, _CLOSE, _IN_VAIN = 1.0, 1.01, 1.001  # speed: where jumps are looked at first, and where it is in vain
+_LOSSES = 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12  # speed: of blurs
 _FINEST = 1e-12  # speed: of the blur, relative
 _FEW_VALUES, _SPREAD = 16, 5e-3  # speed: of coarser laws, where a bound is not refined
 _ABOUT = 1e-2  # speed: of the blur, there
@@ -55,30 +49,16 @@ def positive_part(law: Variable, n: int, enough: arb) -> arb:
         sum_ = TiltedSum.of(raised, n, _FINEST, span)
         if sum_.frequencies <= _MOST_FREQUENCIES:
             return sum_.upper() + added
-    best, loss, before = alone, 2e-3, math.inf
     if not enough > 0:
         return alone.min(About.of(law, n).upper(law, n, enough))
-    for trial in range(_TRIALS):
-        part, beyond = law.cut(0.1 * loss * float(enough))
-        sum_ = TiltedSum.of(part, n, loss)
-        if sum_.frequencies > _MOST_FREQUENCIES:
-            break
-        best = best.min(sum_.upper() + beyond)
-        if best <= enough:
-            return best
-        if counted is not None and counted.outcomes <= _FEW_COUNTS[1]:
-            return best.min(counted.upper())
-        # A blur that is smaller by r takes away r of what it cost, or its root (atoms at zero).
-        excess = float((best / enough).mid()) - 1.0
-        if trial == 0 and excess > _FAR and (jumped := _with_jumps(law, n, enough)) < best:
-            return jumped
-        hopeless = excess > 100.0 * loss and excess > 0.6 * (before - excess)
-        if hopeless or loss <= _FINEST:
-            break
-        loss, before = max(0.05 * loss if before < math.inf else 0.1 * loss, _FINEST), excess
+    best = alone.min(_closer_and_closer(law, n, enough))
+    if best <= enough:
+        return best
+    if counted is not None and counted.outcomes <= _FEW_COUNTS[1]:
+        best = best.min(counted.upper())
     if _outcomes(n, len(law.values)) <= _FEW_OUTCOMES[1]:
         best = best.min(_enumerated(law, n))
-    return best if best <= enough else best.min(_with_jumps(law, n, enough))
+    return best
 
 
 @dataclass(frozen=True)
@@ -126,96 +106,20 @@ class About:
         return TiltedSum.at(self.theta, part, n, _ABOUT).upper() + beyond
 
 
-def _with_jumps(law: Variable, n: int, enough: arb) -> arb:
-    """The best of several thresholds, or the first that is good enough."""
-    rows, best = sorted(zip(law.values, law.masses, strict=True), key=lambda row: float(row[0])), arb(1)
-    for small in dict.fromkeys(_thresholds(rows, n, enough)):
-        found = _with_some_jumps(rows[:small], rows[small:], law.rest, n, enough)
-        best = best.min(found)
-        # Where it is close, what is not of several jumps is much the same at all thresholds.
-        alike = found - _several(rows[:small], rows[small:], n) > _IN_VAIN * enough
-        if best <= enough or (found <= _CLOSE * enough and alike):
+def _closer_and_closer(law: Variable, n: int, enough: arb) -> arb:
+    """Sums of smaller and smaller blurs, rare values by their number, until that is enough or in vain."""
+    best, before = arb(1), math.inf
+    for loss in _LOSSES:
+        made, added = sum_with_jumps(law, n, float(enough), loss)
+        if made.frequencies > _MOST_FREQUENCIES:
             break
-    return best
-
-
-def _thresholds(rows: _Rows, n: int, enough: arb) -> Iterator[int]:
-    """How many values are small, so that several jumps add about a share of what is enough."""
-    for share in _SHARES_OF_MORE:
-        fits = partial(_few_jumps, rows, n, share * enough)
-        if (small := 1 + bisect_left(range(1, len(rows)), True, key=fits)) < len(rows):
-            yield small
-
-
-def _few_jumps(rows: _Rows, n: int, most: arb, small: int) -> bool:
-    return bool(_several(rows[:small], rows[small:], n) <= most)
-
-
-def _several(small: _Rows, jumps: _Rows, n: int) -> arb:
-    """What more than one jump adds at most: what they tell alone."""
-    p = sum((m for _, m in jumps), arb(0))
-    far, near = (sum((v.max(arb(0)) * m for v, m in part), arb(0)) for part in (jumps, small))
-    return (n - 1) * p * far + (n - 1) * (n - 2) * p**2 / 2 * near
-
-
-def _with_some_jumps(small: _Rows, jumps: _Rows, rest: arb, n: int, enough: arb) -> arb:
-    """Rare values above a threshold, jumps, by their number (T13): none; one, of each size; more."""
-    part, more = Variable([v for v, _ in small], [m for _, m in small], rest), _several(small, jumps, n)
-    tiny, best = _NEXT_TO_NOTHING * enough / len(jumps), arb(1)
-    for loss in _JUMP_LOSSES:
-
-        def height(users: int, shift: arb, often: arb, loss: float = loss) -> arb:
-            """Of the sum of so many and the shift: crude where that is next to nothing."""
-            if shift <= 0 and all(x <= 0 for x in part.values):
-                return arb(0)
-            theta = part.guess.tilt(users, float(shift))
-            crude, made = (
-                part.chernoff(users, theta) * (theta * shift).exp(),
-                TiltedSum.at(theta, part, users, loss),
-            )
-            if crude * often <= tiny or made.frequencies > _MOST_FREQUENCIES:
-                return crude
-            return replace(made, shift=shift).upper()
-
-        found = more + height(n, arb(0), arb(1))
-        if found <= _CLOSE * enough:
-            one = [(v, m * (n - 1)) for v, m in jumps]
-            found += _of_jumps(lambda v, often: height(n - 1, v, often), one, _CHORD * enough)
-        best = best.min(found)
-        if best <= enough or not found <= _CLOSE * enough:
+        best = best.min(made.upper() + added)
+        # A blur that is smaller by r takes away r of what it cost, or its root (atoms at zero).
+        excess = float((best / enough).mid()) - 1.0
+        if best <= enough or (excess > 100.0 * loss and excess > 0.6 * before):
             break
+        before = excess
     return best
-
-
-def _of_jumps(height: Callable[[arb, arb], arb], jumps: _Rows, spare: arb) -> arb:
-    """Of jumps that grow, and how often: heights are convex in them, so that chords are above.
-
-    Where the middle shows that chords cost more than can be spared, they are halved."""
-    known = {place: height(*jumps[place]) for place in (0, len(jumps) - 1)}
-
-    def at(low: int, high: int, place: int) -> arb:
-        """On the chord, if it is sure to be between."""
-        (start, _), (end, _), (v, _) = jumps[low], jumps[high], jumps[place]
-        if not start <= v <= end or not start < end:
-            return height(*jumps[place])
-        return known[low] + (known[high] - known[low]) * (v - start) / (end - start)
-
-    def between(low: int, high: int) -> arb:
-        """What lies between, without the ends."""
-        if high - low < 2:
-            return arb(0)
-        middle, often = (low + high) // 2, sum((m for _, m in jumps[low + 1 : high]), arb(0))
-        known[middle] = height(*jumps[middle])
-        parts = (low, middle), (middle, high)
-        if (at(low, high, middle) - known[middle]) * often <= spare:
-            inner = [(a, b, i) for a, b in parts for i in range(a + 1, b)]
-            rest = sum((jumps[i][1] * at(a, b, i) for a, b, i in inner), arb(0))
-        else:
-            rest = sum((between(a, b) for a, b in parts), arb(0))
-        return rest + jumps[middle][1] * known[middle]
-
-    ends = sum((jumps[place][1] * value for place, value in known.items()), arb(0))
-    return ends + between(0, len(jumps) - 1)
 
 
 def _outcomes(n: int, types: int) -> int:

@@ -141,9 +141,9 @@ def _not_below(stated: float, found: float, margin: float = ROUNDING) -> None:
 def _loss(curve: dict[str, Any]) -> float:
     """Infinite where a curve does not tell."""
     kind, inner = curve["kind"], [_loss(one) for one in curve.get("curves", [])]
-    if kind in ("clones", "clones-2021", "binary"):
+    if kind == "binary":
         return float(curve["epsilon0"])
-    if kind == "crowd":
+    if kind in ("clones", "clones-2021", "crowd"):
         return _in_cohort(float(curve["epsilon0"]), curve.get("fraction", 1.0))
     if kind in ("law", "messages", "groups"):
         return max(_ratio(row[:2]) for row in curve["types"])
@@ -164,4 +164,8 @@ def _ratio(masses: Sequence[float]) -> float:
 
 
 def _in_cohort(loss: float, fraction: float) -> float:
-    return math.log1p(min(fraction, 1.0) * math.expm1(loss)) if loss < 700.0 else math.inf
+    if not 0.0 <= fraction <= 1.0 + _MARGIN:
+        raise ValueError(f"fraction must be in [0, 1], got {fraction!r}")
+    if fraction >= 1.0:
+        return loss
+    return math.log1p(fraction * math.expm1(loss)) if loss < 700.0 else math.inf

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
+from typing import TypeVar
 
 from flint import acb, arb
 
@@ -19,6 +21,25 @@ from shuffledp.verifying._variable import Tilted, Variable
 _SPARE_DEPTH = 3.0  # speed: frequencies so many nats below the loss are only bounded
 _REACH, _FINER = 0.5, 4  # speed: how far one size tells, as a share; and into how many parts of that next
 _NORMAL = 0.05, 0.2, 0.4  # speed: how much less than those of a normal law sizes fall up to a frequency
+
+_Ball = TypeVar("_Ball", arb, acb)
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """Values of X beside those of a law, their masses: sums with ``fewest`` to ``most`` of them are told."""
+
+    law: Variable
+    fewest: int
+    most: int
+
+    def composed(self, small: _Ball, jump: _Ball, n: int) -> _Ball:
+        """The sum of C(n, j) small^(n - j) jump^j over these numbers j."""
+        found = type(small)(0)
+        for j in range(self.most, -1, -1):
+            ways = math.comb(n, j) if j >= self.fewest else 0
+            found = found * jump + ways * small ** (self.most - j)
+        return found * small ** (n - self.most)
 
 
 @dataclass(frozen=True)
@@ -33,8 +54,8 @@ class TiltedSum:
     depth: float
     """In nats: how far below the first other frequencies still count."""
     span: arb | None = None
-    shift: arb | None = None
-    """What is added to the sum."""
+    jumps: Jumps | None = None
+    """Some more values, in sums with few of them: these alone are told."""
     coin: tuple[arb, arb] | None = None
     """(g, c): |phi| is replaced by g (|phi|^2 / phi + phi) / 2 + (1 - g) c, phi that of theta (V5)."""
     absolute: bool = False
@@ -67,26 +88,30 @@ class TiltedSum:
         return math.ceil(math.sqrt(2.0 * self.depth) / (self.blur * self.step))
 
     def upper(self) -> arb:
-        """An upper bound of (1/n) E[(X_1 + ... + X_n + shift)_+]."""
+        """An upper bound of (1/n) E[(X_1 + ... + X_n)_+]."""
         theta, last = arb(self.theta), self.frequencies
-        shift = arb(0) if self.shift is None else self.shift
         step = arb(self.step) if self.span is None else arb.pi() / (last * self.span)
         tilted = self.law.tilted(theta)
         first = tilted.first
         # |phi(theta + iw)|/phi(theta) moves with w by the tilted deviation at most.
         slope, falling = tilted.variance.upper().sqrt().upper(), min(_whole(tilted.falls / step), last)
-        dead = (arb(-self.depth) / self.n).exp()
+        others = self.n if self.jumps is None else self.n - self.jumps.most
+        dead = (arb(-self.depth) / others).exp()
         odd = self.absolute and self.coin is None and self.n % 2  # one size is (size^2 + 1)/2 or less (V5)
         whole = first if self.coin is None else self.coin[0] * first + (1 - self.coin[0]) * self.coin[1]
-        total, left_out, below = self._kernel(acb(theta)).real, arb(0), dead ** (self.n - odd)
+        jumps = self.jumps
+        top = whole**self.n if jumps is None else jumps.composed(first, jumps.law.moment(theta), self.n)
+        total, left_out, below = self._kernel(acb(theta)).real, arb(0), dead ** (others - odd)
 
-        def term(k: int, ratio: acb, size: arb) -> arb:
-            s = acb(theta, k * step)
-            found = (ratio if self.coin is None else acb(size)) ** (self.n - odd) * self._kernel(s)
+        def term(k: int, value: acb, jump: acb) -> arb:
+            s, ratio = acb(theta, k * step), value / first
+            size = self._sized(arb(ratio.abs_upper()) ** 2, first)
+            if jumps is None:
+                found = (ratio if self.coin is None else acb(size)) ** (others - odd) * self._kernel(s)
+            else:
+                found = jumps.composed(value, jump, self.n) / top * self._kernel(s)
             if odd:
                 found *= (size**2 + 1) / 2
-            if self.shift is not None:
-                found *= acb(0, k * step * self.shift).exp()
             once = self.span is not None and k == last
             return (1 if once else 2) * (arb(found.abs_upper()) if self.absolute else found.real)
 
@@ -109,14 +134,15 @@ class TiltedSum:
             middle = low + width // 2
             quiet, least = 0, dead - slope * (width // 2) * step
             small = (least * first).lower()
-            for place, value in enumerate(self.law.along(acb(theta, middle * step), width * step, count)):
+            along = acb(theta, middle * step), width * step, count
+            told = repeat(acb(0), count) if jumps is None or width > 1 else jumps.law.along(*along)
+            for place, (value, jump) in enumerate(zip(self.law.along(*along), told, strict=True)):
                 begin = low + place * width
                 users, size = min(width, high + 1 - begin), arb(value.abs_upper())
                 if size <= small if self.coin is None else self._sized((size / first) ** 2, first) <= least:
                     quiet += users
                 elif width == 1:
-                    ratio = value / first
-                    total += term(begin, ratio, self._sized(arb(ratio.abs_upper()) ** 2, first))
+                    total += term(begin, value, jump)
                 elif cells and cells[-1][1] == begin - 1 and cells[-1][2] < width:
                     cells[-1] = cells[-1][0], begin + users - 1, cells[-1][2]
                 else:
@@ -125,7 +151,7 @@ class TiltedSum:
         if self.span is None:
             beyond, blur = last * step, arb(self.blur)
             left_out += self._most(theta, beyond) / (1 - (-(blur**2) * beyond * step).exp())
-        scale = (theta * shift).exp() * whole**self.n * step / (2 * arb.pi() * self.n)
+        scale = top * step / (2 * arb.pi() * self.n)
         return scale * (total + 2 * left_out).upper()
 
     def _alive(self, slope: arb, step: arb, last: int) -> int:

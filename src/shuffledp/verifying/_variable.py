@@ -48,6 +48,10 @@ class Variable:
     def _floats(self) -> list[tuple[float, float]]:
         return [(float(v.mid()), float(m.mid())) for v, m in zip(self.values, self.masses, strict=True)]
 
+    def ordered(self) -> list[tuple[float, float]]:
+        """About the values, from the least on, and their masses."""
+        return sorted(self._floats)
+
     def waves(self, s: acb) -> list[acb]:
         """m e^{sv} of all values."""
         return [m * (s * v).exp() for v, m in zip(self.values, self.masses, strict=True)]

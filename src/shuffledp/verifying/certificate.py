@@ -112,6 +112,8 @@ class Certificate:
 def _in_words(curve: dict[str, Any]) -> str:
     inner = [*curve.get("curves", []), *([curve["base"]] if isinstance(curve.get("base"), dict) else [])]
     size = f" n = {curve['n']}" if "n" in curve else ""
+    if curve.get("fraction", 1.0) != 1.0:
+        size += f" in a cohort of {curve['fraction']:g} of all"
     return f"{curve['kind']}{size}" + (f" ({', '.join(map(_in_words, inner))})" if inner else "")
 
 

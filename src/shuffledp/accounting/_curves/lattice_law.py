@@ -355,7 +355,9 @@ def _tail_sum(group: Group, own: Own, threshold: Floats, theta: Floats, resoluti
     found = tail_sum([group], own, threshold, theta, depth=depth)
     size, cut = np.abs(found.value), np.broadcast_to(found.cut, found.value.shape)
     seen = found.error - cut < np.maximum(cut, size)
-    missing = np.where(seen, np.log(positive(cut) / positive(_CUT * resolution * size)), 0.0).max(axis=1)
+    missing = np.where(seen, np.log(positive(cut)) - np.log(positive(_CUT * resolution * size)), 0.0).max(
+        axis=1
+    )
     needed, before = np.minimum(depth + missing + _DEEPER, DEPTH), depth
     for deepest in (0.5 * (depth + DEPTH), DEPTH):
         rows = np.flatnonzero((missing > 0.0) & (before < needed) & (needed <= deepest))

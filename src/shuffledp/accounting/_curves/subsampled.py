@@ -93,7 +93,7 @@ def _clones_in_cohort(profile: CloneProfile, fraction: float) -> PrivacyProfile:
     decay = math.exp(-profile.epsilon0)
     lie = decay / (1.0 + decay)
     whole = EvenCrowdProfile(profile.n, 1.0, profile.kappa, lie, 0.0, profile.rate, profile.rest)
-    tight = whole.subsampled(fraction)
+    tight = replace(whole.subsampled(fraction), made_of=(profile, fraction))
     hidden = profile.rate >= down(2.0 * lie, operations=4 * CALL)
     return tight if hidden else _smaller(tight, SubsampledProfile(profile, fraction))
 

@@ -27,6 +27,7 @@ from shuffledp._certified.buckets import Buckets, binomial_buckets
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, gamma, positive, up
 from shuffledp._certified.signs import Excess, signs_excess
 from shuffledp._certified.tails import CLOSE, ROUGH, TailRule
+from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.starts import SignsHints
 
@@ -51,6 +52,8 @@ class EvenCrowdProfile(PrivacyProfile):
     away: float
     rate: float
     rest: float
+    made_of: tuple[CloneProfile, float] | None = None
+    """The clones, and the share of all people that they are of, if it is their cohort: for certificates."""
 
     @property
     def epsilon_max(self) -> float:
