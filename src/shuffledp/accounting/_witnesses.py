@@ -7,6 +7,9 @@ one pair of datasets of the real mechanism: below the mechanism's own profile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from shuffledp._certified.rounding import positive
@@ -25,8 +28,15 @@ _SMALL_CROWD = 1000.0  # reports x or x'; speed
 
 def witnesses(facts: Facts, n: int) -> list[Witness]:
     """Pairs of datasets of the n-user round."""
-    found = [witness(law, n) for law in facts.concrete]
-    return found if facts.matrix is None else [*found, *matrix_witnesses(facts.matrix, n)]
+    return [among(n) for among in datasets(facts, n)]
+
+
+def datasets(facts: Facts, n: int) -> list[Callable[[int], Witness]]:
+    """What the differing user and all others hold, where that tells much of about n users; of each, the pair
+    for any number of users. Where their number is random, as in a cohort of which some are honest, what they
+    hold must not depend on it."""
+    found: list[Callable[[int], Witness]] = [partial(witness, law) for law in facts.concrete]
+    return found if facts.matrix is None else [*found, *_of_matrix(facts.matrix, n)]
 
 
 def witness(law: AmplificationLaw, n: int) -> Witness:
@@ -58,7 +68,7 @@ def _even_crowd(law: AmplificationLaw, n: int) -> EvenCrowdProfile | None:
     return EvenCrowdProfile(n, near, law.gap[0], law.own[1], away, rate, rest)
 
 
-def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
+def _of_matrix(matrix: Matrix, n: int) -> list[Callable[[int], Witness]]:
     """The pairs of inputs and the third inputs with the largest chi-square, all others at the third; of few
     people also at one of the pair."""
     if len(matrix.rows) < 2:
@@ -84,13 +94,13 @@ def matrix_witnesses(matrix: Matrix, n: int) -> list[Witness]:
     if few:
         found = [*sorted(within, reverse=True)[:_MORE], *found]
     # Noise is symmetric: of two pairs that are each other's mirror image one is enough.
-    different: dict[bytes, Witness] = {}
+    different: dict[bytes, Callable[[int], Witness]] = {}
     for _, i, j, k in found:
         mass = rows[k].round(9)
         shape = np.arcsinh((rows[i] - rows[j]) / positive(rows[k])).round(6)
         sides = (np.stack([part + 0.0, mass]) for part in (shape, -shape))
         key = min(side[:, np.lexsort(side)].tobytes() for side in sides)
-        different.setdefault(key, finite_pair(rows[i], rows[j], rows[k], n))
+        different.setdefault(key, partial(finite_pair, rows[i], rows[j], rows[k]))
         if len(different) == _MOST_PAIRS + _MORE * few:
             break
     return list(different.values())

@@ -36,7 +36,7 @@ from shuffledp.accounting._ends.upper import (
 from shuffledp.accounting._renyi import INTEGRATING, renyi_lowers, renyi_uppers
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
-from shuffledp.accounting._witnesses import witnesses
+from shuffledp.accounting._witnesses import Witness, datasets, witnesses
 from shuffledp.bound import Bound
 from shuffledp.errors import CoarserBoundWarning, NoCertificateError
 from shuffledp.facts import Facts
@@ -541,9 +541,10 @@ class Shuffled(OneRound):
     def _pairs(self) -> tuple[Any, ...]:
         """Pairs of datasets, or of populations, that bound from below."""
         if self._counted is not None:
-            places = range(len(witnesses(self.facts, self.honest)))
+            usual = self.n * self.honest // self._counted[0]
             return tuple(
-                honest_cohort(*self._counted, self._witness(place), upwards=False) for place in places
+                honest_cohort(*self._counted, self._in_cohort(held), upwards=False)
+                for held in datasets(self.facts, max(1, usual))
             )
         if self.rate is not None:
             return tuple(pair.polled(self.rate) for pair in witnesses(self.facts, self.honest))
@@ -564,9 +565,9 @@ class Shuffled(OneRound):
         whole = BY_NAME["strong"].curve(self.facts, n)
         return CohortPair(whole, n / self.honest) if n < self.honest else whole
 
-    def _witness(self, place: int) -> Callable[[int], PrivacyProfile]:
-        """One of the witnesses, of cohorts of so many out of all honest people."""
-        return lambda n: witnesses(self.facts, n)[place].subsampled(n / self.honest)
+    def _in_cohort(self, held: Callable[[int], Witness]) -> Callable[[int], PrivacyProfile]:
+        """A pair of populations, of cohorts of so many out of all honest people."""
+        return lambda n: held(n).subsampled(n / self.honest)
 
     @property
     def _pure(self) -> float:

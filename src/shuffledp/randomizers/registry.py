@@ -115,9 +115,12 @@ def _oracle(
 _CAP = ("cap_probability", "sampler")
 
 
-def _vector(option: str, kind: str, summary: str, *more: str) -> Registration:
+def _vector(
+    option: str, kind: str, summary: str, *more: str, details: tuple[Parameter, ...] = ()
+) -> Registration:
     """A randomizer of vectors."""
-    return Registration(option, kind, summary, DIMENSION, fields=("dimension", "epsilon0", "radius", *more))
+    fields = ("dimension", "epsilon0", "radius", *more)
+    return Registration(option, kind, summary, DIMENSION, details=details, fields=fields)
 
 
 def _whole(name: str, text: str, least: int = 1) -> Parameter:
@@ -132,6 +135,10 @@ _SIZE = _whole("size", "Values in a reported subset, with --subset.  [default: t
 _SYMBOLS = _whole("symbols", "Prime number of hash values, with --hashing.  [default: the best]")
 _LEVELS = _whole("levels", "Steps of the grid, with --laplace (default 16) and --gaussian (default 8).")
 _BRANCHING = _whole("branching", "Children of a node, with --leveled.  [default: one level]", 2)
+_CAPS = _share(
+    "cap_probability",
+    "Probability of the cap under the uniform law, with --privunit; groups share one.  [default: the best]",
+)
 _LEAKED = "With --local: what a report's probability may exceed e^epsilon0 times another input's by."
 _LEAK = _share("delta0", _LEAKED)
 _DISTANCE = "Largest total variation distance between the reports of two inputs, with --local."
@@ -172,7 +179,9 @@ _REGISTERED = [
         details=(_LEVELS,),
         fields=("sigma", *_INTERVAL),
     ),
-    _vector("privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", *_CAP),
+    _vector(
+        "privunit", "privunit.PrivUnit", "PrivUnit on the l2 ball of dimension D.", *_CAP, details=(_CAPS,)
+    ),
     _vector("ramp", "leaning.RampUnit", "RampUnit on the l2 ball of dimension D.", "start"),
     _vector("gaussian-unit", "leaning.GaussianUnit", "Gaussian noise on vectors of dimension D.", "signal"),
     _vector("linf", "signs.LInfinityRandomizer", "One sign of one coordinate out of D."),

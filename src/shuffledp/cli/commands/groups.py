@@ -47,23 +47,32 @@ def groups(groups: dict[float, int], delta: float, rounds: int, as_json: bool, *
     with wrong_usage(), Progress.clock("bounding epsilon"):
         known = parameters(choice, given, "epsilon0") | {"honest_fraction": given["honest_fraction"]}
         survey = ShuffledGroups.of(choice.load(), groups, **known)
-        bounds = {local: (rounds * survey.person(local)).epsilon(delta=delta) for local in groups}
+        people = {local: rounds * survey.person(local) for local in groups}
+        bounds = {local: one.epsilon(delta=delta) for local, one in people.items()}
+        limits = {local: one.gaussian_limit() for local, one in people.items()}
     worst = max(bounds.values(), key=lambda bound: bound.upper)
     if as_json:
         rows = [
-            {"epsilon0": local, "people": groups[local], "lower": bound.lower, "upper": bound.upper}
+            {
+                "epsilon0": local,
+                "people": groups[local],
+                "lower": bound.lower,
+                "upper": bound.upper,
+                "gaussian_limit_mu": {"lower": limits[local].lower, "upper": limits[local].upper},
+            }
             for local, bound in bounds.items()
         ]
         print_json(quantity="epsilon", upper=worst.upper, lower=worst.lower, groups=rows)
         return
     print_headline(f"epsilon <= {rounded_up(worst.upper)} for everybody at delta = {written(delta)}")
-    header = ("epsilon0", "people", "epsilon <=", "not below")
+    header = ("epsilon0", "people", "epsilon <=", "not below", "limit mu")
     cells = [
         (
             written(local),
             f"{groups[local]:,}",
             rounded_up(bound.upper),
             rounded_down(bound.lower) if bound.lower else "unknown",
+            f"{limits[local].upper:.3g}",
         )
         for local, bound in bounds.items()
     ]
