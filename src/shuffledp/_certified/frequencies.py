@@ -37,7 +37,7 @@ _POINTS_PER_ATOM = 256  # speed: up to so many it is
 _MANY_TERMS = 2000  # speed: frequencies times atoms, beyond two per point
 _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
-_MANY_COPIES = 100.0  # speed: powers are negligible but next to zero
+_MANY_COPIES, _MOST_FIRST = 100.0, 1 << 12  # speed: powers are negligible but next to zero; in so many
 _POINTS_IN_A_DEVIATION, _RARE = (40.0, 12.5), 0.1  # speed: of a transform; where a power falls so little
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
@@ -121,10 +121,12 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: f
 
 def _all_next_to_zero(t: Tilted, points: Ints, depth: float) -> Chosen | None:
     """Of every problem of one law, if that is possible."""
-    found = [_next_to_zero(t, i, int(size), depth) for i, size in enumerate(points)]
-    kept = [one for one in found if one is not None]
-    if len(kept) < points.size:
-        return None
+    kept: list[tuple[Complexes, float]] = []
+    for i, size in enumerate(points.tolist()):
+        found = _next_to_zero(t, i, size, depth)
+        if found is None:
+            return None
+        kept.append(found)
     sizes = [phi.size for phi, _ in kept]
     rows = np.repeat(np.arange(points.size, dtype=np.int64), sizes)
     r = np.concatenate([np.arange(size, dtype=np.int64) for size in sizes])
@@ -162,6 +164,8 @@ def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complex
     if not last < math.pi:
         return None
     stop = min(math.ceil(last * points / (2.0 * math.pi)), (points - 1) // 2) + 1
+    if stop > _MOST_FIRST:
+        return None
     step = math.isqrt(stop - 1) + 1
     waves = []
     for r in (step * np.arange(-(-stop // step)), np.arange(step)):
