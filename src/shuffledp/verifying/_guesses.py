@@ -11,6 +11,7 @@ from operator import mul
 _FEW, _ALIKE = 24, 0.1  # speed: more values are put together where they differ by less than a share
 _RARE = 0.1  # speed: of their size, or of one that so many exceed
 _NEWTON, _CLOSE = 40, 1e-3  # speed: of the logarithm of a tilt
+_GOLDEN, _STEPS = 0.618034, 22  # speed: of a search for it
 
 
 def _usual(rows: list[tuple[float, float]]) -> float:
@@ -93,7 +94,15 @@ class Guess:
 def lowest(height: Callable[[float], float], high: float) -> float:
     """About where a function that falls and then rises is lowest."""
     low = -60.0
-    for _ in range(36):
-        a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, b) if height(a) < height(b) else (a, high)
+    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_a, at_b = height(a), height(b)
+    for _ in range(_STEPS):
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - _GOLDEN * (high - low)
+            at_a = height(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + _GOLDEN * (high - low)
+            at_b = height(b)
     return 0.5 * (low + high)

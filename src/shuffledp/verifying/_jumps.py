@@ -22,7 +22,7 @@ from shuffledp.verifying._guesses import Guess, lowest
 from shuffledp.verifying._tilted_sum import Jumps, TiltedSum
 from shuffledp.verifying._variable import Variable
 
-_MOST = 4  # speed: jumps that are told by their number
+_MOST = 2  # speed: jumps that are told by their number
 _REACH = 8.0  # tightness: deviations of the others, beyond which a jump decides alone
 _SHARE = 0.1  # tightness: of the blur, what more jumps, aliases and frequencies left out may add
 _STEEPER = 1.2, 1.5, 2.0, 3.0, 5.0, 10.0  # speed: tilts that tell how far sums reach

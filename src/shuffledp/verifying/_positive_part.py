@@ -19,7 +19,7 @@ from shuffledp.verifying._variable import Variable
 _MOST_FREQUENCIES = 300_000  # speed
 _FEW_OUTCOMES = 2_000, 60_000  # speed: enumerated at once, and where frequencies do not do
 _FEW_COUNTS = 60_000, 120_000  # speed: of two values, the same
-_LOSSES = 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12  # speed: of blurs
+_LOSSES = 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12  # speed: of blurs
 _FINEST = 1e-12  # speed: of the blur, relative
 _FEW_VALUES, _SPREAD = 16, 5e-3  # speed: of coarser laws, where a bound is not refined
 _ABOUT = 1e-2  # speed: of the blur, there
