@@ -115,7 +115,7 @@ def log1p_exp(x: float) -> float:
 
 
 def _integrals(
-    profile: PrivacyProfile, rates: Sequence[float], tolerance: float, followed: bool
+    profile: PrivacyProfile, rates: Sequence[float], tolerance: float, followed: bool = True
 ) -> list[tuple[float, float]]:
     """Logarithms of enclosures of int_0^inf e^{rate epsilon} h(epsilon) d epsilon (see _ends)."""
     end = profile.epsilon_max
