@@ -44,6 +44,22 @@ def test_wrong_probabilities_a_repeated_seed_and_impossible_reports_are_found() 
 
 
 @pytest.mark.thorough
+def test_noise_of_floats_is_found_whatever_is_claimed() -> None:
+    """Reports that never repeat: the last binary digit tells 0 from 1, the size a scale that is too small."""
+    rng, claim = np.random.default_rng(4), sdp.LocalRandomizer(epsilon0=1.0)
+    grid: dict[str, Any] = {"inputs": (0.0, 1.0), "runs": 4000, "confidence": 0.999}
+    assert sdp.audit(lambda value: value + rng.laplace(), claim, **grid).found > 3.0
+    coarse = sdp.audit(lambda value: round(1024 * (value + rng.laplace())) / 1024, claim, **grid)
+    assert not coarse.violated
+    assert coarse.found > 0.4
+    less = sdp.audit(lambda value: round(1024 * (value + rng.laplace(scale=0.4))) / 1024, claim, **grid)
+    assert less.violated
+    bare = sdp.audit(lambda value: float(value), claim, shuffled=3, delta=0.01, **grid)
+    assert bare.shuffled_found is not None
+    assert bare.shuffled_found > 1.0
+
+
+@pytest.mark.thorough
 def test_shuffles_are_audited_too() -> None:
     binary = sdp.BinaryRandomizedResponse(epsilon0=1.0)
     honest = sdp.audit(binary.randomize, binary, runs=4000, shuffled=3, delta=0.01, confidence=0.999)

@@ -6,6 +6,9 @@ probabilities. If P(S) >= p and P'(S) <= q, no epsilon0 below log(p/q) is true (
 log((p - delta0)/q)): with the stated confidence, whatever the client is. A claim below that is false. A
 claim that stands is not proved: an audit finds what it looks for.
 
+Reports that are floats hardly ever repeat. They are looked at in two more ways: by their size, and by the
+place of their last binary digit, which noise that is drawn as a float gives the input away by (Mironov 2012).
+
 The same is done for shuffles of n reports, all other people holding a third value, by the sum of the reports'
 scores: log((p - delta)/q) is below the true epsilon at delta.
 
@@ -37,7 +40,10 @@ from shuffledp.accounting.mechanism import Shuffled
 _HALVINGS = 60  # of the search for a bound of a probability
 _ROUNDED_DOWN = 1e-12  # of a probability that is searched for: less than any count can tell
 
+_BINS = 12  # of the sizes of reports that are floats
+
 Client = Callable[[Any], Any]
+View = Callable[[Any], Hashable]
 Item = TypeVar("Item")
 
 
@@ -103,36 +109,37 @@ def audit(
         raise ValueError(f"confidence must be in [0.5, 1), got {confidence!r}")
     if len(inputs) != 2:
         raise ValueError(f"inputs must be two different values, got {inputs!r}")
-    doubt = (1.0 - sure) / (2.0 if shuffled is None else 4.0)
-    samples, impossible = [], 0
+    samples: list[list[Any]] = []
+    impossible = 0
     with Progress(2 * times, what="runs") as progress:
         for value in inputs:
             reports = []
             for _ in range(times):
                 report = client(value)
                 impossible += not _possible(claimed, report)
-                reports.append(_key(report))
+                reports.append(report)
                 progress.advance(1)
             samples.append(reports)
-    learned, tested = _halves(samples)
-    facts = claimed.facts()
-    ways = (learned, tested), (learned[::-1], tested[::-1])
-    found = max(_told(*parts, doubt, facts.delta0) for parts in ways)
+    facts, learned = claimed.facts(), _halves(samples)[0]
+    views = _views(learned)
+    share = 0.5 * (1.0 - sure) / (1.0 if shuffled is None else 2.0)
+    told = [_told_by(view, samples, share / len(views), facts.delta0) for view in views]
+    found, view = max(told), views[told.index(max(told))]
     result = Audit(facts.epsilon0.upper, found, times, sure, impossible)
     if shuffled is None:
         return result
     n = _validate.count("shuffled", shuffled, least=2)
     level = _validate.probability("delta", delta)
-    score = _scores(Counter(samples[0]), Counter(samples[1]))
+    score = _scores(*(Counter(map(view, part)) for part in samples))
     rest = inputs[1] if third is None else third
 
     def total(value: Any) -> float:
-        return sum(score.get(_key(client(each)), 0.0) for each in [value, *[rest] * (n - 1)])
+        return sum(score.get(view(client(each)), 0.0) for each in [value, *[rest] * (n - 1)])
 
     sums = [[total(value) for _ in range(max(times // 10, 50))] for value in inputs]
     before, after = _halves(sums)
     exchanged = _mirrored(before), _mirrored(after)
-    seen = [_threshold(*parts, doubt, level) for parts in ((before, after), exchanged)]
+    seen = [_threshold(*parts, share, level) for parts in ((before, after), exchanged)]
     certified = Shuffled(claimed, n=n).epsilon(delta=level).upper
     return Audit(result.claim, found, times, sure, impossible, n, level, float(certified), max(0.0, *seen))
 
@@ -140,6 +147,31 @@ def audit(
 def _halves(samples: list[list[Item]]) -> tuple[list[list[Item]], list[list[Item]]]:
     """Every other run, to learn from and to test on."""
     return [part[::2] for part in samples], [part[1::2] for part in samples]
+
+
+def _views(learned: list[list[Any]]) -> list[View]:
+    """The ways to look at reports: each as it is; floats also by size and by their last binary digit."""
+    reports = [report for part in learned for report in part]
+    if not all(isinstance(one, float | np.floating) and math.isfinite(one) for one in reports):
+        return [_key]
+    edges = np.quantile(np.array(reports, float), np.linspace(0.0, 1.0, _BINS + 1)[1:-1])
+    return [_key, lambda report: int(np.searchsorted(edges, float(report))), _last_digit]
+
+
+def _last_digit(report: Any) -> Hashable:
+    """k where a float is an odd multiple of 2^k; None of zero and of what is no number."""
+    if report == 0.0 or not math.isfinite(report):
+        return None
+    fraction, exponent = math.frexp(report)
+    whole = int(math.ldexp(fraction, 53))
+    return exponent - 54 + (whole & -whole).bit_length()
+
+
+def _told_by(view: View, samples: list[list[Any]], doubt: float, delta: float) -> float:
+    """The largest epsilon that a set of reports refutes, either way round."""
+    learned, tested = _halves([[view(report) for report in part] for part in samples])
+    ways = (learned, tested), (learned[::-1], tested[::-1])
+    return max(_told(*parts, doubt, delta) for parts in ways)
 
 
 def _key(report: Any) -> Hashable:
