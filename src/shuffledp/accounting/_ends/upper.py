@@ -588,9 +588,11 @@ def _composed_epsilon(
         for following in (*others, others[-1]):
             try:
                 pairs = _adapted(rounds, delta, resolution, stride, at_delta(delta))
-                at_once = epsilon_within(
-                    pairs.above, pairs.below, delta, tolerance, _AIMED_BEYOND * tolerance, beside
-                )
+                at_once = None
+                with suppress(NoCertificateError):  # one of them may have none: each by itself
+                    at_once = epsilon_within(
+                        pairs.above, pairs.below, delta, tolerance, _AIMED_BEYOND * tolerance, beside
+                    )
                 if at_once is not None and _NEXT_TO_NOTHING * pure <= at_once < pure:
                     return at_once, ""
                 high = min(pairs.above.upper_epsilon(delta, _AIMED_BEYOND * tolerance), pure)

@@ -108,8 +108,8 @@ class ComposedLoss:
                 out[:, live[some]] = self._of_one_tilt(epsilon[live[some]], tilt, theta is None)
                 if looked is not None:
                     looked(some.size)
-        # A scale may underflow. Where none was needed, beyond the largest loss, a zero is a true one.
-        out[:, live] = np.maximum(out[0, live] - TINY, 0.0), out[1, live] + TINY
+        # Where no scale was needed, beyond the largest loss, a zero is a true one.
+        out[:, live] = _outward(out[:, live])
         return self._with_infinity(out)
 
     def _with_infinity(self, finite: Floats) -> tuple[Floats, Floats]:
@@ -264,6 +264,11 @@ class ComposedLoss:
         return best
 
 
+def _outward(found: Floats) -> Floats:
+    """Lower and upper ends, whose scale may have underflowed."""
+    return np.stack([np.maximum(found[0] - TINY, 0.0), found[1] + TINY])
+
+
 Look = tuple[ComposedLoss, float, float]
 """At a sum, an epsilon, under a tilt."""
 
@@ -336,8 +341,7 @@ def _looks(asked: Sequence[Look]) -> list[tuple[float, float]]:
     """Enclosures of delta of each sum at an epsilon below its largest loss, under a tilt, in one table."""
     losses, epsilon, tilts = zip(*asked, strict=True)
     usable = [loss._usable(tilt) for loss, tilt in zip(losses, tilts, strict=True)]
-    found = _deltas(losses, np.array(epsilon), np.array(usable))
-    found = np.stack([np.maximum(found[0] - TINY, 0.0), found[1] + TINY])  # a scale may underflow
+    found = _outward(_deltas(losses, np.array(epsilon), np.array(usable)))
     ends = [loss._with_infinity(found[:, i : i + 1]) for i, loss in enumerate(losses)]
     return [(float(low[0]), float(high[0])) for low, high in ends]
 
