@@ -205,6 +205,26 @@ def test_laws_that_are_rounded_outward_miss_nothing() -> None:
     assert is_verified_and_less_is_not(bound)
 
 
+def test_a_stated_loss_is_no_less_than_that_of_a_law_that_is_rounded_outward() -> None:
+    """By 1.5e-8, which is more than a verifier takes for rounding."""
+    noise = sdp.facts_of_noise(
+        lambda t: -0.4477 * t - math.log(2.0 / 0.4477), lambda t: 0.5 * np.exp(-0.4477 * t), epsilon0=0.4477
+    )
+    rounds = 3 * sdp.Shuffled(noise, n=2000, analysis="blanket")
+    certificate = rounds.epsilon(delta=1e-6, tolerance=1e-2).certificate()
+    assert 0.4477 < certificate.to_dict()["rounds"][0]["epsilon0"] < 0.4477 + 1e-7
+    assert certificate.verify(bits=128, of=rounds)
+
+
+@pytest.mark.slow
+def test_a_coarse_answer_has_the_certificate_of_a_coarse_grid() -> None:
+    """On finer ones so small a crowd has an infinite loss too often."""
+    few = sdp.Shuffled(sdp.DiscreteLaplace(levels=1, epsilon0=2.4311), n=649, analysis="crowd")
+    with pytest.warns(sdp.CoarserBoundWarning):
+        bound = (3 * few).epsilon(delta=1e-6)
+    assert bound.certificate().verify(bits=128)
+
+
 @pytest.mark.quick
 def test_one_jump_among_values_that_are_not_positive() -> None:
     rows = [(-13.0, 0.98), (-760.0, 2e-4), (-1e6, 1e-9), (-5.0, 1e-12), (50.0, 1e-15), (3200.0, 5e-20)]

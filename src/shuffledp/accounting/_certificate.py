@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
@@ -25,18 +26,19 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends.upper import attempts, finer, grid_for
+from shuffledp.accounting._ends.upper import AS_MUCH, COARSER, attempts, finer, grid_for
 from shuffledp.accounting._rounds.adapted import adapted, at_delta
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
-from shuffledp.accounting._rounds.loss import above, dominating
+from shuffledp.accounting._rounds.loss import Polygon, above, dominating
 from shuffledp.accounting._rounds.round import Round, is_single
 from shuffledp.errors import NoCertificateError
-from shuffledp.verifying._stated import local_guarantee
+from shuffledp.verifying._stated import local_guarantee, loss_of
 from shuffledp.verifying.certificate import Certificate
 
 Curve = dict[str, Any]
 Part = tuple[Round, int, float]  # a round, how often it is run, its delta0
 _NEGLIGIBLE = 1e-15, 1e-3  # tightness: what is lost at infinity, absolutely, or as a share of delta
+_OUTWARD = 1e-9  # tightness: less is the rounding of a logarithm
 _BESIDE = 0.1  # speed: of what a grid exceeds delta by, what is next to nothing
 
 
@@ -51,10 +53,23 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
     covered = delta >= math.fsum(entry["count"] * leak for entry, (_, leak) in zip(made, local, strict=True))
     if (alone and covered) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
+    for allowed in (tolerance, *(coarser for coarser in COARSER if coarser > tolerance)):
+        with suppress(NoCertificateError):
+            grids, spacing = _grids(rounds, epsilon, delta, allowed)
+            entries = [{**entry, "grid": grid} for entry, grid in zip(made, grids, strict=True)]
+            return Certificate.made(epsilon, delta, entries, spacing)
+    raise NoCertificateError("no grid was found on which the bound can be derived again")
+
+
+def _grids(
+    rounds: list[tuple[Round, int]], epsilon: float, delta: float, tolerance: float
+) -> tuple[list[dict[str, Any]], float]:
+    """Of every round, on which they come to delta, or less; and the spacing."""
     tilts = rounds[0][0].profile.hints.tilts
     curves = [((part.profile, part.profile), count) for part, count in rounds]
     scales = dict.fromkeys([delta, min(_NEGLIGIBLE[0], _NEGLIGIBLE[1] * delta)])
     (resolution, stride), *others = attempts(rounds, tolerance)
+    lost = math.inf
     for following in (*others, others[-1]):
         for scale in scales:
             grid, floor = grid_for(rounds, scale, resolution, stride)
@@ -65,18 +80,21 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
             reached = float(loss.delta(np.array([epsilon]))[1][0])
             if reached <= delta:
                 polygons = [above(found, grid.spacing) for found in samples]
-                for entry, polygon in zip(made, polygons, strict=True):
-                    entry["grid"] = {
-                        "index": polygon.index.astype(np.int64).tolist(),
-                        "value": np.minimum(polygon.value, 1.0).tolist(),
-                    }
-                return Certificate.made(epsilon, delta, made, grid.spacing)
+                return [_written(polygon) for polygon in polygons], grid.spacing
             if scale == delta:
                 following = _next(loss, sampled.below, (resolution, stride), following, delta, tolerance)
             if loss.infinity < _BESIDE * (reached - delta):
                 break  # less at infinity is no help
+        if loss.infinity > max(AS_MUCH * lost, delta):
+            break  # finer ones lose as much
+        lost = loss.infinity
         resolution, stride = following
-    raise NoCertificateError("no grid was found on which the bound can be derived again")
+    raise NoCertificateError(f"no grid of the tolerance {tolerance:g} comes to delta = {delta:g}")
+
+
+def _written(polygon: Polygon) -> dict[str, Any]:
+    index, value = polygon.index.astype(np.int64).tolist(), np.minimum(polygon.value, 1.0).tolist()
+    return {"index": index, "value": value}
 
 
 def _next(
@@ -97,14 +115,15 @@ def _next(
 
 def stated(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """What a certificate says of rounds, but for its grid."""
-    return [
-        {
-            "count": count,
-            "epsilon0": part.pure if math.isfinite(part.pure) else None,
-            "curve": described(part.profile, delta0),
-        }
-        for part, count, delta0 in parts
-    ]
+    rows = [(count, part.pure, described(part.profile, delta0)) for part, count, delta0 in parts]
+    return [{"count": count, "epsilon0": _loss(pure, curve), "curve": curve} for count, pure, curve in rows]
+
+
+def _loss(pure: float, curve: Curve) -> float | None:
+    """No less than that of the curve: laws that are rounded outward tell a little more than a report."""
+    found = loss_of(curve)
+    outward = math.isfinite(found) and found > pure * (1.0 + _OUTWARD)
+    return (found if outward else pure) if math.isfinite(pure) else None
 
 
 @singledispatch

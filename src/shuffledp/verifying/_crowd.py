@@ -183,8 +183,8 @@ class _Pools:
             while True:
                 if self.cost(place) <= _GOOD * self.enough:
                     yield place
-                nearest = min((place, place + step, place - step), key=self.cost)
-                if nearest == place:
+                lower = (place + side for side in (step, -step) if self.cost(place + side) < self.cost(place))
+                if (nearest := next(lower, None)) is None:  # costs fall, and then rise: one side is enough
                     break
                 place = nearest
             if self.enough > 0 and self.cost(place) > _HOPELESS * self.enough:

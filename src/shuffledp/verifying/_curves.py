@@ -370,10 +370,10 @@ def _least(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def alternatives(curve: Curve) -> list[Curve]:
-    """Analyses that all hold, as they are tried: crowds, which take longest, last."""
+    """Analyses that all hold, as they are tried: those that take longest last."""
     if curve["kind"] == "least":
         found = [one for part in curve["curves"] for one in alternatives(part)]
-        return sorted(found, key=_is_crowd)
+        return sorted(found, key=_slowness)
     if curve["kind"] == "cohort":
         return [{**curve, "base": base} for base in alternatives(curve["base"])]
     if curve["kind"] == "mixture":
@@ -383,9 +383,12 @@ def alternatives(curve: Curve) -> list[Curve]:
     return [curve]
 
 
-def _is_crowd(curve: Curve) -> bool:
+def _slowness(curve: Curve) -> int:
+    """Crowds take long, and cohorts of all datasets of binary response, which hardly ever serve, longest."""
     inner = curve["base"] if curve["kind"] in ("approximate", "cohort") else curve
-    return bool(inner["kind"] == "crowd")
+    if inner["kind"] == "crowd":
+        return 1
+    return 2 if inner["kind"] == "binary" and inner is not curve else 0
 
 
 def least_of(curves: list[Curve], epsilon: arb, enough: arb) -> tuple[arb, int]:

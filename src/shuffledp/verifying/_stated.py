@@ -102,7 +102,7 @@ def checked_losses(law: dict[str, Any]) -> float:
 
 def largest_loss(part: dict[str, Any]) -> float | None:
     """That a round is said to have, or None; no less than what its curve says, whose masses have margins."""
-    found, stated = _loss(part["curve"]), part.get("epsilon0")
+    found, stated = loss_of(part["curve"]), part.get("epsilon0")
     if stated is None or math.isinf(found):
         return None
     _not_below(float(stated), found, _LOSS_MARGIN)
@@ -138,9 +138,9 @@ def _not_below(stated: float, found: float, margin: float = ROUNDING) -> None:
         raise NoCertificateError(f"epsilon0 is {stated!r}, but reports have losses of {found!r}")
 
 
-def _loss(curve: dict[str, Any]) -> float:
+def loss_of(curve: dict[str, Any]) -> float:
     """Infinite where a curve does not tell."""
-    kind, inner = curve["kind"], [_loss(one) for one in curve.get("curves", [])]
+    kind, inner = curve["kind"], [loss_of(one) for one in curve.get("curves", [])]
     if kind == "binary":
         return float(curve["epsilon0"])
     if kind in ("clones", "clones-2021", "crowd"):
@@ -150,7 +150,7 @@ def _loss(curve: dict[str, Any]) -> float:
     if kind == "matrix":
         return _in_cohort(max(map(_ratio, zip(*curve["rows"], strict=True))), curve.get("fraction", 1.0))
     if kind == "cohort":
-        return _in_cohort(_loss(curve["base"]), curve["fraction"])
+        return _in_cohort(loss_of(curve["base"]), curve["fraction"])
     if kind == "losses":
         laws = curve["laws"]
         return math.inf if any(law["infinity"] for law in laws) else max(max(law["loss"]) for law in laws)

@@ -14,12 +14,13 @@ from functools import reduce
 from itertools import repeat
 from typing import TypeVar
 
-from flint import acb, arb
+from flint import acb, arb, ctx
 
 from shuffledp.verifying._variable import Tilted, Variable
 
 _SPARE_DEPTH = 3.0  # speed: frequencies so many nats below the loss are only bounded
 _REACH, _FINER = 0.5, 4  # speed: how far one size tells, as a share; and into how many parts of that next
+_SEEN = 64  # speed: bits, where a size is only to be seen to be small
 _NORMAL = 0.05, 0.2, 0.4  # speed: how much less than those of a normal law sizes fall up to a frequency
 
 _Ball = TypeVar("_Ball", arb, acb)
@@ -136,7 +137,9 @@ class TiltedSum:
             small = (least * first).lower()
             along = acb(theta, middle * step), width * step, count
             told = repeat(acb(0), count) if jumps is None or width > 1 else jumps.law.along(*along)
-            for place, (value, jump) in enumerate(zip(self.law.along(*along), told, strict=True)):
+            with ctx.workprec(ctx.prec if width == 1 else min(ctx.prec, _SEEN)):
+                values = list(self.law.along(*along))
+            for place, (value, jump) in enumerate(zip(values, told, strict=True)):
                 begin = low + place * width
                 users, size = min(width, high + 1 - begin), arb(value.abs_upper())
                 if size <= small if self.coin is None else self._sized((size / first) ** 2, first) <= least:

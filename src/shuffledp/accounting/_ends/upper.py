@@ -60,11 +60,11 @@ _ONE_ROUND, _ITS_LOWER_END = 1e-4, 2e-4
 """Of the epsilon of one round, where none is asked for: what is tried first, without a promise."""
 _FEW_CLONES, _CLOSE = 100, 1e-6  # tightness: those of so few people are summed closely in no time
 _FEW_ROUNDS, _OF_THEM = 16, 3e-4  # tightness: few rounds of any randomizer are quick, too
-_COARSER = (_ONE_ROUND, 1e-3, 1e-2, 1e-1)  # speed: where a smaller tolerance cannot be certified
+COARSER = (_ONE_ROUND, 1e-3, 1e-2, 1e-1)  # speed: where a smaller tolerance cannot be certified
 _LARGEST_EPSILON = 690.0  # soundness: exponentials end there
 _NEXT_TO_NOTHING = 1e-9  # speed: a share of the pure epsilon below which zero is tried
 _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict each other
-_AS_MUCH, _AS_FAR = 0.5, 0.95  # speed: of what was at an infinite loss before; of a distance in delta
+AS_MUCH, _AS_FAR = 0.5, 0.95  # speed: of what was at an infinite loss before; of a distance in delta
 _AS_GOOD = 3.0  # speed: tolerances that epsilon falls by
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _FAR_BELOW = 3.0  # speed: in nats, more than an estimate is off by
@@ -166,7 +166,7 @@ def _crowd_end(
         return pure, ""
     if _hardly_less(rounds, delta, pure, first):
         return pure, ""
-    for allowed in (first, *(coarser for coarser in _COARSER if coarser > first)):
+    for allowed in (first, *(coarser for coarser in COARSER if coarser > first)):
         with suppress(NoCertificateError):
             said = f"the upper end is certified to {allowed:g} only, not to {promised:g}"
             said = said if allowed > promised else ""
@@ -297,7 +297,7 @@ def upper_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
 
 def _each_delta(rounds: Rounds, epsilon: Floats, tolerance: float) -> Floats:
     """Upper ends at every epsilon; where one has no certificate, the others keep theirs."""
-    for allowed in (tolerance, *(c for c in _COARSER if c > tolerance and epsilon.size == 1)):
+    for allowed in (tolerance, *(c for c in COARSER if c > tolerance and epsilon.size == 1)):
         with suppress(NoCertificateError):
             if is_single(rounds):
                 high = _single_delta(rounds[0][0].profile, epsilon, allowed)
@@ -613,7 +613,7 @@ def _composed_epsilon(
                     if high < pure:
                         following = finer(resolution, stride, float(near[0]), float(near[1]), delta)
                 if high >= pure:
-                    if pairs.above.infinity > _AS_MUCH * lost:
+                    if pairs.above.infinity > AS_MUCH * lost:
                         break  # finer ones lose as much
                     lost = pairs.above.infinity
                 resolution, stride = following
