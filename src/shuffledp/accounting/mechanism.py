@@ -33,7 +33,7 @@ from shuffledp.accounting._ends.upper import (
     upper_delta,
     upper_end,
 )
-from shuffledp.accounting._renyi import INTEGRATING, renyi_lowers, renyi_uppers
+from shuffledp.accounting._renyi import INTEGRATING, likely_divergences, renyi_lowers, renyi_uppers
 from shuffledp.accounting._rounds.round import Round
 from shuffledp.accounting._trade_off import trade_off
 from shuffledp.accounting._witnesses import witnesses
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 FINE_TOLERANCE = 1e-4
 _COARSEST = 0.5
 _AT_ONCE = 128  # speed
+_TELLING = 0.9  # tightness: of the largest estimate, by more than estimates are off
 
 
 class Mechanism(ABC):
@@ -231,8 +232,7 @@ class Mechanism(ABC):
         with expected(sum(len(part.witnesses) + 1 for part, _ in rounds), INTEGRATING) as integrated:
             for part, count in rounds:
                 attained = np.zeros(len(orders))
-                for pair in part.witnesses:
-                    one, other = pair.directions[0], pair.directions[-1]
+                for one, other in _most_telling(part, orders):
                     with suppress(NoCertificateError):  # one witness less: the others are still attained
                         attained = np.maximum(attained, renyi_lowers(one, other, orders, tolerance))
                     integrated()
@@ -350,6 +350,16 @@ def _ends(
         if low < (1.0 - (tolerance or DEFAULT_TOLERANCE)) * min(pure, high):
             raise
         return low, min(high, pure)
+
+
+def _most_telling(part: Round, orders: list[float]) -> list[tuple[PrivacyProfile, PrivacyProfile]]:
+    """Curves of witnesses, without those whose divergences are clearly not the largest, by estimates."""
+    pairs = [(pair.directions[0], pair.directions[-1]) for pair in part.witnesses]
+    about = [likely_divergences(pair, orders) for pair in pairs]
+    told = [each for each in about if each is not None]
+    most = np.max(told, axis=0) if told else np.zeros(len(orders))
+    worth = [each is None or bool((each >= _TELLING * most).any()) for each in about]
+    return [pair for pair, so in zip(pairs, worth, strict=True) if so]
 
 
 def _reveals_nothing(part: Round) -> bool:
