@@ -33,7 +33,7 @@ _FIRST_POINTS, _AT_ONCE, _MOST_POINTS, _PASSES = 48, 12, 6_000, 12  # speed
 _MOST_PARTS, _ROUNDED, _ENOUGH = 8.0, 0.4, 1.2  # speed: of a cell at once; what is near enough to the aim
 _SHARE, _REST = 0.2, 1e-3  # tightness: of the tolerance, for cells, and for what lies beyond the last point
 _USUAL_POINTS = 100  # that a warning of long work counts on
-_ROUGH, _AS_LARGE = 0.1, 0.97  # speed, tightness: the witnesses that are looked at closely
+_ROUGH, _AS_LARGE = 0.1, 0.9  # speed, tightness: the witnesses that are looked at closely
 INTEGRATING = "integrating the curve"
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
@@ -57,20 +57,35 @@ def renyi_divergence(
 
 def renyi_lowers(pairs: Sequence[Pair], orders: Sequence[float], tolerance: float = 1e-3) -> list[float]:
     """Of each order what the best of these pairs attains; infinite where outcomes of infinite loss are
-    possible. Rough integrals tell which pairs are looked at closely: any is attained."""
+    possible. Estimates tell which pairs are looked at closely: any is attained."""
     if any(profile.infinite_loss > 0.0 for profile, _ in pairs):
         return [math.inf] * len(orders)
-    some = [min(orders), max(orders)]
-    rough = np.zeros((len(pairs), 2))
-    for place, pair in enumerate(pairs):
-        with suppress(NoCertificateError):
-            rough[place] = _divergences(_Lines, pair, some, max(tolerance, _ROUGH))
-    found = np.zeros(len(orders))
-    large = (rough >= _AS_LARGE * rough.max(axis=0, initial=0.0)).any(axis=1)
+    found, large = np.zeros(len(orders)), [True] * len(pairs)
+    if len(pairs) > 1:
+        about = np.array([_about(pair, [min(orders), max(orders)], tolerance) for pair in pairs])
+        large = (about >= _AS_LARGE * about.max(axis=0)).any(axis=1).tolist()
     for pair in (pair for pair, so in zip(pairs, large, strict=True) if so):
         with suppress(NoCertificateError):  # one witness less: the others are still attained
             found = np.maximum(found, _divergences(_Lines, pair, orders, tolerance))
     return [float(one) for one in found]
+
+
+def _about(pair: Pair, orders: Sequence[float], tolerance: float) -> Floats:
+    """About the divergences: from estimates of the curves where these are quick, else rough integrals."""
+    reach, found = min(pair[0].epsilon_max, LARGEST_EXPONENT), np.zeros(len(orders))
+    if reach == 0.0:
+        return found
+    edges = _first_edges(pair[0].hints.scale, reach, 0.0)
+    at, width = edges[:-1], np.diff(edges)
+    ahead, back = (curve.hints.log_about(at) for curve in pair)
+    with suppress(NoCertificateError):
+        if ahead is None or back is None or min(orders) <= 1.0:
+            return np.array(_divergences(_Lines, pair, orders, max(tolerance, _ROUGH)))
+        for place, order in enumerate(orders):
+            grown = np.exp(capped(ahead + (order - 1.0) * at)) + np.exp(capped(back - order * at))
+            moment = order * (order - 1.0) * float((grown * width).sum())
+            found[place] = math.log1p(moment) / (order - 1.0)
+    return found
 
 
 def renyi_uppers(profile: PrivacyProfile, orders: Sequence[float], tolerance: float = 1e-3) -> list[float]:

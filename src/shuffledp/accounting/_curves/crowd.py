@@ -449,10 +449,24 @@ class _Search:
         for place in order[:_CLOSELY].tolist():
             if found[place] <= _CLOSE * most:
                 break
-            exact = self._expectation(self._exact(int(left[place]))[None, :])[0]
-            found[place] = min(found[place], exact)
+            found[place] = min(found[place], self._closely(int(left[place]), rough[place], most))
             most = max(most, float(found[place]))
         return max(most, float(found.max()))
+
+    def _closely(self, place: int, rough: Floats, most: float) -> float:
+        """Of one law: at the nodes, which are fewer; where that does not settle it, at all weights."""
+        if self.taking.users * self.taking.rate < _ENOUGH:
+            with np.errstate(over="ignore"):  # where rounding hides everything
+                nodes = self.scales.weight[self.scales.nodes] * self.theta
+                heights = np.minimum(rough, self._law(place)[0].log_integrals(nodes, self.taking))
+            settled = float(self._expectation(self.scales.interpolated(heights[None, :]) + self._place)[0])
+            if settled <= most:
+                return settled
+        return float(self._expectation(self._exact(place)[None, :])[0])
+
+    def _law(self, place: int) -> Laws:
+        """One law."""
+        return self.curve.family.pick(np.array([place]), self.taking.growth, self.curve.fraction, self.cap)
 
     def _above(self, heights: Floats, most: float) -> Places:
         """Rows that may have more."""
@@ -469,8 +483,7 @@ class _Search:
 
     def _exact(self, place: int) -> Floats:
         """log of l N(l theta) / (2 pi n') at all weights: by moments; among few, by cells if that is less."""
-        picked = self.curve.family.pick(np.array([place]), self.taking.growth, self.curve.fraction, self.cap)
-        tau = self.scales.weight * self.theta
+        picked, tau = self._law(place), self.scales.weight * self.theta
         with np.errstate(over="ignore"):  # where rounding hides everything
             found = picked.log_integrals(tau, self.taking)[0]
             if self.taking.users * self.taking.rate < _ENOUGH:

@@ -39,11 +39,12 @@ _FAR_LOOK, _CLOSE_LOOK = (np.zeros(1), 0.8), (np.array([-0.36, 0.33]), 0.6)
 _LOOKS = (_AROUND_IN_TOLERANCES, 0.8), (_AROUND_IN_TOLERANCES, 0.3)
 """speed: points and resolutions, in tolerances. A first look aims; from a close start it is mostly enough."""
 _MOST_STEPS = 12  # speed: from one point to the next
-_GLANCE, _GLANCED, _STRIDE = 0.01, np.array([1.0, 1.01]), 8  # speed: a resolution, points, a lattice
+_GLANCE, _GLANCED, _STRIDE = 0.008, np.array([1.0, 1.01]), 8  # speed: a resolution, points, a lattice
 _CORNERS = 64  # speed: points of a lattice to a sample of a curve with corners
 _FINEST_STRIDE = 1024  # speed
 _AIMED_AT, _LEAST_SHARE, _LARGEST_SHARE = 0.7, 0.05, 0.8  # speed: tolerances; of a resolution, the next one
 _AIMED_BEYOND = 0.03  # speed: of the root, in tolerances
+_MIDDLE = 0.43  # speed: of two bounds; tangents are nearer to a curve than chords
 _ALIKE = 3.0  # speed: bounds of a delta whose mean is a better guess than the upper one
 _USUAL_STEPS, _USUAL_REFINEMENTS = 5, 3  # speed: that a warning of long work counts on
 _CLOSE_IN_TOLERANCES = 0.3  # tightness: of a point above the root to one below it
@@ -223,7 +224,7 @@ def glance(rounds: Rounds, epsilon: float, delta: float, tolerance: float) -> tu
         above, below = pairs.above.delta(at)[1], pairs.below.delta(at[:1])[0]
         steep = math.log(positive(above[0]) / positive(above[1])) / math.log(at[1] / at[0])
     high, low = float(above[0]), float(below[0])
-    return math.sqrt(high * low) if high < _ALIKE * low else high, steep
+    return low * (high / low) ** _MIDDLE if high < _ALIKE * low else high, steep
 
 
 def _usual(rounds: Rounds) -> float:
