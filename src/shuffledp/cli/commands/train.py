@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shuffledp import _validate
 from shuffledp._digits import rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, plot_option, write_picture, written_file
@@ -198,6 +197,7 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
 
     with Progress.clock("loading PyTorch"):
         torch = needed("torch", extra="learn")
+        from shuffledp._validate import part_of
         from shuffledp.learning import Budget, ShuffledTrainer, epsilon0_for, parameter_count
         from shuffledp.randomizers.privunit import PrivUnit
     layout = _layout(given)
@@ -213,7 +213,7 @@ def _trained(data: str, given: Given) -> ShuffledTrainer:
         raise click.UsageError(f"--cohort must be at most the {len(people):,} people.")
     # Dishonest people are accounted as such who never answer.
     crowd: dict[str, Any] = {"cohort": cohort}
-    crowd["least_reports"] = max(1, _validate.part_of(given["honest_fraction"], cohort))
+    crowd["least_reports"] = max(1, part_of(given["honest_fraction"], cohort))
     steps = torch.optim.SGD(model.parameters(), lr=given["learning_rate"], momentum=given["momentum"])
     with Progress.clock("calibrating"):
         epsilon0 = epsilon0_for(PrivUnit, population=len(people), **crowd, **target, **shape)
