@@ -57,11 +57,8 @@ _SLOW = 1e-5  # speed: a resolution
 _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
-_SHARE_APART = (
-    0.7,
-    0.4,
-)  # speed: where points take long; where rounding of few, or of many, rounds counts more
-_FEW_ROUNDS, _MANY_ROUNDS = 16, 100  # speed: of which rare losses decide, or few of many losses do
+_SHARE_APART = 0.7, 0.4  # speed: where points take long; the same where few of many, or rare, losses decide
+_FEW_ROUNDS, _MANY_ROUNDS = 16, 100  # speed
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
     1e-3,
@@ -309,7 +306,8 @@ def adapted(
         apart = any(side.profile.hints.apart or side.profile.tailed for pair in samplers for side in pair)
         corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
         decided = any(isinstance(e, Decided) for row in asked for e in row)
-        close = sum(counts) >= _MANY_ROUNDS or (decided and sum(counts) <= _FEW_ROUNDS)
+        tailed = any(side.profile.tailed for pair in samplers for side in pair)
+        close = sum(counts) >= _MANY_ROUNDS or (decided and (tailed or sum(counts) <= _FEW_ROUNDS))
         allowed = (_SHARE_APART[close] if apart else corners) * resolution
         losses = [
             [_loss(side, spacing, count) / allowed for side, count in zip(*pairs, strict=True)]
