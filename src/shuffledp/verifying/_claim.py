@@ -23,7 +23,7 @@ _BELOW = 1e-3  # speed: one that is off by more than this is wrong
 _WIDER = (
     arb(2) ** -50
 )  # tightness: of losses, so that a multiple of a float that is to be epsilon0 is no less
-_RAISED = 1e-15  # speed, tightness: of a round's share of delta, by which all points are raised
+_RAISED = 1e-9  # speed, tightness: of a round's share of delta, by which all points are raised
 
 
 def derived(content: dict[str, Any], bits: int) -> tuple[float, str]:
