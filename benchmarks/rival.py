@@ -17,7 +17,7 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from report import Check, short
 from timing import Task
 
-from shuffledp.accounting._ends.upper import attempts, discretise
+from shuffledp.accounting._ends.several_rounds import attempts, discretise
 from shuffledp.accounting._rounds.compose import ComposedLoss
 from shuffledp.accounting._rounds.loss import LossDistribution
 

@@ -8,7 +8,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting._ends.lower import first_look
-from shuffledp.accounting._ends.upper import _adapted, grid_for
+from shuffledp.accounting._ends.several_rounds import closely, grid_for
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds.adapted import at_delta
 from shuffledp.accounting._rounds.compose import ComposedLoss, epsilon_within
@@ -77,7 +77,7 @@ def test_a_curve_is_zero_at_points_that_are_beyond_all_losses_also_in_exact_numb
 def test_an_epsilon_of_one_look_at_both_sides_is_between_them(rounds: int, delta: float) -> None:
     one = sdp.Shuffled(sdp.LocalRandomizer(epsilon0=4.0), n=10**6)
     tolerance, parts = 1e-3, (rounds * one)._rounds()
-    pairs = _adapted(parts, delta, 0.5 * tolerance, 8, at_delta(delta))
+    pairs = closely(parts, delta, 0.5 * tolerance, 8, at_delta(delta))
     found = epsilon_within(pairs.above, pairs.below, delta, tolerance, 0.03 * tolerance)
     assert found is not None
     assert pairs.above.delta(np.array([found]))[1][0] <= delta
@@ -90,7 +90,7 @@ def test_an_epsilon_of_one_look_at_both_sides_is_between_them(rounds: int, delta
 
 def test_a_look_beside_others_is_that_alone() -> None:
     delta, parts = 1e-8, (1000 * sdp.Shuffled(sdp.LocalRandomizer(epsilon0=4.0), n=10**6))._rounds()
-    pairs = _adapted(parts, delta, 5e-4, 8, at_delta(delta))
+    pairs = closely(parts, delta, 5e-4, 8, at_delta(delta))
     asked, same = first_look(parts, delta), first_look(parts, delta)
     assert asked is not None
     assert same is not None

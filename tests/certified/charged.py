@@ -66,7 +66,7 @@ def questions() -> dict[str, Callable[[], Any]]:
     import numpy as np
 
     import shuffledp as sdp
-    from shuffledp.accounting._ends import upper
+    from shuffledp.accounting._ends import several_rounds
     from shuffledp.accounting._ends.moments import LogMoments
     from shuffledp.accounting.shuffled_batches import ShuffledBatches
 
@@ -123,7 +123,7 @@ def questions() -> dict[str, Callable[[], Any]]:
         **{name: partial(one.delta, epsilon=at) for name, (one, at) in asked.items()},
         "2 rounds, pure": partial((2 * shuffled(five, n=300)).epsilon, delta=0.0),
         "10 rounds, moments": lambda: (0.0, LogMoments.of(rounds, 1e-6).upper_epsilon(1e-6)),
-        "10 rounds, apart": lambda: (0.0, upper._apart(rounds)),
+        "10 rounds, apart": lambda: (0.0, several_rounds._apart(rounds)),
     }
 
 

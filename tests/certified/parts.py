@@ -58,7 +58,7 @@ from shuffledp.accounting._curves.stop_loss import LawOrder
 from shuffledp.accounting._curves.subsampled import SubsampledProfile, in_cohort, polled
 from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends import lower, upper
+from shuffledp.accounting._ends import lower, several_rounds, upper
 from shuffledp.accounting._ends.moments import THETAS, LogMoments
 from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.accounting._hints.lattices import LatticeHints
@@ -461,14 +461,14 @@ def composed() -> dict[str, Callable[[], Ends]]:
         "added moments": lambda: above((moments + moments).logs[::8], (moments + moments).infinity),
         "epsilon of moments": lambda: above(moments.upper_epsilon(1e-6), small.upper_epsilon(4e-3)),
         "seen in rounds": lambda: ends(
-            (upper._infinite_loss(two), 0.0),
+            (several_rounds.infinite_loss(two), 0.0),
             (lower.seen_at_once(two), 0.0),
             (upper._agreed(1.0 + 2.0**-28, 1.0), 0.0),
         ),
         "pure in rounds": lambda: above(
             upper._pure([(Round(pure, (), 0.1, 0.1), 3), (Round(pure, (), 0.2, 0.2), 1)])
         ),
-        "apart": lambda: above(upper._apart([(Round(pure, (), 1.0, 1.0), 2)])),
+        "apart": lambda: above(several_rounds._apart([(Round(pure, (), 1.0, 1.0), 2)])),
         "nothing but pure": lambda: above(
             upper._each_delta([(Round(Refusing(), (), 1.0, 1.0), 2)], np.array([0.5]), 1e-3)
         ),

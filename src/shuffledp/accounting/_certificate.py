@@ -26,7 +26,8 @@ from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
-from shuffledp.accounting._ends.upper import AS_MUCH, COARSER, attempts, finer, grid_for
+from shuffledp.accounting._ends.several_rounds import AS_MUCH, attempts, finer, grid_for
+from shuffledp.accounting._ends.upper import COARSER
 from shuffledp.accounting._rounds.adapted import adapted, at_delta
 from shuffledp.accounting._rounds.compose import ComposedLoss, compose
 from shuffledp.accounting._rounds.loss import Polygon, above, dominating

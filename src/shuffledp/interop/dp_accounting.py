@@ -26,7 +26,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
-from shuffledp.accounting._ends.upper import discretise
+from shuffledp.accounting._ends.several_rounds import discretise
 from shuffledp.accounting._rounds.loss import LossDistribution, Samples, dominating
 from shuffledp.accounting.mechanism import Composition, KnownLoss, Mechanism, Shuffled
 from shuffledp.errors import CoarserBoundWarning

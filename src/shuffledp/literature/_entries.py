@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from shuffledp._certified.rounding import CALL, additions, down, gamma, up
-from shuffledp.accounting._ends.upper import discretise
+from shuffledp.accounting._ends.several_rounds import discretise
 from shuffledp.accounting._rounds.loss import OUTWARD_UNITS
 from shuffledp.accounting.mechanism import Mechanism
 from shuffledp.literature import closed_forms as closed, concentration as blanket

@@ -21,7 +21,7 @@ import numpy as np
 
 from shuffledp._certified.lattice_sum import log_transform
 from shuffledp._certified.rounding import CALL, Floats, additions, down, gamma, up
-from shuffledp.accounting._ends.upper import grid_for
+from shuffledp.accounting._ends.several_rounds import grid_for
 from shuffledp.accounting._rounds.loss import dominating, sample
 from shuffledp.accounting._rounds.round import Rounds
 
