@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from shuffledp.errors import NoCertificateError
 _FIRST_POINTS, _AT_ONCE, _MOST_POINTS, _PASSES = 48, 12, 6_000, 12  # speed
 _MOST_PARTS, _ROUNDED, _ENOUGH = 8.0, 0.4, 1.2  # speed: of a cell at once; what is near enough to the aim
 _SHARE, _REST = 0.2, 1e-3  # tightness: of the tolerance, for cells, and for what lies beyond the last point
-_USUAL_POINTS = 100  # that a warning of long work counts on
+_USUAL_POINTS, _TOLD_AFTER = 100, 24  # that a warning of long work counts on; and looks after so many
 _ROUGH, _AS_LARGE = 0.1, 0.8  # speed, tightness: the witnesses that are looked at closely
 INTEGRATING = "integrating the curve"
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
@@ -134,9 +135,11 @@ def _integrals(
     with expected(_USUAL_POINTS, INTEGRATING) as looked:
 
         def look(points: Floats) -> _Points:
-            found = kind.at(profile, points, 0.1 * tolerance)
-            looked(points.size)
-            return found
+            found = []
+            for some in np.array_split(points, -(-points.size // _TOLD_AFTER)):
+                found.append(kind.at(profile, some, 0.1 * tolerance))
+                looked(some.size)
+            return reduce(lambda known, more: known.merge(more), found)
 
         points = _followed(look, edges, max(rates), tolerance)
         for rate in sorted(rates, key=abs):

@@ -69,9 +69,10 @@ class Mechanism(ABC):
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Errors of the numerics name the mechanism and so its parameters."""
+        """Errors of the numerics name the mechanism and so its parameters; long work counts as one."""
         try:
-            yield
+            with expected(1, "answering"):
+                yield
         except NoCertificateError as error:
             raise NoCertificateError(f"no certificate for {self!r}: {error}") from None
 
