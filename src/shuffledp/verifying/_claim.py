@@ -16,7 +16,7 @@ from shuffledp.verifying._curves import Curve, alternatives, least_of
 from shuffledp.verifying._rounds import Losses, precision, thinned
 from shuffledp.verifying._stated import largest_loss, local_guarantee
 
-_NEARLY = 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to here are raised
+_NEARLY = 2e-4, 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to here are raised
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
 _MOST_ROUNDS = 10**7  # speed
 _BELOW = 1e-3  # speed: one that is off by more than this is wrong
