@@ -123,7 +123,7 @@ def stated(parts: Sequence[Part]) -> list[dict[str, Any]]:
 def _loss(pure: float, curve: Curve) -> float | None:
     """No less than that of the curve: laws that are rounded outward tell a little more than a report."""
     found = loss_of(curve)
-    outward = math.isfinite(found) and found > pure * (1.0 + _OUTWARD)
+    outward = pure < found < math.inf and not math.isclose(found, pure, rel_tol=_OUTWARD)
     return (found if outward else pure) if math.isfinite(pure) else None
 
 
