@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, capped, down, up
+from shuffledp._span import Span
 from shuffledp.bound import Bound
 
 _SLACK = 1e-6
@@ -276,6 +277,10 @@ class Facts:
     """The mass of a part that the reports of all inputs share, where none of them is anywhere more than
     e^epsilon0 times that part. None: not known. Only the crowd theorem asks, with ``crowds``."""
 
+    span: Span | None = None
+    """Few rows of which the reports of all inputs are mixtures (docs/proofs/crowd.md, section 9), in place of
+    ``crowds``: where inputs or reports are very many, or a continuum."""
+
     matrix: Matrix | None = None
     """All probabilities, of finitely many inputs and reports. Without ``above`` all pairs of inputs are
     compared; the rows also give datasets for the lower end."""
@@ -289,7 +294,15 @@ class Facts:
 
     @property
     def _is_bare(self) -> bool:
-        known = (self.above, self.crowds, self.delta0, self.matrix, self.total_variation, self.response)
+        known = (
+            self.above,
+            self.crowds,
+            self.delta0,
+            self.matrix,
+            self.total_variation,
+            self.response,
+            self.span,
+        )
         return not any(each not in ((), None, 0.0) for each in known)
 
     def __post_init__(self) -> None:
@@ -366,7 +379,7 @@ class Facts:
             listed = isinstance(laws, (tuple, list))
             if not listed or not all(isinstance(law, AmplificationLaw) for law in laws):
                 raise TypeError(f"{name} must be a tuple of AmplificationLaw, got {laws!r}")
-        for kind, value in ((Matrix, self.matrix), (Response, self.response)):
+        for kind, value in ((Span, self.span), (Matrix, self.matrix), (Response, self.response)):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{kind.__name__.lower()} must be a {kind.__name__}, got {value!r}")
 

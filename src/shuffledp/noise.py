@@ -11,19 +11,18 @@ below, are in docs/proofs/continuous-noise.md, second part; of crowds of one val
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
+from shuffledp._density import Density, Function
+from shuffledp._noise_span import span_of_noise
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts
-
-Function = Callable[[Floats], Any]
 
 _CELLS = 128  # of a half-line; speed and tightness
 _GRID = 2.0**40  # ends of cells are multiples of its inverse: w, 1 - w and 1/2 - w are exact doubles
@@ -68,7 +67,13 @@ def facts_of_noise(
     cells = list(noise.cells(ends))
     attained = min(max(cell.attained for cell in cells), most)
     third = _third_inputs(noise) if math.isfinite(most) else ()
-    return Facts(Bound(attained, most), above=(_spread(cells),), concrete=_crowds(noise, ends), crowds=third)
+    return Facts(
+        Bound(attained, most),
+        above=(_spread(cells),),
+        concrete=_crowds(noise, ends),
+        crowds=third,
+        span=span_of_noise(noise),
+    )
 
 
 @dataclass(frozen=True)
@@ -116,41 +121,18 @@ class _Cell:
 
 
 @dataclass(frozen=True)
-class _Noise:
-    log_density: Function
-    tail: Function
-    error: float
-    epsilon0: float
-
-    def _log_f(self, t: Floats) -> Floats:
-        return self._called("log_density", self.log_density, np.abs(t))
-
-    def _tail(self, t: Floats) -> Floats:
-        return self._called("tail", self.tail, t)
-
-    @staticmethod
-    def _called(name: str, function: Function, t: Floats) -> Floats:
-        with np.errstate(all="ignore"):
-            found = np.asarray(function(t), dtype=np.float64)
-        if found.shape != t.shape or np.isnan(found).any():
-            raise ValueError(f"{name} must give one number for every number of an array of distances")
-        return found
-
-    def _log_rho(self, w: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):  # where both are zero
-            return self._log_f(w) - self._log_f(1.0 - w)
-
+class _Noise(Density):
     def ends(self) -> Floats:
         """Ends of cells, from 1/2 to the left; log rho grows by about the same from each to the next."""
         far = self._farthest()
-        most = float(self._log_rho(np.array([far]))[0])
+        most = float(self.log_rho(np.array([far]))[0])
         if not math.isfinite(most):  # beyond the noise of the input 1
             most = _LARGEST_RATIO
         levels = np.linspace(0.0, most, _CELLS + 1)[1:-1]
         low, high = np.full(levels.size, far), np.full(levels.size, 0.5)
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            beyond = self._log_rho(middle) >= levels
+            beyond = self.log_rho(middle) >= levels
             low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
         inner = np.rint(low * _GRID) / _GRID
         # Zero is an end: no cell has both signs, and masses are differences of one tail.
@@ -167,7 +149,7 @@ class _Noise:
 
         def enough(w: float) -> bool:
             at = np.array([w])
-            return bool(self._log_rho(at)[0] >= limit or self._tail(-at)[0] <= _RAREST)
+            return bool(self.log_rho(at)[0] >= limit or self.beyond(-at)[0] <= _RAREST)
 
         high, low = 0.0, -1.0 / 64.0
         while not enough(low) and low > -_FARTHEST:
@@ -180,8 +162,8 @@ class _Noise:
     def check(self, ends: Floats) -> None:
         """What can be seen of a mistake."""
         t = np.unique(np.abs([*ends, *(1.0 - ends)]))
-        f, tail = self._log_f(t), self._tail(t)
-        if abs(float(self._tail(np.zeros(1))[0]) - 0.5) > _PLAUSIBLE:
+        f, tail = self.log_f(t), self.beyond(t)
+        if abs(float(self.beyond(np.zeros(1))[0]) - 0.5) > _PLAUSIBLE:
             raise ValueError("tail(0) must be 1/2: the noise is symmetric")
         use = np.isfinite(f) & (tail > 0.0)
         t, f, tail = t[use], f[use], tail[use]
@@ -199,9 +181,9 @@ class _Noise:
 
     def cells(self, ends: Floats) -> Iterator[_Cell]:
         """Between the ends, and what lies beyond the last one."""
-        log_rho = self._log_rho(ends)
+        log_rho = self.log_rho(ends)
         doubt = (self.error + gamma(4 * CALL)) * (
-            2.0 + np.abs(self._log_f(ends)) + np.abs(self._log_f(1.0 - ends))
+            2.0 + np.abs(self.log_f(ends)) + np.abs(self.log_f(1.0 - ends))
         )
         with np.errstate(invalid="ignore", over="ignore"):
             # Where a density is zero: rho >= 1 is known, and no more (fmax and nan_to_num see to it).
@@ -216,7 +198,7 @@ class _Noise:
         for i, (u, v, m) in enumerate(zip(own, other, middle, strict=True)):
             yield _Cell(u, v, m, float(r[i]), float(s[i + 1]))
         last = float(ends[-1])
-        beyond = [self._beyond(t) for t in (-last, 1.0 - last, 0.5 - last)]
+        beyond = [self._tail_mass(t) for t in (-last, 1.0 - last, 0.5 - last)]
         most = (
             up(math.exp(self.epsilon0), operations=CALL, tiny=0.0)
             if math.isfinite(self.epsilon0)
@@ -226,13 +208,13 @@ class _Noise:
 
     def _masses(self, near: Floats, far: Floats) -> list[tuple[float, float]]:
         """Probabilities of noise between two distances, (low, high)."""
-        a, b = self._tail(near), self._tail(far)
+        a, b = self.beyond(near), self.beyond(far)
         doubt = up((a + b) * (self.error + gamma(2)), operations=4)
         low, high = np.maximum(a - b - doubt, 0.0), np.maximum(a - b + doubt, 0.0)
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
-    def _beyond(self, t: float) -> tuple[float, float]:
-        tail = float(self._tail(np.array([t]))[0])
+    def _tail_mass(self, t: float) -> tuple[float, float]:
+        tail = float(self.beyond(np.array([t]))[0])
         return down(tail * (1.0 - self.error), operations=3), up(tail * (1.0 + self.error), operations=3)
 
 
@@ -279,7 +261,7 @@ def _third_inputs(noise: _Noise) -> tuple[AmplificationLaw, ...]:
 
     D is a total variation over E - 1. With a tag every report is E times or once as dense as the blanket, and
     of three inputs the one in the middle is E times as dense wherever both others are."""
-    tail = noise._tail(np.array([0.25, 0.5]))
+    tail = noise.beyond(np.array([0.25, 0.5]))
     doubt = up(tail * (noise.error + gamma(2)), operations=4)
     # Of half the distance to the middle, and to the end: from above and from below.
     most, least = (up(0.5 - tail + doubt, operations=2), down(0.5 - tail - doubt, operations=2))

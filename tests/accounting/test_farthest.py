@@ -47,7 +47,7 @@ def centre_of(rows: Floats) -> tuple[Floats, Floats]:
 def test_an_end_of_a_grid_is_farthest_at_every_threshold(grid: DiscreteGaussian | DiscreteLaplace) -> None:
     rows = grid.matrix
     clone, centre = centre_of(rows)
-    pairs = farthest_pairs(rows, clone, centre)
+    pairs = farthest_pairs(rows, rows, clone, centre)
     assert len(pairs) == 2
     above, below = pairs[0][0].tolist(), pairs[1][1].tolist()
     for row in rows.tolist():
@@ -65,7 +65,7 @@ def test_an_end_of_a_grid_is_farthest_at_every_threshold(grid: DiscreteGaussian 
 def test_rows_that_no_other_row_is_beyond_are_kept(seed: int) -> None:
     rows = np.random.default_rng(seed).dirichlet(np.ones(5), 4)
     clone, centre = centre_of(rows)
-    pairs = farthest_pairs(rows, clone, centre)
+    pairs = farthest_pairs(rows, rows, clone, centre)
     kept = [own.tolist() for own, other in pairs[2:] if np.array_equal(other, centre)]
     above, below = pairs[0][0], pairs[1][1]
     for row in rows:

@@ -114,8 +114,10 @@ def _clones_2021(facts: Facts, n: int) -> PrivacyProfile:
 
 
 def _has_crowds(facts: Facts) -> bool:
-    """Whether laws of crowds are stated, or are those of all triples of a matrix of positive entries; with a
-    delta0 those of any epsilon0 are meant."""
+    """Whether laws of crowds are stated, or are those of all triples of rows that span all reports, or of a
+    matrix of positive entries; with a delta0 those of any epsilon0 are meant."""
+    if facts.span is not None and facts.delta0 == 0.0:
+        return True
     if facts.delta0 > 0.0 or not _is_private(facts):
         return bool(0.0 < facts.epsilon0.upper < math.inf)
     if facts.crowds or facts.matrix is None:
@@ -125,6 +127,8 @@ def _has_crowds(facts: Facts) -> bool:
 
 
 def _crowd(facts: Facts, n: int) -> PrivacyProfile:
+    if facts.span is not None and facts.delta0 == 0.0:
+        return CrowdProfile(n, (), facts.span.epsilon0, facts.span)
     local, matrix = facts.epsilon0.upper, None if facts.crowds else facts.matrix
     crowds = facts.crowds if facts.delta0 == 0.0 else crowds_of_any(local)
     both = [law for given in crowds for law in (given, given.reversed())]

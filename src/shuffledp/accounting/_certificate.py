@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shuffledp._span import Span
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.clones import CloneProfile
@@ -164,6 +165,9 @@ def _(profile: CrowdProfile, delta0: float) -> Curve:
         made |= {"laws": [[list(row) for row in law if any(row)] for law in laws], "common": profile.common}
     else:
         made["rows"] = profile.matrix.rows.tolist()
+    if isinstance(profile.matrix, Span):
+        span = profile.matrix
+        made |= {"spread": span.spread.tolist(), "missed": span.missed.tolist(), "lost": span.lost}
     return {**made, "fraction": profile.fraction, "rate": profile.rate}
 
 

@@ -406,21 +406,27 @@ def _crowd(curve: Curve, epsilon: arb, enough: arb) -> arb:
     """T16: laws of X against every third input; for the pool a curve of a report of any input against one,
     among so many users; or random cohorts."""
     checked_crowd(curve)
+    lost = _count(curve, "n") * probability(curve.get("lost", 0.0)) * (2 + epsilon.expm1())
     if epsilon >= exact(curve["epsilon0"]):
-        return arb(0)
-    best = arb(1)
+        return lost
+    best, left = arb(1), positive(enough - lost)
     for cut in _CUTS:
-        best = best.min(_cut_crowd(curve, epsilon.expm1(), enough, cut * float(enough)))
-        if best <= enough or not enough > 0:
+        best = best.min(_cut_crowd(curve, epsilon.expm1(), left, cut * float(left)))
+        if best <= left or not enough > 0:
             break
-    return best
+    return best + lost
 
 
 def _cut_crowd(curve: Curve, growth: arb, enough: arb, budget: float) -> arb:
     """Without rare large values, which add about the ``budget``."""
     share, rate = (float(curve.get(name, 1.0)) for name in ("fraction", "rate"))
     if "rows" in curve:
-        family, beyond = triples(canonical(curve["rows"])).family(growth, budget / share)
+        made = (
+            {name: curve[name] for name in ("rows", "missed", "spread")}
+            if "spread" in curve
+            else curve["rows"]
+        )
+        family, beyond = triples(canonical(made)).family(growth, budget / share)
     else:
         family, beyond = Family.cut(list(_of_laws(curve["laws"], growth)), budget / share)
     beyond, pool = arb(share) * beyond, _pool(canonical(curve)) if share == rate == 1.0 else None
@@ -449,13 +455,18 @@ def _pool(crowd: str) -> Pool:
     """Of everybody's common part m, of mass g: a report of any input, or of m/g for all, hidden by m."""
     curve = json.loads(crowd)
     local = exact(curve["epsilon0"])
-    if "rows" in curve:
-        rows, mirrored = known(curve["rows"])
-        pairs = list(_centred(rows))[: (len(rows) + 1) // 2 if mirrored else None]
+    if "spread" in curve:
+        laws = list(_between_rows(curve))
     else:
-        pairs = [_two_densities(low, high, local) for low, high in _ranges(curve, local)]
-    laws = [law for rows in pairs for law in (rows, tuple((-gap, gap + other, m) for gap, other, m in rows))]
-    variance = max(float(sum((gap**2 / m for gap, _, m in rows), arb(0))) for rows in pairs)
+        if "rows" in curve:
+            rows, mirrored = known(curve["rows"])
+            pairs = list(_centred(rows))[: (len(rows) + 1) // 2 if mirrored else None]
+        else:
+            pairs = [_two_densities(low, high, local) for low, high in _ranges(curve, local)]
+        laws = [
+            law for rows in pairs for law in (rows, tuple((-gap, gap + other, m) for gap, other, m in rows))
+        ]
+    variance = max(float(sum((gap**2 / m for gap, _, m in rows), arb(0))) for rows in laws)
     found: dict[tuple[int, float], arb] = {}
 
     def at(users: int, log: float) -> arb:
@@ -472,6 +483,29 @@ def _centred(rows: list[list[arb]]) -> Iterator[Types]:
     total = sum(least, arb(0))
     for row in rows:
         yield tuple((u - m / total, m / total, m) for u, m in zip(row, least, strict=True))
+
+
+def _between_rows(curve: Curve) -> Iterator[Types]:
+    """Of rows that span: a report of any input is below the one row and above the other (T16, section 9);
+    each against the centre, both ways. Types with a spread are two."""
+    rows, mirrored = known(curve["rows"])
+    spread, missed = ([near(one) for one in curve[name]] for name in ("spread", "missed"))
+    cells = [(k, 1 + sign * spread[k], arb(1) / 2) for sign in (1, -1) for k in range(len(spread))]
+    least = [
+        part * reduce(arb.min, (row[k] for row in rows)) * (1 - spread[k]) * (1 - missed[k])
+        for k, _, part in cells
+    ]
+    total = sum(least, arb(0))
+    for row in rows[: (len(rows) + 1) // 2 if mirrored and _is_mirrored(curve) else None]:
+        high, low = (
+            [part * row[k] * by * (1 + sign * missed[k]) for k, by, part in cells] for sign in (1, -1)
+        )
+        yield tuple((u - m / total, m / total, m) for u, m in zip(high, least, strict=True))
+        yield tuple((m / total - v, v, m) for v, m in zip(low, least, strict=True))
+
+
+def _is_mirrored(curve: Curve) -> bool:
+    return all(curve[name] == curve[name][::-1] for name in ("spread", "missed"))
 
 
 def _ranges(curve: Curve, local: arb) -> Iterator[tuple[arb, arb]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial, reduce
 from itertools import permutations
+from typing import NamedTuple
 
 from flint import arb, arb_mat
 
@@ -106,29 +107,81 @@ class _Triple:
     sums: tuple[arb, arb, arb]
 
 
+class Sides(NamedTuple):
+    """Own, other and clone of rows, and how far a report may lie above or below its type's mass: of a matrix
+    all three are its rows."""
+
+    own: Rows
+    other: Rows
+    clone: Rows
+    spread: list[arb]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Sides:
+        return cls(rows, rows, rows, [arb(0)] * len(rows[0]))
+
+    @classmethod
+    def spanned(cls, rows: Rows, missed: list[arb], spread: list[arb]) -> Sides:
+        """Of rows of which all inputs are mixtures, up to what is missed (T16, section 9)."""
+        own, other = (
+            [[u * (1 + sign * m) for u, m in zip(row, missed, strict=True)] for row in rows]
+            for sign in (1, -1)
+        )
+        return cls(own, other, other, spread)
+
+
 @lru_cache(maxsize=8)
 def triples(text: str) -> Triples:
-    """Of rows as JSON."""
-    return Triples(*known(json.loads(text)))
+    """Of rows as JSON, or of rows that span."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        rows, mirrored = known(found)
+        return Triples(Sides.of(rows), mirrored)
+    (rows, mirrored), others = known(found["rows"]), (found["missed"], found["spread"])
+    missed, spread = ([near(one) for one in part] for part in others)
+    return Triples(
+        Sides.spanned(rows, missed, spread), mirrored and all(part == part[::-1] for part in others)
+    )
 
 
 @dataclass(frozen=True)
 class Triples:
-    """The laws of all rows x, x' and z of a matrix; of two mirrored triples one."""
+    """The laws of all rows x, x' and z of a matrix; of two mirrored triples one. A type with a spread is two
+    values of X, of half of its mass each."""
 
-    rows: Rows
+    sides: Sides
     mirrored: bool
 
     @cached_property
     def _inverse(self) -> Rows:
-        return [[1 / entry for entry in row] for row in self.rows]
+        return [[1 / entry for entry in row] for row in self.sides.clone]
+
+    @cached_property
+    def _cells(self) -> list[tuple[int, int, arb]]:
+        """A type, by which sign its spread counts, and which part of the type it is."""
+        wide = [place for place, by in enumerate(self.sides.spread) if by > 0]
+        plain = [place for place, by in enumerate(self.sides.spread) if not by > 0]
+        half = arb(1) / 2
+        return [(k, 0, arb(1)) for k in plain] + [(k, sign, half) for sign in (1, -1) for k in wide]
+
+    @cached_property
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Two inputs that are mixtures of one row still differ inside its types."""
+        found = list(permutations(range(len(self.sides.own)), 2))
+        alike = any(by > 0 for by in self.sides.spread)
+        return found + [(x, x) for x in range(len(self.sides.own)) if alike]
 
     @cached_property
     def _all(self) -> list[_Triple]:
-        last, found = len(self.rows) - 1, list[_Triple]()
-        for x, y in permutations(range(last + 1), 2):
-            gaps = [u - v for u, v in zip(self.rows[x], self.rows[y], strict=True)]
-            products = [(gap * gap, gap * v, v * v) for gap, v in zip(gaps, self.rows[y], strict=True)]
+        last, found = len(self.sides.own) - 1, list[_Triple]()
+        squares = [by**2 for by in self.sides.spread]
+        for x, y in self._pairs:
+            rows = list(zip(self.sides.own[x], self.sides.other[y], squares, strict=True))
+            # Of the spread at most both squares: max(u, alpha v)^2 <= u^2 + alpha^2 v^2.
+            products = [
+                ((u - v) ** 2 + s * (u * u + v * v), (u - v) * v - s * v * v, (1 + s) * v * v)
+                for u, v, s in rows
+            ]
             for z in range(last + 1):
                 if not self.mirrored or (x, y, z) <= (last - x, last - y, last - z):
                     a, b, c = (
@@ -140,31 +193,50 @@ class Triples:
 
     @cached_property
     def _weights(self) -> list[arb_mat]:
-        """1/R_z^(j - 1), a column for every z, a row for every report: for j from 0 on."""
-        found = [self.rows, [[arb(1)] * len(row) for row in self.rows]]
+        """Parts of 1/R_z^(j - 1), a column for every z, a row for every cell: for j from 0 on."""
+        rows = [[row[k] * part for k, _, part in self._cells] for row in self.sides.clone]
+        inverse = [[row[k] for k, *_ in self._cells] for row in self._inverse]
+        found = [rows]
         while len(found) <= ORDER:
-            rows = zip(found[-1], self._inverse, strict=True)
-            found.append([[a * b for a, b in zip(*pair, strict=True)] for pair in rows])
-        return [arb_mat([list(column) for column in zip(*rows, strict=True)]) for rows in found]
+            pairs = zip(found[-1], inverse, strict=True)
+            found.append([[a * b for a, b in zip(*pair, strict=True)] for pair in pairs])
+        return [arb_mat([list(column) for column in zip(*each, strict=True)]) for each in found]
+
+    def _gaps(self, x: int, y: int, growth: arb) -> list[arb]:
+        """Of every cell: X times what hides it."""
+        own, other = self.sides.own[x], [(1 + growth) * v for v in self.sides.other[y]]
+        return [
+            own[k] - other[k] + sign * self.sides.spread[k] * own[k].max(other[k])
+            if sign
+            else own[k] - other[k]
+            for k, sign, _ in self._cells
+        ]
 
     def _moments(self, x: int, y: int, growth: arb, cap: arb) -> list[Moments]:
         """For all z, of X before it is cut, which raises none. Inside are reports where nothing is cut."""
-        gaps = [u - (1 + growth) * v for u, v in zip(self.rows[x], self.rows[y], strict=True)]
-        inside = [bool(high <= (1 + growth + cap) * low) for high, low in self._columns]
+        gaps, columns = self._gaps(x, y, growth), [self._columns[k] for k, *_ in self._cells]
+        inside = [bool(high <= (1 + growth + cap) * low) for high, low in columns]
         power, found = [arb(1)] * len(gaps), list[list[arb]]()
         for weights in self._weights:
             part = [value if kept else arb(0) for value, kept in zip(power, inside, strict=True)]
             found.append((arb_mat([power, part]) * weights).entries())
             power = [a * b for a, b in zip(power, gaps, strict=True)]
-        count = len(self.rows)
+        count = len(self.sides.clone)
         found[0][:count] = [mass.max(arb(1)) for mass in found[0][:count]]  # what is missing is at zero
         return [Moments([s[z] for s in found], [s[count + z] for s in found]) for z in range(count)]
 
     @cached_property
     def _columns(self) -> list[tuple[arb, arb]]:
-        """The largest and the smallest entry of each."""
-        columns = list(zip(*self.rows, strict=True))
-        return [(reduce(arb.max, column), reduce(arb.min, column)) for column in columns]
+        """The largest and the smallest mass of each type, anywhere in it."""
+        own, other, clone = (list(zip(*rows, strict=True)) for rows in self.sides[:3])
+        top = [reduce(arb.max, column) * (1 + by) for column, by in zip(own, self.sides.spread, strict=True)]
+        least = [
+            reduce(arb.min, column) * (1 - by) for column, by in zip(other, self.sides.spread, strict=True)
+        ]
+        return [
+            (high, low.min(reduce(arb.min, column)))
+            for high, low, column in zip(top, least, clone, strict=True)
+        ]
 
     def family(self, growth: arb, budget: float) -> tuple[Family, arb]:
         """At alpha = 1 + growth, without rare large values, and what they add at most, in all laws."""
@@ -182,16 +254,17 @@ class Triples:
             _above(a - 2 * growth * b + growth**2 * c) for a, b, c in (triple.sums for triple in self._all)
         ]
         order = sorted(range(len(seconds)), key=lambda i: -seconds[i])
-        totals = [sum(row, arb(0)) for row in self.rows]
-        total = reduce(arb.union, totals)
-        mean = total - (1 + growth) * total
+        own, other = (reduce(arb.union, (sum(row, arb(0)) for row in rows)) for rows in self.sides[:2])
+        mean = own - (1 + growth) * other
         mean = mean.union(mean - beyond)
 
         @cache
         def make(place: int) -> Variable:
             x, y, z = self._all[order[place]].places
-            entries = zip(self.rows[x], self.rows[y], self._inverse[z], strict=True)
-            return Variable([((u - (1 + growth) * v) * w).min(cap) for u, v, w in entries], self.rows[z])
+            hidden, clone = self._inverse[z], self.sides.clone[z]
+            cells = zip(self._gaps(x, y, growth), self._cells, strict=True)
+            values = [(gap * hidden[k]).min(cap) for gap, (k, *_) in cells]
+            return Variable(values, [clone[k] * part for k, _, part in self._cells])
 
         pair = cache(partial(self._moments, growth=growth, cap=cap))
 

@@ -76,6 +76,7 @@ def checked_crowd(curve: dict[str, Any]) -> None:
     if "rows" in curve:
         checked_rows(curve["rows"], least=math.ulp(0.0))
         overlap, columns = 1.0, list(zip(*curve["rows"], strict=True))
+        columns = _widened(curve, columns) if "spread" in curve else columns
     else:
         for rows in curve["laws"]:
             checked_law(rows, hides=False)
@@ -89,6 +90,17 @@ def checked_crowd(curve: dict[str, Any]) -> None:
         and not math.exp(-curve["epsilon0"]) <= common * (1.0 + ROUNDING) <= overlap + _SLACK
     ):
         raise ValueError(f"common must be in [e^-epsilon0, {overlap!r}], got {common!r}")
+
+
+def _widened(curve: dict[str, Any], columns: list[tuple[float, ...]]) -> list[tuple[float, float]]:
+    """The smallest and the largest mass of every type, anywhere in it, of rows that span."""
+    spread, missed = curve["spread"], curve["missed"]
+    if not all(0.0 <= one < 1.0 for one in (*spread, *missed, curve["lost"])):
+        raise ValueError("spread, missed and lost must be in [0, 1)")
+    return [
+        (min(column) * (1.0 - by) * (1.0 - off), max(column) * (1.0 + by) * (1.0 + off))
+        for column, by, off in zip(columns, spread, missed, strict=True)
+    ]
 
 
 def checked_losses(law: dict[str, Any]) -> float:
@@ -144,6 +156,8 @@ def loss_of(curve: dict[str, Any]) -> float:
     if kind == "binary":
         return float(curve["epsilon0"])
     if kind in ("clones", "clones-2021", "crowd"):
+        if curve.get("lost", 0.0) > 0.0:
+            return math.inf
         return _in_cohort(float(curve["epsilon0"]), curve.get("fraction", 1.0))
     if kind in ("law", "messages", "groups"):
         return max(_ratio(row[:2]) for row in curve["types"])

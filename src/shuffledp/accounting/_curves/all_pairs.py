@@ -177,7 +177,7 @@ def _classes(matrix: Matrix, centred: bool) -> list[AmplificationProfile]:
     classes: dict[bytes, tuple[float, AmplificationProfile]] = {}
     if centred and clone.all():
         centre = clone / math.fsum(clone)  # two units
-        pairs = farthest_pairs(rows, clone, centre)
+        pairs = farthest_pairs(rows, rows, clone, centre)
     else:
         pairs = list(permutations(rows, 2))
     told = [float(((own - other)[hidden] ** 2 / clone[hidden]).sum()) for own, other in pairs]

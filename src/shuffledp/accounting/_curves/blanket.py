@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, capped, down, up
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, up
+from shuffledp._span import Span
 from shuffledp.accounting._curves.combined import LargestProfile
+from shuffledp.accounting._curves.farthest import farthest_pairs
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.many_laws import ManyLaws
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile
@@ -50,6 +52,22 @@ def from_the_centre(epsilon0: float, common: float | None, n: int, hints: CrowdH
     parts = [_two_densities(low, high, n) for low, high in zip(least, most, strict=True)]
     sides = tuple(side for part in parts for side in part.directions)
     return _FromTheCentre(sides, hints) if n >= _MANY * grown else LargestProfile(sides)
+
+
+def from_the_span(span: Span, n: int, hints: CrowdHints) -> PrivacyProfile:
+    """The same, where rows span all reports (T16, section 9): hidden by what the rows have in common."""
+    sides = tuple(replace(side, n=n) for side in _spanned(span))
+    grown = math.exp(min(max(side.epsilon_max for side in sides), LARGEST_EXPONENT))
+    return _FromTheCentre(sides, hints) if n >= _MANY * grown else LargestProfile(sides)
+
+
+@lru_cache(maxsize=16)
+def _spanned(span: Span) -> tuple[AmplificationProfile, ...]:
+    """One user's laws: of the farthest rows, and the centre."""
+    high, low, common = span.pooled
+    pairs = farthest_pairs(high, low, common, common / math.fsum(common))
+    parts = ((own, other, own - other, common) for own, other in pairs)
+    return tuple(AmplificationProfile(1, *(tuple(part.tolist()) for part in four)) for four in parts)
 
 
 def centre_variance(epsilon0: float, common: float | None) -> float:

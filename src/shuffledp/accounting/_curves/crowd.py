@@ -12,6 +12,8 @@ delta(log t) for t >= 1 and E[(t - l)_+] <= t delta(-log t) for t <= 1. N_z is l
 its values, raised by e^(D^2 / 8) for steps of relative size D, is above b_z between its corners, and its mean
 is a sum of delta's. ``rare``: what members of a weight beyond the last corner may add.
 
+Where inputs or reports are too many, rows that span them take their place (section 9, _span.py).
+
 Random cohorts need no pool, and no weights: H_alpha <= max over z of N_z(theta)/(2 pi n) with X as in T5' for
 a cohort of n, and as in T20 for n people who flip coins (plus the probability that all take part).
 
@@ -34,18 +36,19 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, positive, up
 from shuffledp._progress import expected
+from shuffledp._span import Span
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import moved_by_clones
-from shuffledp.accounting._curves.blanket import centre_variance, from_the_centre
+from shuffledp.accounting._curves.blanket import centre_variance, from_the_centre, from_the_span
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
-from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett, log_spread
+from shuffledp.accounting._curves.crowd_family import Family, Places, Table, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
-from shuffledp.facts import AmplificationLaw, Matrix
+from shuffledp.facts import AmplificationLaw
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
 _POOL_RESOLUTION = 0.01  # speed
@@ -61,6 +64,7 @@ _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
+_CROWD, _VERY_MANY, _OF_MANY = 20_000, 200, (2, 6)  # speed: the same of rows that span; pools that are tried
 _WELL = 1.35  # tightness: a bound no larger than so many times the guess is good
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
@@ -78,7 +82,7 @@ class CrowdProfile(PrivacyProfile):
     n: int
     laws: tuple[AmplificationLaw, ...]
     epsilon0: float
-    matrix: Matrix | None = None
+    matrix: Table | None = None
     """All triples of its rows, in place of ``laws``."""
     common: float | None = None
     """Of laws, the mass of the blanket, if it is known."""
@@ -90,7 +94,18 @@ class CrowdProfile(PrivacyProfile):
     """Of the reports of a pool."""
 
     @property
+    def is_spanned(self) -> bool:
+        return isinstance(self.matrix, Span)
+
+    def lost(self, growth: float) -> float:
+        """What is moved of everybody's report, in both worlds."""
+        lost = self.matrix.lost if isinstance(self.matrix, Span) else 0.0
+        return up((2.0 + growth) * self.n * lost, operations=8, tiny=0.0)
+
+    @property
     def epsilon_max(self) -> float:
+        if isinstance(self.matrix, Span) and self.matrix.lost > 0.0:
+            return math.inf
         if self.fraction == 1.0:
             return self.epsilon0
         return up(math.log1p(self.fraction * math.expm1(self.epsilon0)), operations=4 * CALL, tiny=0.0)
@@ -102,7 +117,7 @@ class CrowdProfile(PrivacyProfile):
 
     @cached_property
     def family(self) -> Family:
-        return Family.of_laws(self.laws) if self.matrix is None else Family.of_matrix(self.matrix)
+        return Family.of_laws(self.laws) if self.matrix is None else Family.of_table(self.matrix)
 
     @cached_property
     def wide(self) -> Places:
@@ -121,6 +136,8 @@ class CrowdProfile(PrivacyProfile):
             return strong_clones(self.epsilon0, users)
         if self.matrix is None:
             return from_the_centre(self.epsilon0, self.common, users, self.hints.crowd)
+        if isinstance(self.matrix, Span):
+            return from_the_span(self.matrix, users, self.hints.crowd)
         centred = FiniteBlanketProfile(self.matrix, users, centred=True)
         if self.matrix.rows.shape[1] <= _FEW_REPORTS or len(centred.laws) == 2:
             return centred
@@ -211,6 +228,9 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
         return 0.0, 0.0
     if curve.epsilon0 > _LARGEST_LOCAL:
         return 1.0, 1.0
+    if epsilon >= curve.epsilon0:  # beyond it nothing is told, but for what is lost
+        lost = curve.lost(math.expm1(capped(epsilon)))
+        return min(lost, 1.0), lost
     problem, cap = _begun(curve, epsilon)
     return problem.with_pool(cap) if curve.fraction == curve.rate == 1.0 else problem.in_cohort(cap)
 
@@ -239,7 +259,7 @@ def _promised_at(curve: CrowdProfile, epsilon: float) -> float:
 @lru_cache(maxsize=64)
 def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     """The problem, and a cap of its values to begin with."""
-    growth, hints = math.expm1(min(epsilon, curve.epsilon_max)), curve.hints.crowd
+    growth, hints = math.expm1(min(epsilon, curve.epsilon_max, curve.epsilon0)), curve.hints.crowd
     taking = Taking(float(curve.n), curve.rate, growth)
     seconds, rest = curve.family.seconds.at(taking, curve.fraction)
     most = curve.most
@@ -273,19 +293,19 @@ class _Problem:
         theta, guess = self._tilt(laws, curve.n)
         all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
         scales = Scales(np.ones(1), 0, np.zeros(1))
-        return self._bound(*self._search(self.taking, theta, guess, scales, all_take_part), guess)
+        lost = curve.lost(self.taking.growth) + all_take_part
+        return self._bound(*self._search(self.taking, theta, guess, scales, lost), guess)
 
     def with_pool(self, cap: float) -> tuple[float, float]:
         """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
         curve, laws, hints = self.curve, self._leaders(cap), self.curve.hints.crowd
         theta, guess = self._tilt(laws, curve.n)
         laws = self._leaders(curve.family.cap(guess, self.most)[0])
-        costly = curve.family.types > _MANY_TYPES
-        if (curve.n < _SMALL and costly) or not guess < 1.0 or self._in_vain(theta, guess, cap):
+        tried = self._tried
+        if not tried[1] or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
         sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess, curve.moved))
         best, chosen = math.inf, None
-        tried = (_LARGER, _LARGER + 1) if costly and curve.n < _LARGE else (0, _POOLS)
         for size in islice(sizes, *tried):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
@@ -293,7 +313,7 @@ class _Problem:
             theta, guess = self._tilt(laws, int(taking.users))
             corners = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0)
             scales, rare = corners.until(hints.last_weight(corners.rare, guess))
-            search, lost = self._search(taking, theta, guess, scales, 0.0)
+            search, lost = self._search(taking, theta, guess, scales, curve.lost(self.taking.growth))
             search, about = search.against(self._heaviest(search.cap, theta * float(scales.weight[-1])))
             lost += float(rare.lost(taking.growth, 0.5 / (taking.users * search.theta)))
             if about + lost >= best < 1.0:
@@ -305,6 +325,18 @@ class _Problem:
             if best > _FAR_OFF * hoped:
                 next(sizes)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
+
+    @property
+    def _tried(self) -> tuple[int, int]:
+        """Which sizes of pools: where types are many some, or none. Of rows that span tails are heavier."""
+        n, types = self.curve.n, self.curve.family.types
+        if types <= _MANY_TYPES:
+            return 0, _POOLS
+        if self.curve.is_spanned and types > _VERY_MANY:
+            return _OF_MANY if n >= _CROWD else (0, 0)
+        if n >= _LARGE:
+            return 0, _POOLS
+        return (_LARGER, _LARGER + 1) if n >= _SMALL else (0, 0)
 
     def _heaviest(self, cap: float, tau: float) -> int:
         """A law of the largest exponential moment, about: the worst one with the largest weights of pools."""
@@ -322,7 +354,9 @@ class _Problem:
         if self.seconds.size * self.curve.family.types <= _MANY_MORE * _MOST_LEFT:
             return False
         few = max(float(self.seconds.max()), self.rest) * _SECONDS
-        crude = log_bennett(few, np.array([theta]), self.taking, self.curve.family.ends(cap))[:, 0]
+        crude = log_bennett(
+            few, np.array([theta]), self.taking, self.curve.family.ends(cap), self.curve.family.excess
+        )[:, 0]
         settled = few[crude - math.log(self.curve.n) <= math.log(positive(_WELL * guess))]
         left = int((self.seconds > settled.max(initial=0.0)).sum())
         return left * self.curve.family.types > _MANY_MORE * _MOST_LEFT
@@ -406,7 +440,7 @@ class _Search:
         """One of these second moments, up to which no law has more than ``most``: each from the one before on
         by itself, as Bennett's bound rises with it, and what a variance leaves of that falls."""
         tau = self.scales.weight[self.scales.nodes] * self.theta
-        rough = log_bennett(few, tau, self.taking, self.ends)
+        rough = log_bennett(few, tau, self.taking, self.ends, self.curve.family.excess)
         if self.taking.rate == 1.0 and self.curve.family.seconds.doubt < math.inf:
             variance = self._variance(np.append(0.0, few[:-1]))
             rough = rough + log_spread(few, variance, self._reach, tau, self.taking.users)

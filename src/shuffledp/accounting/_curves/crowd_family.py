@@ -1,8 +1,9 @@
 """All crowds of one value: which laws of X there are, and which of them can be the worst (T16).
 
-A ``Family`` holds laws that are stated one by one, or all triples (x, x', z) of the rows of a matrix. Of the
-latter there are many, most of which are far from the worst: a law whose second moment E[X^2] is at most V and
-whose values are at most b has (Bennett)
+A ``Family`` holds laws that are stated one by one, or all triples (x, x', z) of the rows of a matrix, or of
+rows that span a randomizer (section 9 of the proof: own, other and clone are then not the same rows, and a
+type is two values of X). Of these there are many, most of which are far from the worst: a law whose second
+moment E[X^2] is at most V and whose values are at most b has (Bennett)
 
     log E e^(tau X) <= -tau (alpha - 1) + V (e^(tau b) - 1 - tau b) / b^2,
 
@@ -17,7 +18,7 @@ that square with what b has more.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,14 +27,17 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
+from shuffledp._span import Sides, Span
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking, log_inside
 from shuffledp.facts import AmplificationLaw, Matrix
 
 Places = npt.NDArray[np.intp]
+Table = Matrix | Span
 
 _KEPT = 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
 _FEW = 5000  # speed: so many triples are all kept
 _UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
+_ENTRY = 4  # soundness: operations of an entry of a row
 _MIRROR = 8  # soundness: units by which mirror images may differ
 _SECOND_ORDER = 1e-14  # soundness: far more than these; covers their square
 _LARGEST_TABLE = 2**22  # speed: pairs of inputs times reports
@@ -79,12 +83,12 @@ class Seconds(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """Laws ``stated`` by their gap, other and clone, or ``places`` x, y, z in a ``matrix``."""
+    """Laws ``stated`` by their gap, other and clone, or ``places`` x, y, z in a ``table`` of rows."""
 
     seconds: Seconds
     stated: tuple[Floats, ...] = ()
     places: tuple[Places, ...] = ()
-    matrix: Matrix | None = None
+    table: Table | None = None
 
     @classmethod
     def of_laws(cls, laws: Sequence[AmplificationLaw]) -> Family:
@@ -109,21 +113,32 @@ class Family:
         return cls(Seconds(flat, tilt, bend, None), (gap, other, clone))
 
     @classmethod
-    def of_matrix(cls, matrix: Matrix) -> Family:
+    def of_table(cls, table: Table) -> Family:
         """All triples of its rows, all of whose entries are positive; of mirror images one."""
-        places, seconds = _triples(matrix)
-        return cls(seconds, (), places, matrix)
+        places, seconds = _triples(table)
+        return cls(seconds, (), places, table)
 
     @property
     def types(self) -> int:
-        return int((self.stated[0] if self.matrix is None else self.matrix.rows).shape[1])
+        if self.table is None:
+            return int(self.stated[0].shape[1])
+        spread = _sides(self.table).spread
+        return int(spread.size + (spread > 0.0).sum())
+
+    @property
+    def excess(self) -> float:
+        """How much more than 1 - alpha the mean of X may be, over 1 + alpha."""
+        return self.table.excess if isinstance(self.table, Span) else 0.0
 
     def pick(self, some: Places, growth: float, fraction: float, cap: float) -> Laws:
         """The laws of these numbers."""
-        if self.matrix is None:
+        if self.table is None:
             gap, other, clone = (part[some] for part in self.stated)
+        elif isinstance(self.table, Span):
+            x, y, z = (place[some] for place in self.places)
+            gap, other, clone = self.table.laws(x, y, z, 1.0 + growth)
         else:
-            own, other, clone = (self.matrix.rows[place[some]] for place in self.places)
+            own, other, clone = (self.table.rows[place[some]] for place in self.places)
             gap = own - other
         return Laws.of(gap, other, clone, growth, fraction, cap)
 
@@ -131,36 +146,47 @@ class Family:
         """Where to cut X, at ``most`` at the latest (no law has more), and what that costs."""
         if not self._has_pairs:
             return most, 0.0
-        assert self.matrix is not None
-        found = _cap(self.matrix, math.floor(math.log10(min(max(guess, 1e-280), 1.0))), math.log1p(most))
+        assert self.table is not None
+        found = _cap(self.table, math.floor(math.log10(min(max(guess, 1e-280), 1.0))), math.log1p(most))
         return found if found[0] < most else (most, 0.0)
 
     def ends(self, cap: float) -> list[tuple[float, float]]:
         """Numbers b up to the cap, and at most E[X^2; X > b] of any law."""
-        inner = _beyond(self.matrix) if self._has_pairs and self.matrix is not None else ()
+        inner = _beyond(self.table) if self._has_pairs and self.table is not None else ()
         return [*((end, beyond) for end, beyond in inner if end < cap), (cap, 0.0)]
 
     def cut_off(self, cap: float) -> float:
         """At most E[(X - cap)_+^2] of any law."""
-        return _square_beyond(self.matrix, cap) if self.matrix is not None else math.inf
+        return _square_beyond(self.table, cap) if self.table is not None else math.inf
 
     @property
     def _has_pairs(self) -> bool:
-        return self.matrix is not None and self.matrix.rows.size * len(self.matrix.rows) <= _LARGEST_TABLE
+        return self.table is not None and self.table.rows.size * len(self.table.rows) <= _LARGEST_TABLE
 
 
-def log_bennett(second: Floats, tau: Floats, taking: Taking, ends: Sequence[tuple[float, float]]) -> Floats:
+def _sides(table: Table) -> Sides:
+    """Rows of own, other and clone."""
+    if isinstance(table, Span):
+        return table.sides
+    return Sides(table.rows, table.rows, table.rows, np.zeros(table.rows.shape[1]))
+
+
+def log_bennett(
+    second: Floats, tau: Floats, taking: Taking, ends: Sequence[tuple[float, float]], excess: float = 0.0
+) -> Floats:
     """More than log N(tau) / (2 pi) of every law with these second moments (rows).
 
     ``ends``: numbers b, and what E[X^2; X > b] is at most (rows of the smallest bound are taken); the last is
-    never exceeded. phi is at most its value at w = 0, and then N at most pi / tau times its power."""
+    never exceeded. ``excess``: of the mean of X, over 1 + alpha. phi is at most its value at w = 0, and then
+    N at most pi / tau times its power."""
     end, beyond = np.array(ends).T[:, :, None, None]
     bends = _bend(tau, end)
     more = taking.rate * beyond * np.maximum(bends[-1] - bends, 0.0)
     bend = (second[:, None] * bends + more).min(axis=0)
     drift = tau * taking.growth
     slack = gamma(_UNITS + 2 * CALL) * (drift + bend) * taking.users + gamma(_UNITS)
-    return np.asarray(taking.users * (bend - drift) - np.log(2.0 * tau) + slack)
+    more_mean = up(taking.users * tau * excess * (2.0 + taking.growth), 8) if excess else 0.0
+    return np.asarray(taking.users * (bend - drift) - np.log(2.0 * tau) + slack + more_mean)
 
 
 def log_spread(second: Floats, variance: Floats, reach: float, tau: Floats, users: float) -> Floats:
@@ -197,57 +223,69 @@ def _short(y: Floats) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
+def _triples(table: Table) -> tuple[tuple[Places, ...], Seconds]:
     """Places x, y, z of the triples with large second moments, and these."""
-    rows = matrix.rows
+    own_rows, other_rows, rows, spread = _sides(table)
     count, off = len(rows), gamma(4.0 * rows.shape[1] + _UNITS)
-    away = rows - rows[0]
-    mirrored = bool((np.abs(rows - rows[::-1, ::-1]) <= gamma(_MIRROR) * rows).all())
+    a, b, c = (side - rows[0] for side in (own_rows, other_rows, rows))
+    images = own_rows, other_rows, rows, spread[None]
+    mirrored = all((np.abs(side - side[::-1, ::-1]) <= gamma(_MIRROR) * side).all() for side in images)
     x, y = np.meshgrid(np.arange(count), np.arange(count), indexing="ij")
-    pairs = x != y
+    # Two inputs that are mixtures of one row still differ inside its types.
+    pairs = (x != y) | isinstance(table, Span)
     if mirrored:
-        pairs &= (x + y < count - 1) | ((x + y == count - 1) & (x < y))
+        pairs &= (x + y < count - 1) | ((x + y == count - 1) & (x <= y))
     x, y = x[pairs], y[pairs]
-    some = [(away[x] - away[y]) ** 2 @ (1.0 / rows[z]) for z in (0, count // 2, count - 1)]
+    some = [(a[x] - b[y]) ** 2 @ (1.0 / rows[z]) for z in (0, count // 2, count - 1)]
     largest = max(float(part.max(initial=0.0)) for part in some)
-    least = 0.0 if x.size * count <= _FEW else _KEPT * largest
+    least = 0.0 if isinstance(table, Span) or x.size * count <= _FEW else _KEPT * largest
+    # Sums that are not one: each of the three is off by no more than some times their excess.
+    beside = 8.0 * table.excess if isinstance(table, Span) else 0.0
     kept: list[Floats] = []
     left, most = [0.0, 0.0, 0.0], 0.0
     for z in range(count):
-        t = (away / rows[z]) @ away.T
-        own, other, hidden = t[x, x], t[y, y], t[z, z]
+        weighted_a, weighted_b = a / rows[z], b / rows[z]
+        cross = (weighted_a @ b.T)[x, y]
+        own, other = (weighted_a * a).sum(axis=1)[x], (weighted_b * b).sum(axis=1)[y]
+        hidden = float((c[z] / rows[z]) @ c[z])
         # Products are at most the mean of the squares; each is a sum that is off by a share of them.
-        doubt = 4.0 * off * (own + other + hidden)
+        doubt = 4.0 * off * (own + other + hidden) + beside
         if mirrored:
             # Entries of the mirror image are off by units of themselves, whatever their differences are.
             norm = _SECOND_ORDER + np.sqrt(own) + np.sqrt(other) + math.sqrt(hidden)
             doubt = doubt + gamma(8 * _MIRROR) * norm * (4.0 + 3.0 * norm)
         most = max(most, 2.0 * float(doubt.max(initial=0.0)))
-        flat = np.maximum(own - 2.0 * t[x, y] + other, 0.0) + doubt
-        tilt = other - t[x, y] + t[x, z] - t[y, z] + doubt
-        bend = 1.0 + np.maximum(other - 2.0 * t[y, z] + hidden, 0.0) + doubt
+        seen = weighted_b @ c[z]
+        flat = np.maximum(own - 2.0 * cross + other, 0.0) + doubt
+        tilt = other - cross + (weighted_a @ c[z])[x] - seen[y] + doubt
+        bend = 1.0 + np.maximum(other - 2.0 * seen[y] + hidden, 0.0) + doubt
+        if spread.any():  # max(own, alpha other)^2 is at least none, and at most the sum of the squares
+            first, second = (
+                up(side**2 @ (spread**2 / rows[z]), len(spread)) for side in (own_rows, other_rows)
+            )
+            flat, tilt, bend = flat + (first[x] + second[y]), tilt + second[y], bend + second[y]
+            most = max(most, 2.0 * float((doubt + first[x] + second[y]).max(initial=0.0)))
         far = flat < least
         parts = zip(left, (flat, tilt, bend), strict=True)
         left = [max(known, float(part[far].max(initial=0.0))) for known, part in parts]
         near = ~far
         kept.append(np.stack([x[near], y[near], np.full(near.sum(), z), flat[near], tilt[near], bend[near]]))
-    table = np.concatenate(kept, axis=1)
+    found = np.concatenate(kept, axis=1)
     rest = (left[0], left[1], left[2]) if left[0] > 0.0 else None
-    seconds = Seconds(table[3], table[4], table[5], rest, most)
-    return tuple(part.astype(np.intp) for part in table[:3]), seconds
+    seconds = Seconds(found[3], found[4], found[5], rest, most)
+    return tuple(part.astype(np.intp) for part in found[:3]), seconds
 
 
 @lru_cache(maxsize=64)
-def _cap(matrix: Matrix, power: int, most: float) -> tuple[float, float]:
+def _cap(table: Table, power: int, most: float) -> tuple[float, float]:
     """The smallest of some caps that costs a share of 10^power, and what it costs; inf if none does."""
-    rows = matrix.rows
     low, high = 0, math.ceil(_CAPS * most)
-    cost = _cut(rows, math.exp(high / _CAPS))
+    cost = _cut(table, math.exp(high / _CAPS))
     if cost > _ENOUGH * 10.0**power:
         return math.inf, 0.0
     while low < high:
         middle = (low + high) // 2
-        found = _cut(rows, math.exp(middle / _CAPS))
+        found = _cut(table, math.exp(middle / _CAPS))
         if found <= _ENOUGH * 10.0**power:
             high, cost = middle, found
         else:
@@ -255,22 +293,27 @@ def _cap(matrix: Matrix, power: int, most: float) -> tuple[float, float]:
     return math.exp(high / _CAPS), cost
 
 
-def _cut(rows: Floats, cap: float) -> float:
+def _cut(table: Table, cap: float) -> float:
     """The largest sum of (R_x - cap R_z)_+ over all pairs of rows, rounded up: a difference is off by units
     of R_x, the larger of the two where it counts."""
-    parts = [np.maximum(rows - cap * row + gamma(4) * rows, 0.0).sum(axis=1).max() for row in rows]
-    return up(float(max(parts)), operations=rows.shape[1] + 8)
+    return _largest(table, lambda own, row: np.maximum(own - cap * row + gamma(4) * own, 0.0))
+
+
+def _largest(table: Table, measured: Callable[[Floats, Floats], Floats]) -> float:
+    """The largest sum over types of any row and clone; inside types the mean of both ends."""
+    own, _, clone, spread = _sides(table)
+    ends = [up(own * (1.0 + spread), _ENTRY), up(own * (1.0 - spread), _ENTRY)] if spread.any() else [own]
+    parts = (np.sum([measured(end, row) for end in ends], axis=0).sum(axis=1).max() for row in clone)
+    return up(float(max(parts)) / len(ends), operations=own.shape[1] + 12)
 
 
 @lru_cache(maxsize=16)
-def _beyond(matrix: Matrix) -> tuple[tuple[float, float], ...]:
+def _beyond(table: Table) -> tuple[tuple[float, float], ...]:
     """Numbers b, and ``_square_beyond`` each."""
-    return tuple((end, _square_beyond(matrix, end)) for end in _ENDS)
+    return tuple((end, _square_beyond(table, end)) for end in _ENDS)
 
 
 @lru_cache(maxsize=64)
-def _square_beyond(matrix: Matrix, end: float) -> float:
+def _square_beyond(table: Table, end: float) -> float:
     """The largest E[(R_x/R_z)^2; R_x > end R_z] under R_z over all pairs of rows, rounded up."""
-    rows = matrix.rows
-    parts = [(np.where(rows > end * row, rows**2, 0.0) / row).sum(axis=1).max() for row in rows]
-    return up(float(max(parts)), operations=rows.shape[1] + 8)
+    return _largest(table, lambda own, row: np.where(own > end * row, own**2, 0.0) / row)

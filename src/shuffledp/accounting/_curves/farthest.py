@@ -11,39 +11,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from shuffledp._certified.rounding import Floats, down, up
+from shuffledp._certified.rounding import UNIT, Floats, down, gamma, up
 from shuffledp.accounting._curves.stop_loss import Stops
 
+Pair = tuple[Floats, Floats]
+
 _MOVED = 2**17  # soundness: units, far more than entries, quotients and sums are off by
+_APART = 16.0  # soundness: times what two rows that an input lies between differ by (docs/proofs/crowd.md)
 _BEYOND = 0.5  # soundness: less than 2/3 (docs/proofs/crowd.md)
 _UNITS = 16  # soundness: of a stop-loss curve, beside three for each value (stop_loss.py)
 
 
-def farthest_pairs(rows: Floats, clone: Floats, centre: Floats) -> list[tuple[Floats, Floats]]:
+def farthest_pairs(high: Floats, low: Floats, clone: Floats, centre: Floats) -> list[tuple[Floats, Floats]]:
     """(own, other) of every row and the centre, both ways: of the farthest row, moved outward, and of those
-    that are not proved to be nearer. All of ``clone`` is positive."""
-    first = rows[int(((rows - centre) ** 2 / clone).sum(axis=1).argmax())]
-    others = [row for row in rows if not _is_nearer(row, first, clone)]
-    ends = [(up(first, _MOVED, tiny=0.0), centre), (centre, down(first, _MOVED, tiny=0.0))]
-    return [*ends, *(pair for row in others for pair in ((row, centre), (centre, row)))]
+    that are not proved to be nearer. All of ``clone`` is positive. An input lies between ``high`` and
+    ``low``, which are one matrix where rows are inputs."""
+    first = int(((high - centre) ** 2 / clone).sum(axis=1).argmax())
+    apart = float((high - low).sum(axis=1).max()) + gamma(2 * clone.size)
+    moved = _MOVED if high is low else _MOVED + _APART * apart / UNIT
+    rows = list(zip(high, low, strict=True))
+    others = [row for row in rows if not _is_nearer(row, rows[first], clone, moved)]
+    ends = [(up(high[first], moved, tiny=0.0), centre), (centre, down(low[first], moved, tiny=0.0))]
+    return [*ends, *(pair for own, other in others for pair in ((own, centre), (centre, other)))]
 
 
-def _is_nearer(row: Floats, first: Floats, clone: Floats) -> bool:
+def _is_nearer(row: Pair, first: Pair, clone: Floats, moved: float) -> bool:
     """Whether row/clone is below first/clone, moved by half, in the convex order: from both sides.
 
     Between two values of the latter its curve is a line, and the other is convex: values are enough. From
     below, those up to where half of ``first`` lies beyond (docs/proofs/crowd.md: the rest follows)."""
     units = 3 * clone.size + _UNITS
-    above = _stops(up(first / clone, _MOVED // 2, tiny=0.0), clone)
-    high = _stops(up(row / clone, 2, tiny=0.0), clone)
+    above = _stops(up(first[0] / clone, moved / 2.0, tiny=0.0), clone)
+    high = _stops(up(row[0] / clone, 2, tiny=0.0), clone)
     calls = np.append(above.value[0], 0.0)
     if (up(high.calls(calls), units, tiny=0.0) > down(above.calls(calls), units, tiny=0.0)).any():
         return False
-    below = _stops(down(first / clone, _MOVED // 2, tiny=0.0), clone)
-    low = _stops(down(row / clone, 2, tiny=0.0), clone)
+    below = _stops(down(first[1] / clone, moved / 2.0, tiny=0.0), clone)
+    low = _stops(down(row[1] / clone, 2, tiny=0.0), clone)
     values, masses = below.value[0], np.cumsum(below.value[0] * below.weight[0])
     # Where no more than that is beyond, also of values that are moved.
-    last = up(values[max(int((masses <= _BEYOND).sum()) - 1, 0)], 8 * _MOVED, tiny=0.0)
+    last = up(values[max(int((masses <= _BEYOND).sum()) - 1, 0)], 8 * moved, tiny=0.0)
     puts = np.append(last, values[values <= last])
     return not (up(low.puts(puts), units, tiny=0.0) > down(below.puts(puts), units, tiny=0.0)).any()
 
