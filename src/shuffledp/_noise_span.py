@@ -216,7 +216,7 @@ def _splines(table: _Table) -> Iterator[tuple[Floats, Floats]]:
 
 
 def _basis(x: Floats, pieces: int) -> Floats:
-    """B-splines on [0, 1], the first and the last one at its ends (Cox, de Boor): positive, with the sum 1."""
+    """B-splines on [0, 1], the first and last one at its ends (Cox, de Boor): positive, with the sum 1."""
     inner = np.arange(pieces + 1.0) / pieces
     knots = np.concatenate([np.zeros(_DEGREE), inner, np.ones(_DEGREE)])
     found = ((x[:, None] >= knots[:-1]) & (x[:, None] < knots[1:])).astype(np.float64)

@@ -470,7 +470,7 @@ def test_no_triple_of_rows_is_above_the_bound(monkeypatch: pytest.MonkeyPatch, l
 @pytest.mark.parametrize("fraction", [1.0, 0.3])
 def test_second_moments_of_all_triples(growth: float, fraction: float) -> None:
     rows = np.random.default_rng(5).dirichlet(np.full(4, 3.0), 5)
-    family = Family.of_matrix(Matrix(rows))
+    family = Family.of_table(Matrix(rows))
     rows = Matrix(rows).rows
     for rate in (1.0, 0.5):
         found, rest = family.seconds.at(Taking(100.0, rate, growth), fraction)
@@ -497,7 +497,7 @@ def test_second_moments_of_mirror_images_are_within_the_doubt(epsilon0: float) -
     rows = sdp.DiscreteLaplace(epsilon0=epsilon0, levels=3).matrix
     rng = np.random.default_rng(3)
     rows = Matrix(rows * (1.0 + rng.choice([-3.0, 0.0, 3.0], rows.shape) * 2.0**-53)).rows
-    family, last = Family.of_matrix(Matrix(rows)), len(rows) - 1
+    family, last = Family.of_table(Matrix(rows)), len(rows) - 1
     found, _ = family.seconds.at(Taking(100.0, 1.0, 0.1), 1.0)
     assert 2 * found.size <= len(rows) ** 3  # one of two was left out
     least = family.seconds.variance(found, 0.1, 1.0)

@@ -292,9 +292,9 @@ def laws() -> dict[str, Callable[[], Ends]]:
     few_jump = jumps.Jumps.of(np.array([3.0, -0.5]), np.array([0.1, 0.9]), 1.0, 4, 0.5, 1e-2, hints)
     spread = lattice_law.SpreadLaw.of(np.array([[0.1, -0.12]]), np.array([0.3, 0.3]), 100, 0.01, hints)
     uneven = Matrix(UNEVEN)
-    family, rows = crowd_family.Family.of_matrix(uneven), crowd_family.Family.of_rows
+    family, rows = crowd_family.Family.of_table(uneven), crowd_family.Family.of_rows
     symmetric = Matrix(np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]]))
-    mirrored = crowd_family.Family.of_matrix(symmetric)
+    mirrored = crowd_family.Family.of_table(symmetric)
     stated = rows(np.array([[0.3, -0.3, 0.0]]), np.array([[0.2, 0.5, 0.3]]), np.array([[0.3, 0.3, 0.4]]))
     taking, tau = Taking(200.0, 1.0, 0.1), np.array([0.1, 0.3, 1.0])
     seconds, _ = stated.seconds.at(taking, 1.0)

@@ -2,6 +2,7 @@
 values, and heights that are crude where that will do."""
 
 import cmath
+import json
 import math
 import random
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from flint import acb, arb, ctx
 
 from shuffledp.verifying import _tilted_sum, _two_values
 from shuffledp.verifying._crowd import _chords, _Corner, _Heights, _mean, _scaled, _settled, _tried
-from shuffledp.verifying._families import Family, Triples, known
+from shuffledp.verifying._families import Family, triples
 from shuffledp.verifying._guesses import Guess
 from shuffledp.verifying._jumps import _Split, _threshold, more_jumps
 from shuffledp.verifying._moments import Series
@@ -269,10 +270,13 @@ def noisy_rows(levels: int, reports: int, slope: float) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.2])
-def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float) -> None:
+@pytest.mark.parametrize("spread", [0.0, 0.1])
+def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float, spread: float) -> None:
     """Cut or not, in random cohorts or not: the first from above, and sizes at all frequencies."""
     growth = arb(0.1)
-    family, beyond = Triples(*known(noisy_rows(4, 14, 0.15))).family(growth, budget)
+    rows = noisy_rows(4, 14, 0.15)
+    spanned = {"rows": rows, "spread": [spread] * len(rows[0]), "missed": [1e-3] * len(rows[0])}
+    family, beyond = triples(json.dumps(spanned if spread else rows)).family(growth, budget)
     assert bool(beyond > 0) == (budget > 0.0)
     for one in (family, family.shared(arb(0.4), -growth)):
         assert one.moments is not None
@@ -294,7 +298,7 @@ def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float) -> None:
 @pytest.mark.thorough
 def test_laws_settled_by_moments_are_below_what_is_reached() -> None:
     """Against the closest bound of each, which those that are left are not below."""
-    family, _ = Triples(*known(noisy_rows(4, 14, 0.1))).family(arb(0.02), 0.0)
+    family, _ = triples(json.dumps(noisy_rows(4, 14, 0.1))).family(arb(0.02), 0.0)
     weights = [0.0, 0.05, 0.1, 0.15]
     corners = [_Corner(arb(w).exp(), arb(0.05 - 0.3 * w), arb(0), arb(0), arb(0)) for w in weights]
     users, theta, places = 300, 0.2, range(len(family.seconds))
