@@ -155,7 +155,7 @@ def _short_integral(n: Floats, line: Floats, cut: Floats) -> Floats:
 
     -phi(v) is the sum of line v^k / k over odd k and of (n - 1) v^k / k over even ones. line V + (n - a) V^2
     is at most 18, so (n - 1) V^2 at most 38: what is left out of the exponent is below 6 V^8, 1.4e-9."""
-    whole, straight, flat = (np.ravel(part) for part in np.broadcast_arrays(n - 1.0, line, cut))
+    whole, straight, flat = np.broadcast_to(n - 1.0, cut.shape).ravel(), line.ravel(), cut.ravel()
     total, most = np.empty(cut.size), min(cut.size, _CELLS_AT_ONCE)
     terms, nodes = np.empty((_TERMS, most)), np.empty((ROUGH.x.size, most))  # once: memory takes long
     for first in range(0, cut.size, _CELLS_AT_ONCE):

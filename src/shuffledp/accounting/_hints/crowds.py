@@ -93,16 +93,17 @@ class CrowdHints:
 
     def tilts(self, laws: Values, n: int) -> Floats:
         """About the best theta of every law, for sums of n of it: Newton's steps from that of normal sums."""
-        second, mean = (laws.p * laws.x**2).sum(axis=1), (laws.p * laws.x).sum(axis=1)
+        powers = _powers(laws)
+        _, mean, second = _moments(laws.p, powers)
         deviation = np.sqrt(positive(n * second))
         away = -n * mean / deviation
         tau = 0.5 * (away + np.sqrt(away**2 + 8.0)) / deviation
         for _ in range(_NEWTON):
-            mass = laws.p * np.exp(capped(tau[:, None] * laws.x))
-            sums = positive(mass.sum(axis=1))
-            mean = (mass * laws.x).sum(axis=1) / sums
-            variance = (mass * laws.x**2).sum(axis=1) / sums - mean**2
-            step = (n * mean - 2.0 / tau) / (n * np.maximum(variance, 0.0) + 2.0 / tau**2)
+            sums, mean, second = _moments(laws.p * np.exp(capped(tau[:, None] * laws.x)), powers)
+            sums = positive(sums)
+            mean = mean / sums
+            variance = second / sums - mean * mean
+            step = (n * mean - 2.0 / tau) / (n * np.maximum(variance, 0.0) + 2.0 / (tau * tau))
             if (np.abs(step) <= _CLOSE_ENOUGH * tau).all():
                 break
             tau = np.minimum(np.maximum(tau - step, 0.3 * tau), 2.0 * tau)
@@ -131,6 +132,16 @@ class CrowdHints:
     def grade(self, last: int) -> int:
         """How coarse weights up to one are: those that are no coarser share a table."""
         return int(np.searchsorted(_ENDS, last))
+
+
+def _powers(laws: Values) -> Floats:
+    """One, x and its square, in columns for every law."""
+    return np.stack([np.ones_like(laws.x), laws.x, laws.x * laws.x], axis=2)
+
+
+def _moments(mass: Floats, powers: Floats) -> Floats:
+    """Sums of masses, of values and of their squares."""
+    return np.asarray(np.matmul(mass[:, None, :], powers)[:, 0].T)
 
 
 @dataclass(frozen=True, kw_only=True)
