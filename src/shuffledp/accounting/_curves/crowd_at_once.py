@@ -95,11 +95,12 @@ class AtOnce:
         laws = self._laws(growth)
         with np.errstate(all="ignore"):  # a hint may be absurd
             theta = self.hints.tilts(laws, self.n)
-            alone = self.hints.bounds_of_one_value(laws, self.n, theta, 0.0).reshape(growth.size, -1)
+            told = self.hints.tilted(laws, theta)
+            alone = self.hints.bounds_of_tilted(told, self.n, theta, 0.0).reshape(growth.size, -1)
             most = np.fmax(alone, 0.0).max(axis=1).tolist()
             pools = [self._sizes(bound) for bound in most]
             size = np.repeat([max(1, min(next(pool), self.n - 2)) for pool in pools], alone.shape[1])
-            found = self.hints.bounds_of_one_value(laws, self.n - 1.0 - size, theta, self.variance / size)
+            found = self.hints.bounds_of_tilted(told, self.n - 1.0 - size, theta, self.variance / size)
         return np.asarray(np.fmax(found, 0.0).reshape(alone.shape).max(axis=1))
 
     def _sizes(self, bound: float) -> Iterator[int]:

@@ -98,29 +98,41 @@ class CrowdHints:
         deviation = np.sqrt(positive(n * second))
         away = -n * mean / deviation
         tau = 0.5 * (away + np.sqrt(away**2 + 8.0)) / deviation
+        none = ~(laws.x > 0.0).any(axis=1)  # is ever positive: of such sums there is no best one
         for _ in range(_NEWTON):
             sums, mean, second = _moments(laws.p * np.exp(capped(tau[:, None] * laws.x)), powers)
             sums = positive(sums)
             mean = mean / sums
             variance = second / sums - mean * mean
             step = (n * mean - 2.0 / tau) / (n * np.maximum(variance, 0.0) + 2.0 / (tau * tau))
-            if (np.abs(step) <= _CLOSE_ENOUGH * tau).all():
-                break
+            close = (np.abs(step) <= _CLOSE_ENOUGH * tau) | none
             tau = np.minimum(np.maximum(tau - step, 0.3 * tau), 2.0 * tau)
+            if close.all():
+                break
         return np.asarray(tau)
 
     def bounds_of_one_value(self, laws: Values, n: Any, theta: Any, spread: Any) -> Floats:
         """About what the integral of each of these laws comes to, as if it were normal under the tilt, with
         weights of the variance ``spread``."""
-        tilted = laws.p * np.exp(capped(np.reshape(theta, (-1, 1)) * laws.x))
-        sums = positive(tilted.sum(axis=1))
-        mean = (tilted * laws.x).sum(axis=1) / sums
-        variance = (tilted * (laws.x - mean[:, None]) ** 2).sum(axis=1) / sums
-        y = theta * np.sqrt(0.5 * n * variance)
+        return self.bounds_of_tilted(self.tilted(laws, theta), n, theta, spread)
+
+    def tilted(self, laws: Values, theta: Any) -> tuple[Floats, Floats]:
+        """log E e^(theta X) of every law, and its variance under the tilt."""
+        mass = laws.p * np.exp(capped(np.reshape(theta, (-1, 1)) * laws.x))
+        sums, mean, second = _moments(mass, _powers(laws))
+        sums = positive(sums)
+        mean = mean / sums
+        return np.log(sums), np.maximum(second / sums - mean * mean, 0.0)
+
+    def bounds_of_tilted(self, tilted: tuple[Floats, Floats], n: Any, theta: Any, spread: Any) -> Floats:
+        """``bounds_of_one_value``, of what ``tilted`` told."""
+        log_sums, variance = tilted
+        square = 0.5 * n * variance * theta * theta
+        y = np.sqrt(square)
         # e^(y^2) erfc(y), to a percent, of int e^(-n v w^2/2) / (theta^2 + w^2) dw.
-        mills = np.maximum(y + np.sqrt(y**2 + 4.0 / math.pi), 1.5 * y + np.sqrt(y**2 / 4.0 + 1.0))
-        found = n * np.log(sums) - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
-        return np.asarray(np.exp(capped(found + _BY_WEIGHTS * spread * y**2)))
+        mills = np.maximum(y + np.sqrt(square + 4.0 / math.pi), 1.5 * y + np.sqrt(0.25 * square + 1.0))
+        found = n * log_sums - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
+        return np.asarray(np.exp(capped(found + _BY_WEIGHTS * spread * square)))
 
     def last_weight(self, rare: Floats, guess: float) -> int:
         """The first weight beyond which pools are rare enough."""

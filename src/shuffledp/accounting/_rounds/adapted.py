@@ -164,8 +164,10 @@ class _Sampler:
         step = float(_power(_COARSE_STEP * scale / h))
         scales = math.ceil(_COARSE_SCALES / _COARSE_STEP)
         index = [step * i for i in range(scales + 1)] if places is None else self._on_the_lattice(places)
-        while index[-1] < reachable:
-            index.append(index[-1] + step * max(1.0, math.floor(_COARSE_GROWTH * index[-1] / step)))
+        at = index[-1]
+        while at < reachable:
+            at += step * max(1.0, math.floor(_COARSE_GROWTH * at / step))
+            index.append(at)
         points = np.array(index)
         points = points[points * h <= LARGEST_LOSS]
         if last <= reachable:
