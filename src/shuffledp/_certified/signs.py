@@ -60,10 +60,11 @@ def _excess(
     value, error = np.maximum(jump - rest, 0.0), (jump + rest) * relative
     top = a >= count
     if top.any():
-        n, left, last, part = (np.broadcast_to(of, top.shape)[top] for of in (count, short, tail, relative))
-        value[top] = last * left
+        at = np.nonzero(top)
+        n, left, last, part = (np.broadcast_to(of, top.shape)[at] for of in (count, short, tail, relative))
+        value[at] = last * left
         tied = np.abs(n * left - 2.0) <= gamma(32) * n
-        error[top] = last * left * part + np.where(tied, gamma(32) * n * last, 0.0)
+        error[at] = last * left * part + np.where(tied, gamma(32) * n * last, 0.0)
     return value, error
 
 

@@ -194,7 +194,8 @@ class _Sampler:
         """Multiples of powers of two next to them: the sum's lattice is as coarse as the points allow."""
         at = places / self.lattice.spacing
         unit = _power(_NEXT_TO * (at[1:] - at[:-1]))
-        return [0.0, *sorted(set((np.rint(at[1:] / unit) * unit).tolist()) - {0.0})]
+        found = np.concatenate([np.zeros(1), np.rint(at[1:] / unit) * unit])
+        return list((found if (found[1:] > found[:-1]).all() else np.unique(found)).tolist())
 
     def closer(
         self, profile: PrivacyProfile, found: Samples, counted: Callable[[Floats], Floats]
