@@ -140,7 +140,7 @@ class Samples:
         return replace(joined, upper=np.minimum.accumulate(joined.upper))
 
     def upto(self, stop: int) -> Samples:
-        return self.at_places(np.arange(stop))
+        return self._with(column[:stop] for column in self._columns)
 
     def at_places(self, places: npt.NDArray[Any]) -> Samples:
         return self._with(column[places] for column in self._columns)
