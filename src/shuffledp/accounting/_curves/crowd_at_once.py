@@ -103,6 +103,13 @@ class AtOnce:
             found = self.hints.bounds_of_tilted(told, self.n - 1.0 - size, theta, self.variance / size)
         return np.asarray(np.fmax(found, 0.0).reshape(alone.shape).max(axis=1))
 
+    def promised_by_one(self, growth: float) -> float:
+        """The same of the law of the largest second moment at alpha = 1 alone."""
+        place = int(self.family.seconds.flat.argmax())
+        rows = zip(*(part[place].tolist() for part in self.family.stated), strict=True)
+        law = [((gap - growth * other) / clone, clone) for gap, other, clone in rows if clone > 0.0]
+        return self.hints.promise_of(law, self.n, self.variance, self.moved)
+
     def _sizes(self, bound: float) -> Iterator[int]:
         return self.hints.pool_sizes(self.n, self.variance, bound, self.moved)
 

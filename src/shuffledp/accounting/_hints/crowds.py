@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import Floats, capped, positive
+from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, capped, positive
 from shuffledp.accounting._hints.starts import Hints
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -134,6 +135,14 @@ class CrowdHints:
         found = n * log_sums - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
         return np.asarray(np.exp(capped(found + _BY_WEIGHTS * spread * square)))
 
+    def promise_of(self, law: Sequence[tuple[float, float]], n: int, variance: float, moved: float) -> float:
+        """About the bound of one law (values and masses) with a pool: ``bounds_of_tilted`` of many."""
+        tau = _steepness(law, n)
+        told = _tilted_moments(law, tau)
+        alone = _likely_bound(*told, n, tau, 0.0)
+        size = max(1, min(next(self.pool_sizes(n, variance, alone, moved)), n - 2))
+        return _likely_bound(*told, n - 1 - size, tau, variance / size)
+
     def last_weight(self, rare: Floats, guess: float) -> int:
         """The first weight beyond which pools are rare enough."""
         for share in _RARE:
@@ -144,6 +153,37 @@ class CrowdHints:
     def grade(self, last: int) -> int:
         """How coarse weights up to one are: those that are no coarser share a table."""
         return int(np.searchsorted(_ENDS, last))
+
+
+def _tilted_moments(law: Sequence[tuple[float, float]], tau: float) -> tuple[float, float, float]:
+    """log E e^(tau X), mean and variance under the tilt."""
+    tilted = [(x, p * math.exp(min(tau * x, LARGEST_EXPONENT))) for x, p in law]
+    sums = sum(mass for _, mass in tilted)
+    mean = sum(x * mass for x, mass in tilted) / sums
+    return math.log(sums), mean, sum((x - mean) ** 2 * mass for x, mass in tilted) / sums
+
+
+def _steepness(law: Sequence[tuple[float, float]], n: int) -> float:
+    """The tilt of ``CrowdHints.tilts``, of one law."""
+    deviation = math.sqrt(n * sum(p * x * x for x, p in law))
+    away = -n * sum(p * x for x, p in law) / deviation
+    tau = 0.5 * (away + math.sqrt(away * away + 8.0)) / deviation
+    for _ in range(_NEWTON):
+        _, mean, variance = _tilted_moments(law, tau)
+        step = (n * mean - 2.0 / tau) / (n * variance + 2.0 / tau**2)
+        tau = min(max(tau - step, 0.3 * tau), 2.0 * tau)
+        if abs(step) <= _CLOSE_ENOUGH * tau:
+            break
+    return tau
+
+
+def _likely_bound(log_sum: float, _: float, variance: float, n: float, tau: float, spread: float) -> float:
+    """``CrowdHints.bounds_of_tilted``, of one law."""
+    square = 0.5 * n * variance * tau * tau
+    y = math.sqrt(square)
+    mills = max(y + math.sqrt(square + 4.0 / math.pi), 1.5 * y + math.sqrt(0.25 * square + 1.0))
+    found = n * log_sum - math.log(tau * n * math.sqrt(math.pi) * mills) + _BY_WEIGHTS * spread * square
+    return math.exp(min(found, LARGEST_EXPONENT))
 
 
 def _powers(laws: Values) -> Floats:
@@ -162,6 +202,8 @@ class CrowdCurveHints(Hints):
 
     about: Callable[[Floats], Floats] = field(compare=False)
     """What the bound is hardly below."""
+    least: Callable[[float], float] | None = field(default=None, compare=False)
+    """The same of one law that mostly leads, at one epsilon in no time: no more than that."""
     crowd: CrowdHints = field(default_factory=CrowdHints)
 
     def start(self, delta: float, most: float) -> float:
@@ -178,3 +220,12 @@ class CrowdCurveHints(Hints):
 
     def promise(self, epsilon: Floats) -> Floats:
         return self.about(epsilon)
+
+    def may_promise(self, epsilon: Floats, most: Floats) -> bool:
+        """Far out first: there crowds are mostly better."""
+        if self.least is None:
+            return True
+        with suppress(ArithmeticError, ValueError):
+            places = zip(epsilon[::-1].tolist(), most[::-1].tolist(), strict=True)
+            return any(self.least(at) <= bound for at, bound in places)
+        return True
