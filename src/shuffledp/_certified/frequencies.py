@@ -169,9 +169,9 @@ def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complex
     near = math.isqrt(stop - 1) + 1
     wide = -(-stop // near)
     phi = (w * _waves(near * 2.0 * math.pi / points, z, wide)) @ _waves(2.0 * math.pi / points, z, near).T
-    # Two waves, whose errors add up in powers; products and the sum; five units of every angle.
-    units = z.size + (near + wide) * (CALL + 3) + 16
-    return phi.ravel()[:stop], gamma(units) + gamma(8) * (2.0 * math.pi * stop / points) * size
+    # Two waves, powers whose errors add up; products and the sum; five units of every angle.
+    error = gamma(z.size + (near + wide) * (CALL + 3) + 16)
+    return phi.ravel()[:stop], error + gamma(8) * (2.0 * math.pi * stop / points) * size
 
 
 def _waves(omega: float, z: Floats, count: int) -> Complexes:
