@@ -64,7 +64,7 @@ def probability(name: str, value: Any, *, positive: bool = False) -> float:
 def part_of(share: float, people: int) -> int:
     """That share of so many people, rounded down. The share is the decimal that was written: 0.7 of 1,000 are
     700, although the binary number is a little less."""
-    return math.floor(Fraction(repr(float(share))) * people)
+    return people if share == 1.0 else math.floor(Fraction(repr(float(share))) * people)
 
 
 def tolerance(value: Any) -> float:

@@ -107,6 +107,17 @@ class AbsurdLattices(LatticeHints):
     ) -> np.ndarray:
         return self._moved(super().decided_spacing(x, w, origin, n, resolution))
 
+    def score_spacing(
+        self,
+        x: np.ndarray,
+        w: np.ndarray,
+        origin: np.ndarray,
+        n: int | np.ndarray,
+        resolution: float,
+        usual: np.ndarray,
+    ) -> np.ndarray:
+        return self._moved(super().score_spacing(x, w, origin, n, resolution, usual))
+
     def jump_cap(self, x: np.ndarray, w: np.ndarray, b: float, n: int, budget: float) -> float:
         return float(self._moved(super().jump_cap(x, w, b, n, budget)))
 

@@ -48,7 +48,7 @@ def _stirling_table() -> Floats:
 def _stirling_series(k: Any) -> Any:
     """Stirling's remainder for k >= 20; the first omitted term is below 1e-18."""
     s = 1.0 / (k * k)
-    if np.min(k, initial=_TWO_TERMS_FROM) >= _TWO_TERMS_FROM:
+    if np.asarray(k).min(initial=_TWO_TERMS_FROM) >= _TWO_TERMS_FROM:
         return (1 / 12 - s * (1 / 360)) / k
     return (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))) / k
 

@@ -55,11 +55,12 @@ class Buckets:
         """Whether a bucket is one element."""
         return np.asarray(self.beyond - self.first == 1.0)
 
-    def last_of(self, values: Floats) -> Floats:
-        """Values (the last axis runs over buckets) at each one's last element, or one beyond it."""
-        following = np.zeros_like(values)
-        following[..., :-1] = values[..., 1:]
-        return np.asarray(np.where(self.single, values, following))
+    def for_last(self, weight: Floats) -> Floats:
+        """For values at first elements: weights that give what ``weight`` gives for values at each bucket's
+        last element, or one beyond it. At most one addition."""
+        found = np.where(self.single, weight, 0.0)
+        found[1:] += np.where(self.single, 0.0, weight)[:-1]
+        return found
 
 
 def binomial_buckets(trials: int, rate: float, rest: float, resolution: float, farther: int = 0) -> Buckets:

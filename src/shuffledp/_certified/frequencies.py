@@ -166,14 +166,24 @@ def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complex
     stop = min(math.ceil(last * points / (2.0 * math.pi)), (points - 1) // 2) + 1
     if stop > _MOST_FIRST:
         return None
-    step = math.isqrt(stop - 1) + 1
-    waves = []
-    for r in (step * np.arange(-(-stop // step)), np.arange(step)):
-        angle = (2.0 * math.pi / points) * np.multiply.outer(r, z)
-        waves.append(np.cos(angle) + 1j * np.sin(angle))
-    phi = ((w * waves[0]) @ waves[1].T).ravel()[:stop]
-    # Two waves, products and the sum; five units of every angle.
-    return phi, gamma(z.size + 4 * CALL + 16) + gamma(8) * (2.0 * math.pi * stop / points) * size
+    near = math.isqrt(stop - 1) + 1
+    wide = -(-stop // near)
+    phi = (w * _waves(near * 2.0 * math.pi / points, z, wide)) @ _waves(2.0 * math.pi / points, z, near).T
+    # Two waves, powers whose errors add up; products and the sum; five units of every angle.
+    error = gamma(z.size + (near + wide) * (CALL + 3) + 16)
+    return phi.ravel()[:stop], error + gamma(8) * (2.0 * math.pi * stop / points) * size
+
+
+def _waves(omega: float, z: Floats, count: int) -> Complexes:
+    """e^(i omega z r), r = 0, 1, ..., in rows: products of earlier ones, of three units each."""
+    found = np.empty((count, z.size), np.complex128)
+    found[0] = 1.0
+    wave, known = np.cos(omega * z) + 1j * np.sin(omega * z), 1
+    while known < count:
+        more = found[known : 2 * known]
+        np.multiply(found[: len(more)], wave, out=more)
+        wave, known = wave * wave, 2 * known
+    return found
 
 
 def _transformed(tilted: list[Tilted], points: Ints, problems: Ints, depth: float) -> Chosen:

@@ -72,6 +72,7 @@ _LARGEST_LOG_SCALE = 600.0  # soundness: beyond, values overflow
 # Distances from the tilt that Chernoff's bound is tried at (speed): in standard deviations of the sum,
 # in tilts, and in units of the largest value.
 _CHERNOFF = (2.0, 4.0, 6.5, 9.0, 12.0, 18.0, 30.0)
+_USUAL = 3  # the place of what is best for a normal sum, about the root of twice the depth
 _SHARES = (0.3, 0.7, 1.0)
 _OF_THE_LARGEST = (0.5, 1.5, 4.0, 10.0)
 
@@ -238,10 +239,11 @@ def _window(
         return np.asarray(np.where(np.isfinite(found), found, np.inf))
 
     eta = np.stack([c / spread for c in _CHERNOFF] + [c * theta for c in _SHARES])
-    found = reach(np.concatenate([-eta, eta[: len(_CHERNOFF)]]))
-    left = np.maximum(left, -found[: len(eta)].min(axis=0))
-    right = np.minimum(right, found[len(eta) :].min(axis=0))
+    found = reach(np.concatenate([-eta, eta[_USUAL : _USUAL + 1]]))
+    left, right = np.maximum(left, -found[:-1].min(axis=0)), np.minimum(right, found[-1])
     enough = np.maximum(k0 - left, 1.0) + depth / theta
+    if np.any(right - k0 > enough):  # else it does not matter where exactly
+        right = np.minimum(right, reach(eta[: len(_CHERNOFF)]).min(axis=0))
     if np.any(right - k0 > 2.0 * enough):  # rare large values: distances that suit them
         largest = np.max([np.maximum(g.z.max(axis=1), 1.0) for g in groups], axis=0)
         right = np.minimum(right, reach(np.stack([c / largest for c in _OF_THE_LARGEST])).min(axis=0))

@@ -60,10 +60,11 @@ def _excess(
     value, error = np.maximum(jump - rest, 0.0), (jump + rest) * relative
     top = a >= count
     if top.any():
-        n, left, last, part = (np.broadcast_to(of, top.shape)[top] for of in (count, short, tail, relative))
-        value[top] = last * left
+        at = np.nonzero(top)
+        n, left, last, part = (np.broadcast_to(of, top.shape)[at] for of in (count, short, tail, relative))
+        value[at] = last * left
         tied = np.abs(n * left - 2.0) <= gamma(32) * n
-        error[top] = last * left * part + np.where(tied, gamma(32) * n * last, 0.0)
+        error[at] = last * left * part + np.where(tied, gamma(32) * n * last, 0.0)
     return value, error
 
 
@@ -99,15 +100,16 @@ def signs_excess_table(count: Floats, y: Floats, short: Floats) -> Excess:
 
 def _log_half_pmf(n: Floats, a: Floats) -> tuple[Floats, Floats]:
     """(log Pr[Bin(n, 1/2) = a], error) for arrays of n, which may lack the first axes of a; n/2 < a <= n."""
-    top = a >= n
-    half = np.maximum(np.floor(0.5 * n), 1000.0)  # in place of the top outcome any number will do
-    inner = np.where(top, half, a)
-    rest = np.where(top, half, n - a)
+    top, inner, rest = a >= n, a, n - a
+    some = bool(top.any())
+    if some:
+        half = np.maximum(np.floor(0.5 * n), 1000.0)  # in place of the top outcome any number will do
+        inner, rest = np.where(top, half, a), np.where(top, half, rest)
     y = np.abs(inner - rest) / n
     log_inner = stirling_remainder(n) - stirling_remainder(inner) - stirling_remainder(rest)
     log_inner -= 0.5 * n * _even_deviance(y)
     log_inner -= 0.5 * np.log(2.0 * np.pi * inner * (rest / n))
-    value = np.where(top, -n * np.log(2.0), log_inner)
+    value = np.where(top, -n * np.log(2.0), log_inner) if some else log_inner
     # All terms have one sign. The deviance (below), its factor and two sums, or the logarithm and as
     # much; constants: three remainders of nine units, two of the logarithm's argument.
     near, far = gamma(14.0 + CALL), gamma(72.0 + CALL)
@@ -142,10 +144,11 @@ def _half_tail_ratio(n: Floats, a: Floats, rule: TailRule) -> Floats:
         return np.asarray(square * np.log1p(-v * v) + line * np.log1p(-v))
 
     top = a >= n
-    cut = np.where(top, 0.0, cut_at(line, 2.0 * square, rule.cut))
+    cut, some = cut_at(line, 2.0 * square, rule.cut), bool(top.any())
+    cut = np.where(top, 0.0, cut) if some else cut
     short = rule is ROUGH and float(cut.max(initial=0.0)) <= _SHORT
     value = _short_integral(n, line, cut) if short else quadrature(phi, cut, rule)
-    return np.where(top, 1.0, a * value)
+    return np.where(top, 1.0, a * value) if some else np.asarray(a * value)
 
 
 def _short_integral(n: Floats, line: Floats, cut: Floats) -> Floats:
@@ -153,16 +156,17 @@ def _short_integral(n: Floats, line: Floats, cut: Floats) -> Floats:
 
     -phi(v) is the sum of line v^k / k over odd k and of (n - 1) v^k / k over even ones. line V + (n - a) V^2
     is at most 18, so (n - 1) V^2 at most 38: what is left out of the exponent is below 6 V^8, 1.4e-9."""
-    whole, straight, flat = (np.ravel(part) for part in np.broadcast_arrays(n - 1.0, line, cut))
-    total, terms = np.empty(cut.size), np.empty((_TERMS, _CELLS_AT_ONCE))
+    whole, straight, flat = np.broadcast_to(n - 1.0, cut.shape).ravel(), line.ravel(), cut.ravel()
+    total, most = np.empty(cut.size), min(cut.size, _CELLS_AT_ONCE)
+    terms, nodes = np.empty((_TERMS, most)), np.empty((ROUGH.x.size, most))  # once: memory takes long
     for first in range(0, cut.size, _CELLS_AT_ONCE):
         some = slice(first, first + _CELLS_AT_ONCE)
         v = flat[some]
-        square, rows = v * v, terms[:, : v.size]
+        square, rows, values = v * v, terms[:, : v.size], nodes[:, : v.size]
         np.multiply(straight[some], v, out=rows[0])
         np.multiply(whole[some], square, out=rows[1])
         np.multiply(rows[:2], square, out=rows[2:4])
         np.multiply(rows[:4], square * square, out=rows[4:])
-        values = _POWERS @ rows
+        np.matmul(_POWERS, rows, out=values)
         total[some] = ROUGH.w @ np.exp(values, out=values)
     return np.asarray(total.reshape(cut.shape) * cut)

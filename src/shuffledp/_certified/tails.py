@@ -72,7 +72,10 @@ def quadrature(exponent: Callable[[Floats], Floats], cut: Floats, rule: TailRule
 
 def cut_at(slope: Floats, curvature: Floats, depth: float) -> Floats:
     """Where slope v + curvature v^2 / 2 = depth, at most 1."""
-    root = slope + np.sqrt(slope * slope + 2.0 * depth * curvature)
+    root = np.asarray(slope * slope)
+    root += 2.0 * depth * curvature
+    np.sqrt(root, out=root)
+    root += slope
     return np.minimum(2.0 * depth / positive(root), 1.0)
 
 

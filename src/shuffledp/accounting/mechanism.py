@@ -109,7 +109,7 @@ class Mechanism(ABC):
 
     def _alone(self, delta: float) -> float:
         """What holds whatever the crowd adds: the local epsilons add up if delta covers every delta0."""
-        leak = sum(count * Fraction(one.delta0) for one, count in self.parts)
+        leak = sum(count * Fraction(one.delta0) for one, count in self.parts if one.delta0)
         if not 0 < leak <= Fraction(delta):
             return math.inf
         return up(math.fsum(count * one.epsilon0 for one, count in self.parts), operations=2, tiny=0.0)

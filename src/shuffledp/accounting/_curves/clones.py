@@ -121,16 +121,15 @@ class CloneProfile(PrivacyProfile):
         sure = tail * (2.0 * decay / (1.0 + decay))
         event = np.where(top, sure, np.maximum(tail - self.kappa * jump, 0.0))
         doubt = (relative + gamma(_UNITS)) * np.where(top, sure, tail + jump)
-        low = buckets.last_of(np.maximum(excess - error, 0.0))
-        event, doubt = buckets.last_of(event), buckets.last_of(doubt)
+        low, high = buckets.for_last(buckets.low), buckets.for_last(buckets.high)
         factor = self.weight * (1.0 + np.exp(capped(epsilon))) * self.kappa
-        count = buckets.first.size + _UNITS
+        count = buckets.first.size + 1 + _UNITS
         return np.stack(
             [
                 up(factor * ((excess + error) @ buckets.high), count),
-                down(factor * (low @ buckets.low), count),
-                down(self.weight * (np.maximum(event - doubt, 0.0) @ buckets.low), count),
-                up(self.weight * ((event + doubt) @ buckets.high), count),
+                down(factor * (np.maximum(excess - error, 0.0) @ low), count),
+                down(self.weight * (np.maximum(event - doubt, 0.0) @ low), count),
+                up(self.weight * ((event + doubt) @ high), count),
             ]
         )
 

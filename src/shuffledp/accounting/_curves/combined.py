@@ -130,7 +130,9 @@ class BestProfile(PrivacyProfile):
 
     def worth_it(self, epsilon: Floats, upper: Floats) -> Bools:
         slow = [rival.hints for rival in self.profiles[: self.rivals] if rival.hints.apart]
-        return np.asarray(np.any([hints.promise(epsilon) <= _KEPT * upper for hints in slow], axis=0))
+        some = [hints for hints in slow if hints.may_promise(epsilon, _KEPT * upper)]
+        found = [hints.promise(epsilon) <= _KEPT * upper for hints in some]
+        return np.asarray(np.any(found, axis=0)) if found else np.zeros(epsilon.size, bool)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
         best, open_ = np.full(epsilon.size, np.inf), np.ones(epsilon.size, bool)

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 
 import numpy as np
@@ -128,7 +128,8 @@ class CrowdProfile(PrivacyProfile):
     @cached_property
     def hints(self) -> CrowdCurveHints:
         scale = math.sqrt(self.fraction**2 * self.rate * float(self.family.seconds.flat.max()) / self.n)
-        return CrowdCurveHints(scale, apart=True, about=lambda epsilon: _promised(self, epsilon))
+        least = partial(_promised_by_one, self) if self._many else None
+        return CrowdCurveHints(scale, apart=True, about=lambda epsilon: _promised(self, epsilon), least=least)
 
     def pool(self, users: int) -> PrivacyProfile:
         """The profile of so many, one of whom sends a report of any input or of one law for all."""
@@ -242,6 +243,10 @@ def _promised(curve: CrowdProfile, epsilon: Floats) -> Floats:
     if curve._many:
         return curve._pools.promised(np.expm1(np.minimum(epsilon, curve.epsilon_max)))
     return np.array([_promised_at(curve, at) for at in epsilon.tolist()])
+
+
+def _promised_by_one(curve: CrowdProfile, epsilon: float) -> float:
+    return curve._pools.promised_by_one(math.expm1(min(epsilon, curve.epsilon_max)))
 
 
 def _promised_at(curve: CrowdProfile, epsilon: float) -> float:

@@ -95,12 +95,20 @@ class AtOnce:
         laws = self._laws(growth)
         with np.errstate(all="ignore"):  # a hint may be absurd
             theta = self.hints.tilts(laws, self.n)
-            alone = self.hints.bounds_of_one_value(laws, self.n, theta, 0.0).reshape(growth.size, -1)
+            told = self.hints.tilted(laws, theta)
+            alone = self.hints.bounds_of_tilted(told, self.n, theta, 0.0).reshape(growth.size, -1)
             most = np.fmax(alone, 0.0).max(axis=1).tolist()
             pools = [self._sizes(bound) for bound in most]
             size = np.repeat([max(1, min(next(pool), self.n - 2)) for pool in pools], alone.shape[1])
-            found = self.hints.bounds_of_one_value(laws, self.n - 1.0 - size, theta, self.variance / size)
+            found = self.hints.bounds_of_tilted(told, self.n - 1.0 - size, theta, self.variance / size)
         return np.asarray(np.fmax(found, 0.0).reshape(alone.shape).max(axis=1))
+
+    def promised_by_one(self, growth: float) -> float:
+        """The same of the law of the largest second moment at alpha = 1 alone."""
+        place = int(self.family.seconds.flat.argmax())
+        rows = zip(*(part[place].tolist() for part in self.family.stated), strict=True)
+        law = [((gap - growth * other) / clone, clone) for gap, other, clone in rows if clone > 0.0]
+        return self.hints.promise_of(law, self.n, self.variance, self.moved)
 
     def _sizes(self, bound: float) -> Iterator[int]:
         return self.hints.pool_sizes(self.n, self.variance, bound, self.moved)

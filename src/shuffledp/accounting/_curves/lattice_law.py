@@ -71,8 +71,15 @@ class SpreadLaw:
 
     @classmethod
     def of(
-        cls, weight: Floats, clone: Floats, n: int, resolution: float, hints: LatticeHints
+        cls,
+        weight: Floats,
+        clone: Floats,
+        n: int,
+        resolution: float,
+        hints: LatticeHints,
+        scores: bool = False,
     ) -> SpreadLaw | Apart:
+        """``scores``: for ``lower`` alone."""
         x, w = complete(weight, clone)
         split = hints.split(x, w, clone.size, n)
         if split is None:
@@ -90,7 +97,7 @@ class SpreadLaw:
         # A value that decides the sum alone may be cut just where it does: one tilt suits most of such laws.
         decided = heavy & (n > _FEW_DECIDED)
         if decided.any():
-            found = cls.cut_within(x, w, n, resolution, hints, budget, decided)
+            found = cls.cut_within(x, w, n, resolution, hints, budget, decided, scores)
             heavy &= found.chernoff() > max(_CANCELLED, _CANCELLED_MORE * resolution) * split.total
         if not heavy.any():
             return found
@@ -99,7 +106,7 @@ class SpreadLaw:
         bulk = np.where(x > b, 0.0, w)
         bulk = bulk / bulk.sum(axis=1, keepdims=True)
         alone = np.where(x > b, 0.0, x)
-        found = cls.cut_within(alone, bulk, n, resolution, hints, budget, decided & ~heavy)
+        found = cls.cut_within(alone, bulk, n, resolution, hints, budget, decided & ~heavy, scores)
         rows = zip(x[heavy], w[heavy], split.b[heavy], budget[heavy], strict=True)
         jumps = tuple(Jumps.of(u, v, float(b), n, resolution, float(share), hints) for u, v, b, share in rows)
         return Apart(heavy, found, jumps, budget)
@@ -121,13 +128,14 @@ class SpreadLaw:
         hints: LatticeHints,
         budget: Floats,
         decided: Bools | None = None,
+        scores: bool = False,
     ) -> SpreadLaw:
         """The lattice for values cut where that moves their mean by about ``budget``; rows that single values
         have ``decided`` are cut where that moves the sum's positive part by as much."""
         top, bottom = hints.cut(x, w, budget), -hints.cut(-x, w, budget)
         if decided is not None:
             top[decided] = hints.decisive(x[decided], w[decided], n, budget[decided])
-        return cls.cut_at(x, w, n, resolution, hints, top, bottom, decided)
+        return cls.cut_at(x, w, n, resolution, hints, top, bottom, decided, scores)
 
     @classmethod
     def cut_at(
@@ -140,6 +148,7 @@ class SpreadLaw:
         top: Floats,
         bottom: Floats,
         decided: Bools | None = None,
+        scores: bool = False,
     ) -> SpreadLaw:
         """The lattice for values cut to [bottom, top]."""
         largest = x.max(axis=1)
@@ -156,8 +165,11 @@ class SpreadLaw:
         origin = x[np.arange(len(x)), np.argsort(tilted, axis=1)[:, -1]]
         h = hints.spacing(x, w, tilted, n, resolution)
         if decided is not None:
-            finer = hints.decided_spacing(x[decided], w[decided], origin[decided], n, resolution)
-            h[decided] = np.minimum(h[decided], finer)
+            rows = x[decided], w[decided], origin[decided], n, resolution
+            if scores:
+                h[decided] = hints.score_spacing(*rows, h[decided])
+            else:
+                h[decided] = np.minimum(h[decided], hints.decided_spacing(*rows))
         h = np.clip(h, *_LATTICE_SPACINGS)
         return cls(n, top, beyond, x, w, theta, origin, h, resolution)
 

@@ -318,12 +318,12 @@ class AmplificationProfile(PrivacyProfile):
             result += live * np.stack([value, *ends])
         elif live.any():
             weight = weight[live][:, hidden]
-            lattice = self._lattice(weight, clone[hidden], resolution)
+            lattice = self._lattice(weight, clone[hidden], resolution, scores=True)
             if self.least > 0.0 and not (told := lattice.chernoff() > self.least).all():
                 live[live], weight = told, weight[told]
                 if not told.any():
                     return _rounded(epsilon, result, len(clone))
-                lattice = self._lattice(weight, clone[hidden], resolution)
+                lattice = self._lattice(weight, clone[hidden], resolution, scores=True)
             try:
                 found = lattice.lower(weight, other[hidden])
             except NoCertificateError:
@@ -348,8 +348,10 @@ class AmplificationProfile(PrivacyProfile):
                 parts.append(np.zeros((3, half.size)))
         return np.concatenate(parts, axis=1)
 
-    def _lattice(self, weight: Floats, clone: Floats, resolution: float) -> SpreadLaw | Apart:
-        return SpreadLaw.of(weight, clone, self.n, resolution, self.hints.lattice)
+    def _lattice(
+        self, weight: Floats, clone: Floats, resolution: float, scores: bool = False
+    ) -> SpreadLaw | Apart:
+        return SpreadLaw.of(weight, clone, self.n, resolution, self.hints.lattice, scores)
 
     def _law(self, epsilon: Floats) -> tuple[Bools, Floats, Floats]:
         """Which rows have a positive part; the values and weights of X in those."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, down
-from shuffledp.accounting._curves.profile import PrivacyProfile
+from shuffledp._certified.rounding import CALL, Floats, down, positive
+from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import NEAR_IN_TOLERANCES, crossing
 from shuffledp.accounting._ends.together import Asked, Search
 from shuffledp.accounting._rounds.adapted import Question, adapted, at_delta, at_epsilon
@@ -34,6 +35,9 @@ _BEFORE = 0.1  # speed: of the accuracy, how far before its root a lower end of 
 _CLOSER = 0.7  # tightness: than the tolerance, where rare reports tell most
 _NEAR = 0.98  # speed: of the upper end; a lower end that near is good enough
 _BESIDE = np.array([0.6, 0.2, -0.2])  # speed: where to look first beside a close start, in tolerances
+_BESIDE_AN_AIM = np.array([0.9, 0.0, -0.9])  # speed: the same beside the root of a tangent
+_FAR_BEFORE = 0.9  # speed: of the best so far; from a tangent whose root is before that nothing is expected
+_FAR_FROM_DELTA = 1.0  # speed: in nats; further away a tangent tells nothing
 _CLOSE_IN_TOLERANCES = 3.0  # speed: so near the upper end, another witness can hardly add anything
 _OF_THE_GAP = 0.02  # tightness
 _COARSE = 1e-3
@@ -163,18 +167,18 @@ def _witness_epsilon(part: Round, delta: float, upper: float, tolerance: float) 
     """How far the best witness stays above ``delta``."""
     best = 0.0
     witnesses = part.witnesses if len(part.witnesses) == 1 else _promising(part, upper)
-    curves = [curve for witness in witnesses for curve in witness.directions]
+    curves: list[tuple[PrivacyProfile, float | None]]
+    curves = [(curve, None) for witness in witnesses for curve in witness.directions]
     if part.profile.epsilon_max == math.inf > upper:  # the two directions may be far apart
-        at = np.array([_NEAR * upper])
-        curves.sort(
-            key=lambda c: -_as_fine_as_can_be(lambda a: float(c.support(at, a).value[0]), _COARSE, 0.0)
-        )
-    for curve in curves:
+        curves = _in_order([curve for curve, _ in curves], delta, upper)
+    for curve, aim in curves:
+        if aim is not None and aim < _FAR_BEFORE * best:
+            continue
         for accuracy in _accuracies(tolerance):
             # A witness that cannot be evaluated is no witness: the others still hold.
             with suppress(NoCertificateError):
                 relative = EXACT if part.alone else accuracy
-                passed = yield from _passed(curve, delta, upper, best, accuracy, relative)
+                passed = yield from _passed(curve, delta, upper, best, accuracy, relative, aim)
                 best = max(best, passed)
                 break
         if best >= (1.0 - _CLOSE_IN_TOLERANCES * tolerance) * upper:
@@ -182,18 +186,41 @@ def _witness_epsilon(part: Round, delta: float, upper: float, tolerance: float) 
     return best
 
 
+def _in_order(
+    curves: list[PrivacyProfile], delta: float, upper: float
+) -> list[tuple[PrivacyProfile, float | None]]:
+    """The highest just before the upper end first, and where each passes ``delta`` by its line there."""
+    at, unknown = np.array([_NEAR * upper]), SupportingLines(np.zeros(0), *np.zeros((3, 0)))
+    looks = []
+    for curve in curves:
+        lines = _as_fine_as_can_be(partial(curve.support, at), _COARSE, unknown)
+        value = float(lines.value.max(initial=0.0))
+        near = abs(math.log(positive(value) / delta)) < _FAR_FROM_DELTA
+        aim = curve.hints.aim(at, lines.value, lines.slope_high, delta) if near else 0.0
+        looks.append((value, curve, aim if aim > 0.0 else None))
+    return [(curve, aim) for _, curve, aim in sorted(looks, key=lambda look: -look[0])]
+
+
 def _passed(
-    curve: PrivacyProfile, delta: float, upper: float, best: float, accuracy: float, relative: float
+    curve: PrivacyProfile,
+    delta: float,
+    upper: float,
+    best: float,
+    accuracy: float,
+    relative: float,
+    aim: float | None = None,
 ) -> Search[float]:
-    """How far one curve stays above ``delta``, if further than ``best``."""
+    """How far one curve stays above ``delta``, if further than ``best``; ``aim``: about how far."""
     ceiling = 2.0 * upper  # beyond it there would be a contradiction
     start, first = upper, 1.0 - accuracy * NEAR_IN_TOLERANCES
-    if curve.hints.close and (near := curve.hints.start(delta, ceiling)) > 0.0:
+    if aim is None and curve.hints.close and (near := curve.hints.start(delta, ceiling)) > 0.0:
         if near <= best:
             return 0.0
         start, first = near, 1.0 - accuracy * _BESIDE
     elif best > 0.0 and (yield Asked(curve, np.array([best]), accuracy)).value[0] <= delta:
         return 0.0
+    elif aim is not None:
+        start, first = min(aim, upper), 1.0 - accuracy * _BESIDE_AN_AIM
     return (yield from crossing(curve, accuracy, delta, start, ceiling, relative, first))[0]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import Floats, capped, positive
+from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, capped, positive
 from shuffledp.accounting._hints.starts import Hints
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -93,33 +94,54 @@ class CrowdHints:
 
     def tilts(self, laws: Values, n: int) -> Floats:
         """About the best theta of every law, for sums of n of it: Newton's steps from that of normal sums."""
-        second, mean = (laws.p * laws.x**2).sum(axis=1), (laws.p * laws.x).sum(axis=1)
+        powers = _powers(laws)
+        _, mean, second = _moments(laws.p, powers)
         deviation = np.sqrt(positive(n * second))
         away = -n * mean / deviation
         tau = 0.5 * (away + np.sqrt(away**2 + 8.0)) / deviation
+        none = ~(laws.x > 0.0).any(axis=1)  # is ever positive: of such sums there is no best one
         for _ in range(_NEWTON):
-            mass = laws.p * np.exp(capped(tau[:, None] * laws.x))
-            sums = positive(mass.sum(axis=1))
-            mean = (mass * laws.x).sum(axis=1) / sums
-            variance = (mass * laws.x**2).sum(axis=1) / sums - mean**2
-            step = (n * mean - 2.0 / tau) / (n * np.maximum(variance, 0.0) + 2.0 / tau**2)
-            if (np.abs(step) <= _CLOSE_ENOUGH * tau).all():
-                break
+            sums, mean, second = _moments(laws.p * np.exp(capped(tau[:, None] * laws.x)), powers)
+            sums = positive(sums)
+            mean = mean / sums
+            variance = second / sums - mean * mean
+            step = (n * mean - 2.0 / tau) / (n * np.maximum(variance, 0.0) + 2.0 / (tau * tau))
+            close = (np.abs(step) <= _CLOSE_ENOUGH * tau) | none
             tau = np.minimum(np.maximum(tau - step, 0.3 * tau), 2.0 * tau)
+            if close.all():
+                break
         return np.asarray(tau)
 
     def bounds_of_one_value(self, laws: Values, n: Any, theta: Any, spread: Any) -> Floats:
         """About what the integral of each of these laws comes to, as if it were normal under the tilt, with
         weights of the variance ``spread``."""
-        tilted = laws.p * np.exp(capped(np.reshape(theta, (-1, 1)) * laws.x))
-        sums = positive(tilted.sum(axis=1))
-        mean = (tilted * laws.x).sum(axis=1) / sums
-        variance = (tilted * (laws.x - mean[:, None]) ** 2).sum(axis=1) / sums
-        y = theta * np.sqrt(0.5 * n * variance)
+        return self.bounds_of_tilted(self.tilted(laws, theta), n, theta, spread)
+
+    def tilted(self, laws: Values, theta: Any) -> tuple[Floats, Floats]:
+        """log E e^(theta X) of every law, and its variance under the tilt."""
+        mass = laws.p * np.exp(capped(np.reshape(theta, (-1, 1)) * laws.x))
+        sums = positive(mass.sum(axis=1))
+        mass /= sums[:, None]
+        mean = (mass * laws.x).sum(axis=1)
+        return np.log(sums), (mass * (laws.x - mean[:, None]) ** 2).sum(axis=1)
+
+    def bounds_of_tilted(self, tilted: tuple[Floats, Floats], n: Any, theta: Any, spread: Any) -> Floats:
+        """``bounds_of_one_value``, of what ``tilted`` told."""
+        log_sums, variance = tilted
+        square = 0.5 * n * variance * theta * theta
+        y = np.sqrt(square)
         # e^(y^2) erfc(y), to a percent, of int e^(-n v w^2/2) / (theta^2 + w^2) dw.
-        mills = np.maximum(y + np.sqrt(y**2 + 4.0 / math.pi), 1.5 * y + np.sqrt(y**2 / 4.0 + 1.0))
-        found = n * np.log(sums) - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
-        return np.asarray(np.exp(capped(found + _BY_WEIGHTS * spread * y**2)))
+        mills = np.maximum(y + np.sqrt(square + 4.0 / math.pi), 1.5 * y + np.sqrt(0.25 * square + 1.0))
+        found = n * log_sums - np.log(positive(theta) * n * math.sqrt(math.pi) * mills)
+        return np.asarray(np.exp(capped(found + _BY_WEIGHTS * spread * square)))
+
+    def promise_of(self, law: Sequence[tuple[float, float]], n: int, variance: float, moved: float) -> float:
+        """About the bound of one law (values and masses) with a pool: ``bounds_of_tilted`` of many."""
+        tau = _steepness(law, n)
+        told = _tilted_moments(law, tau)
+        alone = _likely_bound(*told, n, tau, 0.0)
+        size = max(1, min(next(self.pool_sizes(n, variance, alone, moved)), n - 2))
+        return _likely_bound(*told, n - 1 - size, tau, variance / size)
 
     def last_weight(self, rare: Floats, guess: float) -> int:
         """The first weight beyond which pools are rare enough."""
@@ -133,12 +155,55 @@ class CrowdHints:
         return int(np.searchsorted(_ENDS, last))
 
 
+def _tilted_moments(law: Sequence[tuple[float, float]], tau: float) -> tuple[float, float, float]:
+    """log E e^(tau X), mean and variance under the tilt."""
+    tilted = [(x, p * math.exp(min(tau * x, LARGEST_EXPONENT))) for x, p in law]
+    sums = sum(mass for _, mass in tilted)
+    mean = sum(x * mass for x, mass in tilted) / sums
+    return math.log(sums), mean, sum((x - mean) ** 2 * mass for x, mass in tilted) / sums
+
+
+def _steepness(law: Sequence[tuple[float, float]], n: int) -> float:
+    """The tilt of ``CrowdHints.tilts``, of one law."""
+    deviation = math.sqrt(n * sum(p * x * x for x, p in law))
+    away = -n * sum(p * x for x, p in law) / deviation
+    tau = 0.5 * (away + math.sqrt(away * away + 8.0)) / deviation
+    for _ in range(_NEWTON):
+        _, mean, variance = _tilted_moments(law, tau)
+        step = (n * mean - 2.0 / tau) / (n * variance + 2.0 / tau**2)
+        tau = min(max(tau - step, 0.3 * tau), 2.0 * tau)
+        if abs(step) <= _CLOSE_ENOUGH * tau:
+            break
+    return tau
+
+
+def _likely_bound(log_sum: float, _: float, variance: float, n: float, tau: float, spread: float) -> float:
+    """``CrowdHints.bounds_of_tilted``, of one law."""
+    square = 0.5 * n * variance * tau * tau
+    y = math.sqrt(square)
+    mills = max(y + math.sqrt(square + 4.0 / math.pi), 1.5 * y + math.sqrt(0.25 * square + 1.0))
+    found = n * log_sum - math.log(tau * n * math.sqrt(math.pi) * mills) + _BY_WEIGHTS * spread * square
+    return math.exp(min(found, LARGEST_EXPONENT))
+
+
+def _powers(laws: Values) -> Floats:
+    """One, x and its square, in columns for every law."""
+    return np.stack([np.ones_like(laws.x), laws.x, laws.x * laws.x], axis=2)
+
+
+def _moments(mass: Floats, powers: Floats) -> Floats:
+    """Sums of masses, of values and of their squares."""
+    return np.asarray(np.matmul(mass[:, None, :], powers)[:, 0].T)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CrowdCurveHints(Hints):
     """Those of a curve of the crowd theorem."""
 
     about: Callable[[Floats], Floats] = field(compare=False)
     """What the bound is hardly below."""
+    least: Callable[[float], float] | None = field(default=None, compare=False)
+    """The same of one law that mostly leads, at one epsilon in no time: no more than that."""
     crowd: CrowdHints = field(default_factory=CrowdHints)
 
     def start(self, delta: float, most: float) -> float:
@@ -155,3 +220,12 @@ class CrowdCurveHints(Hints):
 
     def promise(self, epsilon: Floats) -> Floats:
         return self.about(epsilon)
+
+    def may_promise(self, epsilon: Floats, most: Floats) -> bool:
+        """Far out first: there crowds are mostly better."""
+        if self.least is None:
+            return True
+        with suppress(ArithmeticError, ValueError):
+            places = zip(epsilon[::-1].tolist(), most[::-1].tolist(), strict=True)
+            return any(not self.least(at) > bound for at, bound in places)  # no number tells nothing
+        return True

@@ -33,7 +33,8 @@ _TILTS = 1e-12, 1e12  # speed: far flatter and steeper than any that is good
 _MOST_LAWS = 4  # speed: different ones
 _BINS_OF_A_ROUND = 3.0  # tightness: in a deviation
 _FARTHEST = 60.0  # speed: deviations of a normal sum
-_FARTHEST_OF_A_ROUND, _PLACES, _THINNEST = 9.0, 91, 1.5  # speed: deviations, of a round; points in one
+_AWAY = np.linspace(0.0, 9.0, 91)  # speed: deviations of a round up to which there are points
+_THINNEST = 1.5  # speed: points in one
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Tilted:
         part, theta = self.parts[place], self.theta
         middle, (log_all, _) = 0.5 * (edges[1:] + edges[:-1]), part.tilted(theta)
         scale = part.count * theta * (theta + 1.0) / max(theta * self.epsilon, _LEAST_EXPONENT)
-        return np.asarray(scale * np.exp(capped(rate * middle - log_all)) * np.diff(edges))
+        return np.asarray(scale * np.exp(capped(rate * middle - log_all)) * (edges[1:] - edges[:-1]))
 
 
 @dataclass(frozen=True)
@@ -266,23 +267,22 @@ def normal_places(parts: Sequence[NormalPart], asked: Sequence[Tilted], allowed:
     A cell of width d near e adds d^3 w(e), by ``Tilted`` and the density n of a normal loss that the tilt
     moves: w = count theta (theta + 1) / (12 theta epsilon) (n(e) + n(-e)). Points as dense as the cube
     root of w are the fewest."""
-    away = np.linspace(0.0, _FARTHEST_OF_A_ROUND, _PLACES)
     rows = []
     for part in parts:
-        found = np.zeros_like(away)
+        found = np.zeros_like(_AWAY)
         for theta, epsilon in {(each.theta, each.epsilon) for each in asked}:
             moved = part.scale * (theta + 0.5)
-            tilted = np.exp(-0.5 * (away - moved) ** 2) + np.exp(-0.5 * (away + moved) ** 2)
+            tilted = np.exp(-0.5 * (_AWAY - moved) ** 2) + np.exp(-0.5 * (_AWAY + moved) ** 2)
             rate = theta * (theta + 1.0) / (12.0 * max(theta * epsilon, _LEAST_EXPONENT))
             found = np.maximum(found, part.variance * rate / math.sqrt(2.0 * math.pi) * tilted)
         rows.append(np.cbrt(found))
-    step = away[1]
+    step = float(_AWAY[1])
     whole = sum(float(row.sum()) for row in rows) * step
     places = []
     for row, part in zip(rows, parts, strict=True):
         density = np.maximum(row * math.sqrt(whole / allowed), _THINNEST)
         upto = np.append(0.0, np.cumsum(0.5 * step * (density[1:] + density[:-1])))
-        places.append(part.scale * np.interp(np.arange(math.ceil(upto[-1]) + 1.0), upto, away))
+        places.append(part.scale * np.interp(np.arange(math.ceil(upto[-1]) + 1.0), upto, _AWAY))
     return places
 
 

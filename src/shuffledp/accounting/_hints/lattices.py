@@ -23,6 +23,7 @@ _TILTS_OF_JUMPS = np.geomspace(0.05, 400.0, 90)[:, None]  # speed: in units of t
 _FINEST_DECIDED = 2.0**-14  # speed: of the cap
 _NEAREST = 60.0  # tightness: deviations of what is spread, to where a value would be just enough
 _BLUR = 2.0  # tightness: of the variance, in resolutions
+_NEAREST_SCORE, _BLUR_OF_SCORES = 6.0, 8.0  # tightness: the same of scores, of which only a test is made
 _SPACINGS_OF_JUMPS = np.geomspace(2.0**-17, 0.02, 90)  # speed
 """In units of the cap, from the finest lattice whose sums take seconds."""
 
@@ -122,12 +123,28 @@ class LatticeHints:
         self, x: Floats, w: Floats, origin: Floats, n: int | Floats, resolution: float
     ) -> Floats:
         """The same for single sums, of rows: no value may come near to where it is just enough."""
+        return self._decided(x, w, origin, n, _BLUR * resolution, _NEAREST)
+
+    def score_spacing(
+        self, x: Floats, w: Floats, origin: Floats, n: int | Floats, resolution: float, usual: Floats
+    ) -> Floats:
+        """The same where values are but scores: a test that errs where a sum is about zero loses next to
+        nothing there, so that they may come far nearer, and rare ones ask for no finer lattice than that
+        (``usual`` does). Benchmark rows: "Gaussian noise on the line"."""
+        found = self._decided(x, w, origin, n, _BLUR_OF_SCORES * resolution, _NEAREST_SCORE)
+        rare = n * (w * (x > 0.0)).sum(axis=1) < _RARE_POSITIVE_VALUES
+        return np.asarray(np.where(rare, found, np.minimum(found, usual)))
+
+    def _decided(
+        self, x: Floats, w: Floats, origin: Floats, n: int | Floats, share: float, nearer: float
+    ) -> Floats:
+        """What is spread adds this share of the variance, or is that much nearer than the nearest value."""
         found = np.empty(len(x))
         for row, (values, weights, first) in enumerate(zip(x, w, origin.tolist(), strict=True)):
             count = int(np.broadcast_to(n, len(x))[row])
             mean, variance = (float(part[0]) for part in typical(values[None], weights[None], count))
             nearest = float(np.abs(values + count * mean)[values > 0.0].min(initial=math.inf))
-            blur = max(_BLUR * resolution * count * variance, min(nearest / _NEAREST, 1.0) ** 2)
+            blur = max(share * count * variance, min(nearest / nearer, 1.0) ** 2)
             found[row] = self._blurred(values, weights, first, count, blur)
         return np.maximum(found, _FINEST_DECIDED)
 

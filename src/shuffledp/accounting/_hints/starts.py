@@ -81,6 +81,10 @@ class Hints:
         """What upper bounds are hardly below: where less is known, they need not be asked for."""
         return np.zeros(epsilon.size)
 
+    def may_promise(self, epsilon: Floats, most: Floats) -> bool:
+        """Whether ``promise`` may be as small as that anywhere, if that is told in no time."""
+        return True
+
     def log_about(self, epsilon: Floats) -> Floats | None:
         """About the logarithm of the curve, to some percent of the curve, if that is told in no time."""
         return None

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import Floats, gamma, positive
+from shuffledp.accounting._hints.influence import NormalSum
 
 if TYPE_CHECKING:
     from shuffledp.accounting._rounds.round import Rounds
@@ -115,19 +117,17 @@ class Tilts:
         low = min(max(math.log(1e-6 / self._loss.reach), rough - 3.0), steepest - 1e-3)
         high = max(min(steepest, rough + 3.0), low + 1e-3)
         middle = 0.5 * (low + high)
-        for _ in range(_MOST_STEPS):
-            theta = math.exp(middle)
-            k, mean, variance = self._loss.cumulants(theta)
-            epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
-            second = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
-            exponent = k - theta * epsilon - math.log(theta * (1.0 + theta))
-            above = exponent - 0.5 * math.log(2.0 * math.pi * second) - math.log(delta)
-            low, high = (middle, high) if above > 0.0 else (low, middle)
-            # Newton's step: in log theta the estimate falls by about theta^2 variance, and one.
-            step = above / (1.0 + theta * theta * variance)
-            if min(abs(step), high - low) < 3e-3:
-                break
-            middle = middle + step if low < middle + step < high else 0.5 * (low + high)
+        if not isinstance(self._loss, NormalSum):  # its solution is found in no time, and is near
+            normal = _saddle(NormalSum(self.deviation**2), delta, low, high, middle)
+            middle = min(max(math.log(normal.theta), low + 1e-9), high - 1e-9)
+        found = _saddle(self._loss, delta, low, high, middle)
+        theta, epsilon, variance, second, above = (
+            found.theta,
+            found.epsilon,
+            found.variance,
+            found.second,
+            found.above,
+        )
         usual = self._mean + _UNUSUAL * self.deviation * math.sqrt(2.0 * math.log(1.0 / delta))
         if variance > _WIDE * self.deviation**2 or epsilon > usual:
             return self._before_a_jump(delta, theta)
@@ -166,6 +166,36 @@ class Tilts:
         return float(
             thetas[int(np.where(exponent <= exponent[0] + _SPARE_DIGITS, window, math.inf).argmin())]
         )
+
+
+@dataclass(frozen=True)
+class _Saddle:
+    """A tilt, the epsilon it suits, the tilted sum's variance, the exponent's second derivative, and by how
+    much the estimate there is above delta, in logarithms."""
+
+    theta: float
+    epsilon: float
+    variance: float
+    second: float
+    above: float
+
+
+def _saddle(loss: Loss, delta: float, low: float, high: float, middle: float) -> _Saddle:
+    """Where the saddle-point estimate of delta(epsilon) is ``delta``: log theta from low to high."""
+    for _ in range(_MOST_STEPS):
+        theta = math.exp(middle)
+        k, mean, variance = loss.cumulants(theta)
+        epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
+        second = variance + 1.0 / theta**2 + 1.0 / (1.0 + theta) ** 2
+        exponent = k - theta * epsilon - math.log(theta * (1.0 + theta))
+        above = exponent - 0.5 * math.log(2.0 * math.pi * second) - math.log(delta)
+        low, high = (middle, high) if above > 0.0 else (low, middle)
+        # Newton's step: in log theta the estimate falls by about theta^2 variance, and one.
+        step = above / (1.0 + theta * theta * variance)
+        if min(abs(step), high - low) < 3e-3:
+            break
+        middle = middle + step if low < middle + step < high else 0.5 * (low + high)
+    return _Saddle(theta, epsilon, variance, second, above)
 
 
 def lattice_spacing(rounds: Rounds, resolution: float, stride: int) -> float:

@@ -164,8 +164,10 @@ class _Sampler:
         step = float(_power(_COARSE_STEP * scale / h))
         scales = math.ceil(_COARSE_SCALES / _COARSE_STEP)
         index = [step * i for i in range(scales + 1)] if places is None else self._on_the_lattice(places)
-        while index[-1] < reachable:
-            index.append(index[-1] + step * max(1.0, math.floor(_COARSE_GROWTH * index[-1] / step)))
+        at = index[-1]
+        while at < reachable:
+            at += step * max(1.0, math.floor(_COARSE_GROWTH * at / step))
+            index.append(at)
         points = np.array(index)
         points = points[points * h <= LARGEST_LOSS]
         if last <= reachable:
@@ -191,8 +193,9 @@ class _Sampler:
     def _on_the_lattice(self, places: Floats) -> list[float]:
         """Multiples of powers of two next to them: the sum's lattice is as coarse as the points allow."""
         at = places / self.lattice.spacing
-        unit = _power(_NEXT_TO * np.diff(at))
-        return list(np.unique(np.append(0.0, np.rint(at[1:] / unit) * unit)).tolist())
+        unit = _power(_NEXT_TO * (at[1:] - at[:-1]))
+        found = np.concatenate([np.zeros(1), np.rint(at[1:] / unit) * unit])
+        return list((found if (found[1:] > found[:-1]).all() else np.unique(found)).tolist())
 
     def closer(
         self, profile: PrivacyProfile, found: Samples, counted: Callable[[Floats], Floats]
@@ -395,8 +398,9 @@ def _counted(asked: Sequence[Influences], place: int, side: int, sides: int) -> 
                     parts = [
                         way(place, edges) for way, so in ((each.ahead, ahead), (each.behind, behind)) if so
                     ]
-                    found.append(np.sum(parts, axis=0))
-        return np.asarray(np.minimum(np.nan_to_num(np.array(found), posinf=_MOST), _MOST))
+                    found.append(sum(parts, start=np.zeros(edges.size - 1)))
+        counts = np.array(found)
+        return np.asarray(np.minimum(np.where(np.isnan(counts), 0.0, counts), _MOST))
 
     return rows
 
@@ -407,6 +411,7 @@ def _loss(found: Samples, spacing: float, counted: Callable[[Floats], Floats]) -
     The bend is a quarter of the run times the change of the slope, which rounding blurs least."""
     epsilon = spacing * found.index
     slope = 0.5 * (found.slope_low + found.slope_high)
-    gap = 0.25 * np.maximum(-np.diff(slope), 0.0) * np.exp(epsilon[:-1]) * np.expm1(np.diff(epsilon))
+    gap = 0.25 * np.maximum(slope[:-1] - slope[1:], 0.0)
+    gap *= np.exp(epsilon[:-1]) * np.expm1(epsilon[1:] - epsilon[:-1])
     gap = np.minimum(gap, found.upper[:-1])
     return np.asarray((counted(epsilon) * (gap / 3.0)).max(axis=0))

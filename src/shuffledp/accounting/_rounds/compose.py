@@ -213,9 +213,16 @@ class ComposedLoss:
         """delta at an epsilon under a tilt, where it was looked at beside another sum."""
         return {}
 
+    @cached_property
+    def _roots(self) -> dict[float, tuple[float, float]]:
+        """What was guessed for a delta."""
+        return {}
+
     def _aimed(self, finite: float, relative: float) -> tuple[float, float]:
         """(a tilt, where to look first): of finite losses, ``relative`` past the root."""
-        theta, point = self.hints.for_delta(finite, closely=True)
+        if finite not in self._roots:
+            self._roots[finite] = self.hints.for_delta(finite, closely=True)
+        theta, point = self._roots[finite]
         return self._usable(theta), point * (1.0 + relative)
 
     def first_look(self, delta: float, relative: float) -> tuple[float, float] | None:

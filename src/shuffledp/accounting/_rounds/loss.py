@@ -78,6 +78,11 @@ class LossDistribution:
     infinity: float
 
 
+def _steps(x: Floats) -> Floats:
+    """From each number to the next."""
+    return np.asarray(x[1:] - x[:-1])
+
+
 @dataclass(frozen=True)
 class Polygon:
     """A convex decreasing curve on alpha >= 1: vertices at lattice points index[0] = 0 < ..."""
@@ -87,14 +92,14 @@ class Polygon:
 
     def q_masses(self, spacing: float) -> Floats:
         """Q-mass at each vertex beyond the first: differences of slopes."""
-        slope = self.slopes(spacing)
-        return np.asarray(slope - np.append(slope[1:], 0.0))
+        mass = self.slopes(spacing)
+        mass[:-1] -= mass[1:].copy()
+        return mass
 
     def slopes(self, spacing: float) -> Floats:
         """|slope| of each segment."""
-        left = self.index[:-1]
-        run = np.exp(spacing * left) * np.expm1(spacing * np.diff(self.index))
-        return np.asarray(-np.diff(self.value) / run)
+        run = np.exp(spacing * self.index[:-1]) * np.expm1(spacing * _steps(self.index))
+        return np.asarray((self.value[:-1] - self.value[1:]) / run)
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ class Samples:
         return replace(joined, upper=np.minimum.accumulate(joined.upper))
 
     def upto(self, stop: int) -> Samples:
-        return self.at_places(np.arange(stop))
+        return self._with(column[:stop] for column in self._columns)
 
     def at_places(self, places: npt.NDArray[Any]) -> Samples:
         return self._with(column[places] for column in self._columns)
@@ -283,13 +288,13 @@ def _along_the_lines(found: Samples, h: float) -> tuple[Floats, Floats]:
         left = value[:-1] - up(fall, _LINE_UNITS, tiny=0.0) - gamma(4) * value[:-1]
         return np.minimum(left, down(value[1:] + rise, _LINE_UNITS, tiny=0.0))
 
-    run = np.diff(alpha)
+    run = _steps(alpha)
     across = (value[:-1] - value[1:] - flat * run) / positive(steep - flat)
-    place = np.log1p(np.clip(across, 0.0, run) / alpha[:-1]) / h + index[:-1]
-    corner = np.clip(np.ceil(place + _NEAR_A_POINT), index[:-1] + 1.0, index[1:])
+    place = np.log1p(np.minimum(np.maximum(across, 0.0), run) / alpha[:-1]) / h + index[:-1]
+    corner = np.minimum(np.maximum(np.ceil(place + _NEAR_A_POINT), index[:-1] + 1.0), index[1:])
     height = lower_line(corner)
-    before = np.clip(np.floor(place - _NEAR_A_POINT), index[:-1], index[1:] - 1.0)
-    for other in (before, index[:-1]):
+    before = np.floor(place - _NEAR_A_POINT)
+    for other in (np.minimum(np.maximum(before, index[:-1]), index[1:] - 1.0), index[:-1]):
         if (height < 0.0).any():
             corner = np.where(height < 0.0, other, corner)
             height = lower_line(corner)
@@ -306,7 +311,8 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
     for _ in range(_MOST_LOWERINGS):
         q_right = right.q_masses(spacing)
         q_left = q_right if left is right else left.q_masses(spacing)
-        centre = 1.0 - right.value[0] - math.fsum(q_right) - math.fsum(q_left)
+        sums = [math.fsum(masses.tolist()) for masses in ((q_right,) if left is right else (q_right, q_left))]
+        centre = 1.0 - right.value[0] - sums[0] - sums[-1]
         if centre >= 0.0:
             break
         # The joint is not convex (no mass at loss 0): lower it until it is. The true curve is
@@ -321,11 +327,11 @@ def _assemble(right: Polygon, left: Polygon, spacing: float) -> LossDistribution
     # The centre may be negative by rounding: it is none.
     mass = np.maximum(np.concatenate([q_left[::-1], [centre], p_right]), 0.0)
     infinity = float(right.value[-1])
-    if abs(lost := 1.0 - infinity - math.fsum(mass)) > gamma(_LOST_UNITS):
+    if abs(lost := 1.0 - infinity - math.fsum(mass.tolist())) > gamma(_LOST_UNITS):
         raise NoCertificateError("the curve's masses do not add up on this lattice")
     # What is lost gets loss zero, which adds nothing to the curve; if there is too much, all masses shrink.
     mass[q_left.size] = max(mass[q_left.size] + lost, 0.0)
-    mass *= (1.0 - infinity) / math.fsum(mass) if infinity < 1.0 else 1.0
+    mass *= (1.0 - infinity) / math.fsum(mass.tolist()) if infinity < 1.0 else 1.0
     keep = (mass > 0.0) | (index == 0.0)
     return LossDistribution(spacing, index[keep], mass[keep], infinity)
 
@@ -344,7 +350,7 @@ def lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.int64]:
     """Indices of the vertices of the lower convex hull of points with increasing x."""
     left = np.arange(x.size)
     for _ in range(_PASSES):
-        slope = np.diff(y[left]) / np.diff(x[left])
+        slope = _steps(y[left]) / _steps(x[left])
         bent = slope[1:] > slope[:-1]
         if bent.all():
             return left
