@@ -151,9 +151,9 @@ class GridRandomizer(NumberedReports):
         return reports if array.ndim else reports[0]
 
     @property
-    def row_inputs(self) -> Floats:
+    def row_inputs(self) -> tuple[float, ...]:
         """The input of each row of the matrix: the grid points."""
-        return np.linspace(self.low, self.high, self.levels + 1)
+        return tuple(np.linspace(self.low, self.high, self.levels + 1).tolist())
 
     def likelihoods(self, reports: Any, values: Any) -> Floats:
         """How likely each report (a row) is on each of the values (columns).
