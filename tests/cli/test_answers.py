@@ -241,6 +241,26 @@ def test_compare_lists_what_the_library_compares(shuffledp: Run, tmp_path: Path,
             assert f"{row.bound}: {row.note}" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "epsilon --krr 4 --epsilon0 2 --n 300 --delta 1e-6",
+        "delta --krr 4 --epsilon0 2 --n 300 --epsilon 0.3",
+        "compare --krr 4 --epsilon0 2 --n 300 --delta 1e-6",
+        "curve --krr 4 --epsilon0 2 --n 300 --points 3",
+        "calibrate --solve-for rounds --krr 4 --epsilon0 2 --n 300 --epsilon 0.7 --delta 1e-6",
+    ],
+)
+def test_the_gaussian_limit_stands_beside_every_answer(shuffledp: Run, line: str) -> None:
+    mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=300)
+    limit = mechanism.gaussian_limit()
+    found = answer(shuffledp(f"{line} --json"))
+    assert found["gaussian_limit_mu"] == {"lower": limit.lower, "upper": limit.upper}
+    assert found["shuffle_index"] == pytest.approx(1.0 / (limit.upper * 300**0.5))
+    said = f"mu {limit.upper:.3g}, shuffle index {found['shuffle_index']:.3g}"
+    assert any(text.endswith(said) and len(text) < 80 for text in shuffledp(line).stdout.splitlines())
+
+
 def test_a_statement_is_text_json_or_a_registry_record_by_its_suffix(shuffledp: Run, tmp_path: Path) -> None:
     question = "epsilon --krr 4 --epsilon0 1 --n 1,000 --delta 1e-5"
     mechanism = sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=1.0), n=1000)

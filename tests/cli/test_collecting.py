@@ -211,9 +211,15 @@ def test_the_picture_is_drawn(shuffledp: Run, folder: Path, command: str) -> Non
 
 def test_three_roles_agree_on_one_protocol(shuffledp: Run, folder: Path) -> None:
     plan = f"histogram --categories cat,dog,fish --n 3000 {TARGET} --plan survey.json"
-    assert shuffledp(plan).stdout.startswith("histogram planned: epsilon <= 0.99")
+    planned = shuffledp(plan).stdout
+    assert planned.startswith("histogram planned: epsilon <= 0.99")
     written = protocol_from_dict(json.loads((folder / "survey.json").read_text()))
     assert isinstance(written, HistogramProtocol)
+    limit = written.mechanism().gaussian_limit().upper
+    assert f"  limit        mu {limit:.3g}, shuffle index " in planned
+    again = answer(shuffledp(plan.replace("survey.json", "again.json") + " --json"))
+    assert again["gaussian_limit_mu"]["upper"] == pytest.approx(limit, rel=0.01)
+    (folder / "again.json").unlink()
     assert written.n == 3000
     for line in (
         "randomize pets.csv --column pet --protocol survey.json -o a.parquet",

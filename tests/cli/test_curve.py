@@ -82,6 +82,21 @@ def test_epsilon_against_a_parameter_is_the_answer_at_each_value(
         answer = sdp.KaryRandomizedResponse(k=4, epsilon0=given["epsilon0"])
         mechanism = given["rounds"] * sdp.Shuffled(answer, n=given["n"])
         assert point["upper"] == mechanism.epsilon(delta=1e-5).upper
+        limit = mechanism.gaussian_limit()
+        assert point["gaussian_limit_mu"] == {"lower": limit.lower, "upper": limit.upper}
+    assert "gaussian_limit_mu" not in found
+
+
+def test_every_row_of_a_sweep_ends_with_its_gaussian_limit(shuffledp: Run) -> None:
+    line = "curve --against rounds --krr 4 --epsilon0 1 --n 1000 --delta 1e-6 --from 1e3 --to 1e6 --points 3"
+    points = json.loads(shuffledp(f"{line} --json").stdout)["points"]
+    header, *rows = csv.reader(shuffledp(f"{line} --csv -").stdout.splitlines())
+    assert header == ["rounds", "epsilon_lower", "epsilon_upper", "limit_mu", "shuffle_index"]
+    for row, point in zip(rows, points, strict=True):
+        assert [*map(float, row[3:])] == [point["gaussian_limit_mu"]["upper"], point["shuffle_index"]]
+    table = shuffledp(line).stdout.splitlines()
+    assert table[0].split()[-4:] == ["limit", "mu", "shuffle", "index"]
+    assert max(map(len, table)) < 80
 
 
 @pytest.mark.parametrize("kind", MAGIC)

@@ -36,7 +36,13 @@ def datasets(facts: Facts, n: int) -> list[Callable[[int], Witness]]:
     for any number of users. Where their number is random, as in a cohort of which some are honest, what they
     hold must not depend on it."""
     found: list[Callable[[int], Witness]] = [partial(witness, law) for law in facts.concrete]
-    return found if facts.matrix is None else [*found, *_of_matrix(facts.matrix, n)]
+    if facts.matrix is None:
+        return found
+    rows = facts.matrix.rows
+    return [
+        *found,
+        *(partial(finite_pair, rows[i], rows[j], rows[k]) for i, j, k in triples(facts.matrix, n)),
+    ]
 
 
 def witness(law: AmplificationLaw, n: int) -> Witness:
@@ -68,8 +74,8 @@ def _even_crowd(law: AmplificationLaw, n: int) -> EvenCrowdProfile | None:
     return EvenCrowdProfile(n, near, law.gap[0], law.own[1], away, rate, rest)
 
 
-def _of_matrix(matrix: Matrix, n: int) -> list[Callable[[int], Witness]]:
-    """The pairs of inputs and the third inputs with the largest chi-square, all others at the third; of few
+def triples(matrix: Matrix, n: int) -> list[tuple[int, int, int]]:
+    """The pairs of rows and the third rows with the largest chi-square, all others at the third; of few
     people also at one of the pair."""
     if len(matrix.rows) < 2:
         return []
@@ -94,13 +100,13 @@ def _of_matrix(matrix: Matrix, n: int) -> list[Callable[[int], Witness]]:
     if few:
         found = [*sorted(within, reverse=True)[:_MORE], *found]
     # Noise is symmetric: of two pairs that are each other's mirror image one is enough.
-    different: dict[bytes, Callable[[int], Witness]] = {}
+    different: dict[bytes, tuple[int, int, int]] = {}
     for _, i, j, k in found:
         mass = rows[k].round(9)
         shape = np.arcsinh((rows[i] - rows[j]) / positive(rows[k])).round(6)
         sides = (np.stack([part + 0.0, mass]) for part in (shape, -shape))
         key = min(side[:, np.lexsort(side)].tobytes() for side in sides)
-        different.setdefault(key, partial(finite_pair, rows[i], rows[j], rows[k]))
+        different.setdefault(key, (int(some[i]), int(some[j]), int(some[k])))
         if len(different) == _MOST_PAIRS + _MORE * few:
             break
     return list(different.values())

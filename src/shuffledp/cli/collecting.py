@@ -244,16 +244,19 @@ def _planned(make: Make, given: Given, n: int) -> Protocol:
 
 
 def _plan(make: Make, given: Given) -> None:
+    from shuffledp.cli.questions import limit_fields, limit_row
     from shuffledp.collecting._accounted import certified_epsilon
     from shuffledp.collecting.plan import short_fingerprint
 
     protocol = _planned(make, given, given["n"])
     with Progress.clock("bounding epsilon"):
-        certified = certified_epsilon(protocol.mechanism(), protocol.delta)
+        mechanism: Any = protocol.mechanism()
+        certified = certified_epsilon(mechanism, protocol.delta)
     write_protocol(given["plan_file"], protocol)
+    crowded = protocol.messages == 1  # with more, noise of one size hides: no Gaussian limit of many people
     if given["as_json"]:
         told = {"epsilon": certified, "delta": protocol.delta, "fingerprint": protocol.fingerprint}
-        told |= _known_costs(protocol)
+        told |= _known_costs(protocol) | (limit_fields(mechanism) if crowded else {})
         print_json(protocol=protocol.to_dict(), **told)
         return
     print_answer(
@@ -261,6 +264,7 @@ def _plan(make: Make, given: Given) -> None:
         [
             ("reports", f"at least {protocol.n:,} honest ones in each round"),
             ("rounds", f"{protocol.rounds:,}"),
+            *([limit_row(mechanism)] if crowded else []),
             *_costs(protocol),
             ("randomizer", repr(protocol.randomizer)),
             ("fingerprint", short_fingerprint(protocol)),

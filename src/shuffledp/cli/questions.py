@@ -233,10 +233,9 @@ def ask(quantity: str, at: str, level: float, given: Given) -> None:
     verified = verification(bound, given)
     if given["as_json"]:
         ends = {"lower": bound.lower, "upper": bound.upper, **as_fields(verified)}
-        limit = mechanism.gaussian_limit()
-        ends["gaussian_limit_mu"] = {"lower": limit.lower, "upper": limit.upper}
-        ends["shuffle_index"] = _shuffle_index(mechanism)
-        print_json(quantity=quantity, **ends, analysis=analysis, warnings=list(found))
+        print_json(
+            quantity=quantity, **ends, **limit_fields(mechanism), analysis=analysis, warnings=list(found)
+        )
     else:
         warn(found)
         headline = f"{quantity} <= {rounded_up(bound.upper)} at {at} = {written(level)}"
@@ -283,7 +282,7 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
 
     ((part, rounds),) = mechanism.parts
     high, low = rounded_up(bound.upper), rounded_down(bound.lower)
-    width, mu = max(len(high), len(low)), mechanism.gaussian_limit().upper
+    width = max(len(high), len(low))
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
@@ -291,11 +290,24 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
         ("randomizer", repr(part.randomizer)),
         ("reports", _reports(part)),
         ("rounds", f"{rounds:,}"),
-        ("limit", f"mu {mu:.3g}, shuffle index {_shuffle_index(mechanism):.3g}"),
+        limit_row(mechanism),
     ]
 
 
-def _shuffle_index(mechanism: Any) -> float:
+def limit_row(mechanism: Any) -> tuple[str, str]:
+    """A row of the answer: the Gaussian limit of many people. No certificate."""
+    mu = mechanism.gaussian_limit().upper
+    return "limit", f"mu {mu:.3g}, shuffle index {shuffle_index(mechanism):.3g}"
+
+
+def limit_fields(mechanism: Any) -> dict[str, Any]:
+    """The same for JSON, in full."""
+    mu = mechanism.gaussian_limit()
+    ends = {"lower": mu.lower, "upper": mu.upper}
+    return {"gaussian_limit_mu": ends, "shuffle_index": shuffle_index(mechanism)}
+
+
+def shuffle_index(mechanism: Any) -> float:
     """1 / (mu n^(1/2)) of one round: what the randomizer adds to the Gaussian limit of many people."""
     ((part, _),) = mechanism.parts
     spread = part.gaussian_limit().upper * math.sqrt(part.n)

@@ -101,6 +101,22 @@ class CategoricalRandomizer(NumberedReports):
     def variance(self, counts: Any, n: int) -> Floats:
         """The exact variance of each estimate when n users hold the categories ``counts`` times."""
 
+    def likelihoods(self, reports: Any, values: Any) -> Floats:
+        """How likely each report (a row) is on each of the values (columns), up to a factor of the row.
+
+        What an audit weighs reports by: no guarantee rests on it."""
+        held = _validate.below("values", np.atleast_1d(_validate.integers("values", values)), self.k)
+        return self._likelihoods(self._checked_reports(reports), held.astype(np.int64))
+
+    @abstractmethod
+    def _likelihoods(self, reports: Integers, values: Counts) -> Floats:
+        """``likelihoods`` of checked reports and values."""
+
+    def concrete_inputs(self) -> tuple[Any, ...]:
+        """What the differing user may hold, and all others, in the datasets of the concrete laws of its
+        ``facts()``: (x, x', others) for each. Of a matrix there are none: its rows say it."""
+        return ()
+
     @property
     def _words_per_value(self) -> int:
         """Working memory per value, in words: the size of a chunk follows from it."""

@@ -150,6 +150,20 @@ class GridRandomizer(NumberedReports):
             reports[part] = self._sample(flat[part], words)
         return reports if array.ndim else reports[0]
 
+    @property
+    def row_inputs(self) -> tuple[float, ...]:
+        """The input of each row of the matrix: the grid points."""
+        return tuple(np.linspace(self.low, self.high, self.levels + 1).tolist())
+
+    def likelihoods(self, reports: Any, values: Any) -> Floats:
+        """How likely each report (a row) is on each of the values (columns).
+
+        What an audit weighs reports by: no guarantee rests on it."""
+        below, share = self._rounding(np.atleast_1d(_validate.reals("values", values, self.low, self.high)))
+        above = np.minimum(below + 1, self.levels)
+        rows = (1.0 - share)[:, None] * self.matrix[below] + share[:, None] * self.matrix[above]
+        return np.asarray(rows[:, checked_symbols(reports, self.outputs)].T)
+
     def decode(self, reports: Any) -> Floats:
         """One number per report, each with its user's value as its mean (up to ``bias``)."""
         return self._values[checked_symbols(reports, self.outputs)]

@@ -39,6 +39,11 @@ def _density(x: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi))
 
 
+def half_angle(epsilon0: float) -> float:
+    """Of the pair."""
+    return math.radians(60.0 + 14.0 * math.exp(-0.5 * epsilon0))  # tightness: any angle is valid
+
+
 def plane_law(
     heights: Floats, r: Floats, leaning: float, epsilon0: float, error: float
 ) -> AmplificationLaw | None:
@@ -52,7 +57,7 @@ def plane_law(
     rest, far = _density(corners), corners * _tail(corners)
     mean, doubt = math.fsum(change * (rest - far)), gamma(_UNITS) * math.fsum(np.abs(change) * (rest + far))
     lines = _Lines(corners, leaning / mean * change, 1.0 - leaning, _ends(4.0 if epsilon0 <= 1.0 else 10.0))
-    half = math.radians(60.0 + 14.0 * math.exp(-0.5 * epsilon0))  # tightness: any angle is valid
+    half = half_angle(epsilon0)
     own, off = lines.masses(math.sin(half), math.cos(half))
     (crowd,), (away,) = lines.along(np.zeros(1), 1.0, 0.0)
     (entry,), _ = _Lines(np.zeros(0), np.zeros(0), 1.0, lines.ends).along(np.zeros(1), 1.0, 0.0)

@@ -95,6 +95,20 @@ class FrequencyRandomizer(CategoricalRandomizer):
             blanket=self._shared(),
         )
 
+    def concrete_inputs(self) -> tuple[Any, ...]:
+        """0 against 1, where all others hold 2, or 0: pairs are alike, and 2 is what third laws are of."""
+        apart = ((0, 1, 2),) if len(self.facts().concrete) > 1 else ()
+        return (*apart, (0, 1, 0))
+
+    def _likelihoods(self, reports: Integers, values: Counts) -> Floats:
+        """A report is e^epsilon0 times as likely on a value that it supports."""
+        return np.where(self._supports(reports, values), 1.0, math.exp(-self.epsilon0))
+
+    def _supports(self, reports: Integers, values: Counts) -> Bits:
+        """Whether each report supports each of the values."""
+        tallies = [self._count(reports[i : i + 1])[values] for i in range(len(reports))]
+        return np.array(tallies, dtype=np.bool_).reshape(len(reports), values.size)
+
     def _shared(self) -> Blanket | None:
         found, watched = self.blanket(), self._watched()
         return found if found is None or watched is None else replace(found, watched=exact_law(watched))
@@ -219,6 +233,9 @@ class SetRandomizer(FrequencyRandomizer):
         """Which rows of bytes can be sent: those without bits beyond the last category."""
         used = np.uint8(self.k - 8 * (self.report_shape[0] - 1))
         return (rows[:, -1] >> used) == 0 if used < 8 else np.ones(len(rows), dtype=np.bool_)
+
+    def _supports(self, reports: Integers, values: Counts) -> Bits:
+        return np.asarray((reports[:, values // 8] >> (values % 8).astype(np.uint8)) % 2 == 1)
 
     def _count(self, reports: Integers) -> Counts:
         total = np.zeros(self.k, dtype=np.int64)

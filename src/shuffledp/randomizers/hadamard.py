@@ -34,7 +34,7 @@ from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Counts, Integers, histogram
-from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.frequency import Bits, FrequencyRandomizer
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -111,6 +111,10 @@ class HadamardResponse(FrequencyRandomizer):
         # Flipping the row's lowest one bit maps the columns of either sign onto those of the other.
         lowest = rows & (~rows + np.uint64(1))
         return np.where(_odd_common_bits(rows, columns) == minus, columns, columns ^ lowest)
+
+    def _supports(self, reports: Integers, values: Counts) -> Bits:
+        columns = reports.astype(np.uint64)[:, None]
+        return np.asarray(~_odd_common_bits((values + 1).astype(np.uint64), columns))
 
     def _count(self, reports: Integers) -> Counts:
         signs = walsh_hadamard(histogram(reports, self.order))

@@ -34,7 +34,7 @@ from shuffledp._randomness.uniform import uniform
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Counts, Integers, chunks, histogram
-from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers.frequency import Bits, FrequencyRandomizer
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 _MOST_SYMBOLS = 2**20
@@ -150,6 +150,11 @@ class OptimisedLocalHashing(FrequencyRandomizer):
             hashes += (functions // place % g) * (categories // place % g)
         answers = self.response._sample(hashes % g, words)
         return np.asarray(functions * g + answers)
+
+    def _supports(self, reports: Integers, values: Counts) -> Bits:
+        known = reports.astype(np.int64)
+        hashes = self._digits_of(known // self.symbols) @ self._digits_of(values).T
+        return np.asarray(hashes.astype(np.int64) % self.symbols == (known % self.symbols)[:, None])
 
     def _count(self, reports: Integers) -> Counts:
         """Every different report once: its function at all categories, by one product of digits."""

@@ -24,8 +24,8 @@ from shuffledp._certified.rounding import CALL, up
 from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up, words_below
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
-from shuffledp.randomizers._categories import Integers, smallest_unsigned
-from shuffledp.randomizers.frequency import FrequencyRandomizer
+from shuffledp.randomizers._categories import Counts, Integers, smallest_unsigned
+from shuffledp.randomizers.frequency import Bits, FrequencyRandomizer
 
 _LEAST_WEIGHT = 2**10
 
@@ -134,6 +134,9 @@ class KaryRandomizedResponse(FrequencyRandomizer):
         """How many of the 2^64 words are used."""
         a, b = self.weights
         return a + (self.k - 1) * b
+
+    def _supports(self, reports: Integers, values: Counts) -> Bits:
+        return np.asarray(reports[:, None] == values)
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """One report per value, of the smallest unsigned type that holds k - 1."""

@@ -44,7 +44,7 @@ from shuffledp._randomness.normals import STEP, lattice_normals
 from shuffledp._randomness.uniform import WORD, Bools, happens, log_rounded_up, weight_of_odds
 from shuffledp._randomness.words import Uint64s, Words
 from shuffledp.facts import AmplificationLaw, Facts, enclosed
-from shuffledp.randomizers._leaning_plane import plane_law
+from shuffledp.randomizers._leaning_plane import half_angle, plane_law
 from shuffledp.randomizers._privunit_directions import MOST_DIMENSION, lattice_error, longest, turn, twist
 from shuffledp.randomizers.vectors import DirectionRandomizer, sum_by_halves
 
@@ -266,14 +266,33 @@ class LeaningUnit(DirectionRandomizer):
     def facts(self) -> Facts:
         """From below: the pair is plus and minus the first axis, the others hold the second one, or x."""
         attained = max(0.0, self.realised_epsilon0 - 8.0 * self.margin)
-        first, *apart = (law for law in (*self._seen, self._in_a_plane) if law is not None)
-        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True) if c > 0.0) for law in apart]
+        first = self._seen[0]
         return Facts(
             enclosed(attained, self.epsilon0),
             total_variation=self.total_variation,
             above=(self.law(),),
-            concrete=(apart[spread.index(max(spread))], first.among(first.own)),
+            concrete=(self._apart[0], first.among(first.own)),
         )
+
+    def concrete_inputs(self) -> tuple[Any, ...]:
+        half, r = self._apart[1], self.radius
+        pair = (r * self._plane(side * math.sin(half), math.cos(half)) for side in (1.0, -1.0))
+        away = self._plane(0.0, -1.0)
+        return (*pair, r * away), *super().concrete_inputs()[1:]
+
+    def _densities_at(self, heights: Floats) -> Floats:
+        r = np.interp(heights, self.shape.heights, np.array(self.shape.rises) / _TOP)
+        return np.asarray(1.0 - self.weight / WORD + self._slope * r)
+
+    @cached_property
+    def _apart(self) -> tuple[AmplificationLaw, float]:
+        """Of the laws of a crowd away from the pair the one that shows most, and half the pair's angle."""
+        square, plane = self._seen[1], self._in_a_plane
+        found = [(square, 0.5 * math.pi)]
+        found += [] if plane is None else [(plane, half_angle(self.epsilon0))]
+        rows = [zip(law.gap, law.clone, strict=True) for law, _ in found]
+        spread = [sum(g * g / c for g, c in row if c > 0.0) for row in rows]
+        return found[spread.index(max(spread))]
 
     @cached_property
     def _seen(self) -> tuple[AmplificationLaw, AmplificationLaw]:

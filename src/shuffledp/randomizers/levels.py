@@ -53,7 +53,7 @@ from shuffledp._randomness.uniform import uniform
 from shuffledp._randomness.words import Words
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts, response_probabilities
-from shuffledp.randomizers._categories import CategoricalRandomizer, Integers
+from shuffledp.randomizers._categories import CategoricalRandomizer, Counts, Integers
 from shuffledp.randomizers.kary import KaryRandomizedResponse
 
 MOST_LEAVES = 2**20
@@ -108,6 +108,18 @@ class LeveledResponse(CategoricalRandomizer):
             above=(law,),
             concrete=tuple(self._concrete(third) for third in (self.k // 2, 0)),
         )
+
+    def concrete_inputs(self) -> tuple[Any, ...]:
+        """The two ends, where all others hold the middle, or an end."""
+        apart = ((0, self.k - 1, self.k // 2),) if self.k > 2 else ()
+        return (*apart, (0, self.k - 1, 0))
+
+    def _likelihoods(self, reports: Integers, values: Counts) -> Floats:
+        level = np.searchsorted(self.tree.starts, reports, side="right") - 1
+        node = reports.astype(np.int64) - np.array(self.tree.starts)[level]
+        held = values // np.array(self.tree.strides)[level][:, None]
+        known = np.array([response._support_fractions() for response in self.responses], np.float64)[level]
+        return np.where(held == node[:, None], known[:, :1], known[:, 1:])
 
     def _concrete(self, third: int) -> AmplificationLaw:
         """Of x = 0 and x' = k - 1 where all others hold ``third``, as sampled.

@@ -25,7 +25,7 @@ from shuffledp._randomness.tables import WeightTable, integer_weights
 from shuffledp._randomness.uniform import WORD
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Facts, Matrix
-from shuffledp.randomizers._categories import CategoricalRandomizer, Integers
+from shuffledp.randomizers._categories import CategoricalRandomizer, Counts, Integers
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -151,6 +151,14 @@ class FiniteRandomizer(CategoricalRandomizer):
         if held.sum() != users:
             raise ValueError(f"counts must sum to n = {users}, got {float(held.sum())!r}")
         return np.asarray(self._inverse**2 @ (self.realised.matrix.T @ held) - held)
+
+    @property
+    def row_inputs(self) -> range:
+        """The input of each row of the matrix."""
+        return range(self.k)
+
+    def _likelihoods(self, reports: Integers, values: Counts) -> Floats:
+        return np.asarray(self.realised.matrix[values[:, None], reports].T)
 
     @cached_property
     def _inverse(self) -> Floats:

@@ -229,7 +229,7 @@ class PrivUnit(DirectionRandomizer):
         facts = super().facts()
         facts = replace(facts, crowds=self._crowds, common=self._densities[0], blanket=self._shared(facts))
         apart = self._crowd_apart
-        return facts if apart is None else replace(facts, concrete=(apart, *facts.concrete))
+        return facts if apart is None else replace(facts, concrete=(apart[0], *facts.concrete))
 
     def _shared(self, facts: Facts) -> Blanket:
         """Whatever epsilon0, reports are of one law of directions times two densities (T21); seen from below
@@ -253,15 +253,32 @@ class PrivUnit(DirectionRandomizer):
         low = down((WORD - self.weight) / WORD / outer * (1.0 - turned), operations=16)
         return low, up(self.weight / WORD / inner * (1.0 + turned), operations=16)
 
+    def concrete_inputs(self) -> tuple[Any, ...]:
+        if self._crowd_apart is None:
+            return super().concrete_inputs()
+        half, away = 0.5 * self._crowd_apart[1], self.radius * self._plane(-1.0, 0.0)
+        pair = (self.radius * self._plane(math.cos(half), side * math.sin(half)) for side in (1.0, -1.0))
+        return (*pair, away), *super().concrete_inputs()[1:]
+
+    def _densities_at(self, heights: Floats) -> Floats:
+        q, p = self.cap.probability, self.weight / WORD
+        return np.where(heights >= self.cap.threshold, p / q, (1.0 - p) / (1.0 - q))
+
+    def _directions(self, reports: npt.NDArray[Any]) -> Floats:
+        seeds = self.sampler == "seeds"
+        return directions_of(reports, self.dimension) if seeds else super()._directions(reports)
+
     @cached_property
-    def _crowd_apart(self) -> AmplificationLaw | None:
-        """The pair and the crowd's vector in one plane, each as far from the others as it is worst.
+    def _crowd_apart(self) -> tuple[AmplificationLaw, float] | None:
+        """The pair, at an angle, and the crowd's vector in one plane, each as far from the others as it is
+        worst.
 
         None where the cap is no smaller part."""
         if self.cap.threshold <= 0.0 or 1.0 - 2.0 * self.cap.small < _LEAST_REST:
             return None
-        laws = [law for angle in _ANGLES if (law := self._in_a_plane(math.radians(angle))) is not None]
-        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True)) for law in laws]
+        angles = map(math.radians, _ANGLES)
+        laws = [(law, angle) for angle in angles if (law := self._in_a_plane(angle)) is not None]
+        spread = [sum(g * g / c for g, c in zip(law.gap, law.clone, strict=True)) for law, _ in laws]
         return laws[spread.index(max(spread))] if laws else None
 
     def _in_a_plane(self, angle: float) -> AmplificationLaw | None:

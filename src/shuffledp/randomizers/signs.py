@@ -126,6 +126,11 @@ class SignRandomizer(VectorRandomizer):
         plus = rounded_up(entry, words) == happens(self.weight, chosen.size, words)
         return np.asarray((chosen << np.uint64(1)) + plus.astype(np.uint64))
 
+    def _likelihood(self, reports: npt.NDArray[Any], row: Floats, share: float) -> Floats:
+        chosen, sign = self.unpack(reports)
+        entry = self._entry(np.broadcast_to(row, (chosen.size, row.size)), chosen)
+        return np.asarray(1.0 + sign * entry / self.gain)
+
     def _checked_reports(self, reports: Any) -> tuple[npt.NDArray[Any], bool]:
         array = _validate.integers("reports", reports)
         flat = _validate.below("reports", array.reshape(-1), 2 * self.size)
@@ -158,6 +163,10 @@ class LInfinityRandomizer(SignRandomizer):
     """
 
     norm: ClassVar[str] = "l-infinity"
+
+    @property
+    def _corner(self) -> Floats:
+        return np.full(self.dimension, self.radius)
 
     @property
     def size(self) -> int:
@@ -212,6 +221,10 @@ class L1Randomizer(SignRandomizer):
     """
 
     norm: ClassVar[str] = "l1"
+
+    @property
+    def _corner(self) -> Floats:
+        return np.asarray(self.radius * np.eye(1, self.dimension)[0])
 
     @property
     def size(self) -> int:

@@ -156,6 +156,34 @@ class VectorRandomizer(ABC):
             clipped[part] *= (self.radius / np.maximum(norms, self.radius))[:, None]
         return clipped if np.ndim(vectors) == 2 else clipped[0]
 
+    def likelihoods(self, reports: Any, values: Any) -> Floats:
+        """How likely each report (a row) is on each of the vectors (columns), up to a factor of the row.
+
+        What an audit weighs reports by: no guarantee rests on it."""
+        rows = self._rows("values", values)
+        share = np.minimum(self._checked_norms(rows) / self.radius, 1.0)
+        sent, _ = self._checked_reports(reports)
+        found = np.empty((len(sent), len(rows)))
+        for part in self._parts(len(sent)):
+            for column, (row, length) in enumerate(zip(rows / self.radius, share, strict=True)):
+                found[part, column] = self._likelihood(sent[part], row, float(length))
+        return found
+
+    @abstractmethod
+    def _likelihood(self, reports: npt.NDArray[Any], row: Floats, share: float) -> Floats:
+        """Of checked reports on one row in units of the radius, whose norm is ``share``."""
+
+    @property
+    @abstractmethod
+    def _corner(self) -> Floats:
+        """One of two opposite vectors that are told apart best."""
+
+    def concrete_inputs(self) -> tuple[Any, ...]:
+        """What the differing user may hold, and all others, in the datasets of the concrete laws of
+        ``facts()``: (x, x', others) for each, None where the others are random."""
+        end = self._corner
+        return *(None for _ in self.facts().concrete[1:]), (end, -end, end)
+
     @abstractmethod
     def _norms(self, rows: Floats) -> Floats:
         """The norm that bounds the ball, of every row (inf where it overflows)."""
@@ -253,6 +281,28 @@ class DirectionRandomizer(VectorRandomizer):
         scaled = rows / np.where(peak > 0.0, peak, 1.0)[:, None]
         scaled *= scaled
         return np.asarray(peak * np.sqrt(sum_by_halves(scaled)))
+
+    def _likelihood(self, reports: npt.NDArray[Any], row: Floats, share: float) -> Floats:
+        """A vector inside is one of two opposite points."""
+        axis = row / share if share >= _SMALLEST_SHARE else self._plane(1.0, 0.0)
+        heights = self._directions(reports) @ axis
+        toward = 0.5 * (1.0 + share)
+        return toward * self._densities_at(heights) + (1.0 - toward) * self._densities_at(-heights)
+
+    @abstractmethod
+    def _densities_at(self, heights: Floats) -> Floats:
+        """Of reports, by their heights above the plane across the point."""
+
+    def _directions(self, reports: npt.NDArray[Any]) -> Floats:
+        return reports.astype(np.float64)
+
+    @property
+    def _corner(self) -> Floats:
+        return self.radius * self._plane(1.0, 0.0)
+
+    def _plane(self, first: float, second: float) -> Floats:
+        """A unit vector by its first two entries; all others are zero."""
+        return np.concatenate([[first, second], np.zeros(self.dimension - 2)])
 
     def _points(self, rows: Floats, share: Floats, words: Words) -> Floats:
         """Unit vectors whose mean is the row; zero goes to plus or minus the first axis."""

@@ -13,6 +13,7 @@ from shuffledp.cli.questions import (
     certificate,
     check_sizes,
     chosen,
+    limit_fields,
     parameters,
     question_options,
     randomizer_of,
@@ -68,7 +69,8 @@ def calibrate(as_json: bool, **given: Any) -> None:
     if as_json:
         answer = {"parameter": found.parameter, "value": found.value, "quantity": "epsilon"}
         ends = {"lower": bound.lower, "upper": bound.upper, **as_fields(verified)}
-        print_json(**answer, **ends, analysis=analysis, warnings=list(warned))
+        limit = limit_fields(found.mechanism)
+        print_json(**answer, **ends, **limit, analysis=analysis, warnings=list(warned))
         return refuse_unverified(verified)
     warn(warned)
     target = f"epsilon <= {written(given['epsilon'])} at delta = {written(given['delta'])}"

@@ -10,7 +10,7 @@ from shuffledp._files import as_csv
 from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import POSITIVE, POSITIVE_PROBABILITY, command, option
 from shuffledp.cli.output import json_option, print_headline, print_json, print_table
-from shuffledp.cli.questions import mechanism_of, randomizer_options, size_options
+from shuffledp.cli.questions import limit_fields, limit_row, mechanism_of, randomizer_options, size_options
 
 if TYPE_CHECKING:
     from shuffledp.literature.compare import Comparison
@@ -43,7 +43,8 @@ def compare(
         raise click.UsageError("give one of --delta and --epsilon.")
     from shuffledp import compare as compared
 
-    found = compared(mechanism_of(given), delta=delta, epsilon=epsilon)
+    mechanism = mechanism_of(given)
+    found = compared(mechanism, delta=delta, epsilon=epsilon)
     if csv_file is not None:
         rows = [asdict(row) for row in found]
         write_text(csv_file, as_csv([list(rows[0]), *(list(row.values()) for row in rows)]))
@@ -52,9 +53,12 @@ def compare(
     if as_json:
         best = {"upper": found.best.value, "analysis": found.best.bound}
         bounds = found.to_dict()["rows"]
-        print_json(quantity=found.quantity, lower=found.lower, **best, bounds=bounds)
+        print_json(
+            quantity=found.quantity, lower=found.lower, **best, **limit_fields(mechanism), bounds=bounds
+        )
     else:
         _print(found)
+        click.echo(f"  the limit of many people: {limit_row(mechanism)[1]}")
 
 
 def _draw(found: Comparison, path: str) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, plot_option, write_picture, write_text
 from shuffledp.cli.options import EPSILON, PROBABILITY, Given, Whole, command, option
 from shuffledp.cli.output import inputs, print_json, print_table
-from shuffledp.cli.questions import mechanism_of, question_options, tolerance_of
+from shuffledp.cli.questions import limit_fields, limit_row, mechanism_of, question_options, tolerance_of
 
 if TYPE_CHECKING:
+    from shuffledp.accounting.mechanism import Mechanism
     from shuffledp.bound import Bound
 
 GROUP = "Question"
@@ -28,33 +30,59 @@ EXAMPLE = """
 $ shuffledp curve --krr 16 --epsilon0 4 --n 1e6 --csv curve.csv --plot curve.png
 
 $ shuffledp curve --against n --epsilon0 2 --delta 1e-6 --from 1e3 --to 1e6 --points 4
-          n  epsilon lower  epsilon upper
-      1,000         0.3719        0.39717
-     10,000        0.10758        0.11191
-    100,000       0.031202       0.031651
-  1,000,000      0.0089413      0.0090362
+          n  epsilon lower  epsilon upper  limit mu  shuffle index
+      1,000        0.37195         0.3971    0.0932          0.339
+     10,000        0.10764        0.11175    0.0295          0.339
+    100,000       0.031223       0.031509   0.00932          0.339
+  1,000,000      0.0089471      0.0089739   0.00295          0.339
 """
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What was evaluated: ``quantity`` enclosed at each of ``values`` of ``against``."""
+    """What was evaluated: ``quantity`` enclosed at each of ``values`` of ``against``.
+
+    ``mechanisms``: the one of the whole curve, or one for each value."""
 
     against: str
     quantity: str
     values: list[float]
     bound: Bound
     analysis: str
+    mechanisms: list[Mechanism]
 
-    def rows(self) -> Iterator[tuple[float, float, float]]:
+    @property
+    def swept(self) -> bool:
+        """Whether every value is another mechanism, with a Gaussian limit of its own."""
+        return self.against != "epsilon"
+
+    def ends(self) -> Iterator[tuple[float, float, float]]:
         """(value, lower, upper) at each place."""
         lower, upper = self.bound.lower.tolist(), self.bound.upper.tolist()
         return zip(self.values, lower, upper, strict=True)
 
+    @cached_property
+    def limits(self) -> list[dict[str, Any]]:
+        """The Gaussian limit of each mechanism."""
+        return [limit_fields(mechanism) for mechanism in self.mechanisms]
+
+    def rows(self) -> Iterator[tuple[float, ...]]:
+        """The numbers of a table: the ends, and the limits where they differ."""
+        if not self.swept:
+            return self.ends()
+        limits = ((one["gaussian_limit_mu"]["upper"], one["shuffle_index"]) for one in self.limits)
+        return (ends + limit for ends, limit in zip(self.ends(), limits, strict=True))
+
     @property
-    def header(self) -> tuple[str, str, str]:
+    def header(self) -> tuple[str, ...]:
         """The names of a row's numbers."""
-        return self.against, f"{self.quantity}_lower", f"{self.quantity}_upper"
+        ends = self.against, f"{self.quantity}_lower", f"{self.quantity}_upper"
+        return (*ends, "limit_mu", "shuffle_index") if self.swept else ends
+
+    def points(self) -> list[dict[str, Any]]:
+        """For JSON."""
+        named = [dict(zip(("at", "lower", "upper"), ends, strict=True)) for ends in self.ends()]
+        return [a | b for a, b in zip(named, self.limits, strict=True)] if self.swept else named
 
 
 @command(section="Accounting", example=EXAMPLE)
@@ -84,8 +112,8 @@ def curve(as_json: bool, csv_file: str | None, plot_file: str | None, **given: A
     if csv_file not in (None, "-"):
         write_text(csv_file, as_csv([found.header, *found.rows()]))
     if as_json:
-        points = [dict(zip(("at", "lower", "upper"), row, strict=True)) for row in found.rows()]
-        print_json(quantity=found.quantity, points=points, analysis=found.analysis)
+        limit = {} if found.swept else found.limits[0]
+        print_json(quantity=found.quantity, points=found.points(), **limit, analysis=found.analysis)
     elif csv_file == "-":
         click.echo(as_csv([found.header, *found.rows()]), nl=False)
     else:
@@ -106,7 +134,7 @@ def _privacy_curve(given: Given) -> Curve:
         from shuffledp.accounting.statement import analysis_used
 
         analysis = analysis_used(mechanism, epsilons[len(epsilons) // 2])
-    return Curve("epsilon", "delta", epsilons, bound, analysis)
+    return Curve("epsilon", "delta", epsilons, bound, analysis, [mechanism])
 
 
 def _sweep(given: Given) -> Curve:
@@ -127,7 +155,7 @@ def _sweep(given: Given) -> Curve:
     from shuffledp.accounting.statement import analysis_used
 
     analysis = analysis_used(mechanisms[middle], bounds[middle].upper)
-    return Curve(against, "epsilon", values, _together(bounds), analysis)
+    return Curve(against, "epsilon", values, _together(bounds), analysis, mechanisms)
 
 
 def _together(bounds: list[Bound]) -> Bound:
@@ -209,8 +237,15 @@ def _shown(name: str, value: Any) -> str:
 def _print(found: Curve) -> None:
     header = tuple(name.replace("_", " ") for name in found.header)
     shown = (
-        (f"{at:,}" if isinstance(at, int) else f"{at:.6g}", rounded_down(low), rounded_up(high))
-        for at, low, high in found.rows()
+        (
+            f"{at:,}" if isinstance(at, int) else f"{at:.6g}",
+            rounded_down(low),
+            rounded_up(high),
+            *(f"{number:.3g}" for number in limit),
+        )
+        for at, low, high, *limit in found.rows()
     )
     print_table([header, *shown])
-    click.echo(f"\n  analysis  {found.analysis}")
+    click.echo()
+    whole = [] if found.swept else [limit_row(found.mechanisms[0])]
+    print_table([("analysis", found.analysis), *whole], align="<")
