@@ -275,7 +275,7 @@ def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float, spread: f
     """Cut or not, in random cohorts or not: the first from above, and sizes at all frequencies."""
     growth = arb(0.1)
     rows = noisy_rows(4, 14, 0.15)
-    spanned = {"rows": rows, "spread": [spread] * len(rows[0]), "missed": [1e-3] * len(rows[0])}
+    spanned = {"rows": rows, "spread": [spread] * len(rows[0]), "missed": [1e-4] * len(rows[0])}
     family, beyond = triples(json.dumps(spanned if spread else rows)).family(growth, budget)
     assert bool(beyond > 0) == (budget > 0.0)
     for one in (family, family.shared(arb(0.4), -growth)):

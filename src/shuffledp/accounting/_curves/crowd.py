@@ -59,7 +59,7 @@ _WIDEST = 48  # speed: laws among which the leaders are
 _SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 65), [1.001]])
 """speed: second moments to try, of the largest"""
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
-_CLOSELY = 2  # speed: laws whose integrals are taken
+_CLOSELY = 12  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
