@@ -5,7 +5,7 @@ inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (T11), and the
 their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1), which falls in w, the
 amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 - alpha rho. The
 half-line is cut into cells, between whose ends rho lies in [r, s]. Both laws that follow, from above and from
-below, are in docs/proofs/continuous-noise.md, second part; of crowds of one value in the third.
+below, are in docs/proofs/continuous-noise.md, second part. For crowds: _noise_span.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -66,12 +65,10 @@ def facts_of_noise(
     noise.check(ends)
     cells = list(noise.cells(ends))
     attained = min(max(cell.attained for cell in cells), most)
-    third = _third_inputs(noise) if math.isfinite(most) else ()
     return Facts(
         Bound(attained, most),
         above=(_spread(cells),),
         concrete=_crowds(noise, ends),
-        crowds=third,
         span=span_of_noise(noise),
     )
 
@@ -254,53 +251,6 @@ def _spread(cells: list[_Cell]) -> AmplificationLaw:
     used = (own > 0.0) | (other > 0.0)
     u, v, c = (tuple(part[used].tolist()) for part in (own, other, clone))
     return AmplificationLaw(u, v, c)
-
-
-def _third_inputs(noise: _Noise) -> tuple[AmplificationLaw, ...]:
-    """Laws of X of any two inputs in a crowd of any third one: the corners of (D(x, x'), D(x, z), D(x', z)).
-
-    D is a total variation over E - 1. With a tag every report is E times or once as dense as the blanket, and
-    of three inputs the one in the middle is E times as dense wherever both others are."""
-    tail = noise.beyond(np.array([0.25, 0.5]))
-    doubt = up(tail * (noise.error + gamma(2)), operations=4)
-    # Of half the distance to the middle, and to the end: from above and from below.
-    most, least = (up(0.5 - tail + doubt, operations=2), down(0.5 - tail - doubt, operations=2))
-    grown = Fraction(up(math.exp(noise.epsilon0), operations=CALL, tiny=0.0))
-    if not (grown > 1 and least[1] > 0.0 and grown < _FARTHEST**3):
-        return ()
-    d = 2 * Fraction(float(most[1])) / (grown - 1)
-    more = min(Fraction(2), 2 * Fraction(float(most[0])) / Fraction(float(least[1]))) - 1
-    one, none = Fraction(1), Fraction(0)
-    corners = (one, one, none), (one, one, more)  # z between the two
-    beyond = (one, one, more), (more, one, one), (none, one, one)  # x' between x and z
-    ways = [_between(*corner) for corner in corners] + [_beside(*corner) for corner in beyond]
-    laws = []
-    for way in ways:
-        types = [
-            (d * mass * grown**own, d * mass * grown**other, d * mass * grown**clone)
-            for (own, other, clone), mass in way.items()
-        ]
-        rest = 1 - sum((own for own, _, _ in types), none)
-        if rest < 0:
-            return ()
-        laws.append(AmplificationLaw.merged([*types, (rest, rest, rest)]))
-    return tuple(laws)
-
-
-_Ways = dict[tuple[int, int, int], Fraction]
-"""Masses of the blanket, by which of x, x' and z are E times as dense; those of none and of all left out."""
-
-
-def _between(d: Fraction, near: Fraction, far: Fraction) -> _Ways:
-    """z lies between x and x', at ``near`` from x and ``far`` from x'."""
-    alone = near + far - d
-    return {(1, 0, 0): near, (1, 0, 1): d - near, (0, 1, 0): far, (0, 1, 1): d - far, (0, 0, 1): alone}
-
-
-def _beside(d: Fraction, far: Fraction, near: Fraction) -> _Ways:
-    """x' lies between x and z, at ``far`` from x and ``near`` from x'."""
-    alone = near - far + d
-    return {(1, 0, 0): d, (1, 1, 0): far - d, (0, 1, 0): alone, (0, 1, 1): far - near, (0, 0, 1): near}
 
 
 def _crowds(noise: _Noise, ends: Floats) -> tuple[AmplificationLaw, ...]:

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 from random import Random
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.facts import Facts
-from shuffledp.noise import _beside, _between, facts_of_noise
+from shuffledp.noise import facts_of_noise
 
 
 def laplace(epsilon0: float) -> Any:
@@ -179,57 +179,6 @@ def logistic_facts(scale: float) -> Facts:
 
 def logistic(scale: float) -> Any:
     return lambda y: math.exp(-abs(y) / scale) / scale / (1 + math.exp(-abs(y) / scale)) ** 2
-
-
-def ways_of(rows: Any, least: Any, grown: float) -> dict[tuple[int, ...], float]:
-    """Masses of the blanket by who of three is E times as dense, with one tag for all: its thresholds."""
-    dense = (rows / least - 1.0) / (grown - 1.0)
-    ends = np.sort(np.concatenate([dense, np.zeros((1, least.size)), np.ones((1, least.size))]), axis=0)
-    found: dict[tuple[int, ...], float] = {}
-    for low, high in pairwise(ends):
-        inside = (dense >= high - 1e-15).astype(int).T
-        for way, mass in zip(map(tuple, inside.tolist()), ((high - low) * least).tolist(), strict=True):
-            found[way] = found.get(way, 0.0) + mass
-    return found
-
-
-@pytest.mark.parametrize(
-    ("density", "epsilon0", "facts"),
-    [(laplace(2.0), 2.0, laplace_facts(2.0)), (logistic(0.4), 2.5, logistic_facts(0.4))],
-)
-def test_three_inputs_of_noise_on_the_line_are_a_mixture_of_five_laws(
-    density: Any, epsilon0: float, facts: Facts
-) -> None:
-    """T11, third part, by its definition: tags, masses, their polygon, and X after tags is spread out."""
-    w = np.linspace(-12.0, 13.0, 25 * 160 + 1)
-    inputs = np.linspace(0.0, 1.0, 5)
-    rows = np.array([[density(v - x) for v in w] for x in inputs]) * (w[1] - w[0])
-    least, grown = rows.min(axis=0), math.exp(epsilon0)
-    apart = np.maximum(rows[:, None] - rows[None], 0.0).sum(axis=2) / (grown - 1.0)
-    more = 2.0 * apart[0, 2] / apart[0, 4]
-    assert {len(law.own) for law in facts.crowds} <= {3, 4, 5, 6}
-    assert len(facts.crowds) == 5
-    for x, y, z in permutations(range(5), 3):
-        if (x - y) * (y - z) < 0 and (x - z) * (z - y) < 0:
-            continue  # x lies between the others: the law of y, x, reversed
-        d, near, far = apart[x, y], apart[x, z], apart[y, z]
-        between = (x - z) * (z - y) > 0
-        made = _between(d, near, far) if between else _beside(d, near, far)
-        found = ways_of(rows[[x, y, z]], least, grown)
-        for way in product((0, 1), repeat=3):
-            if 0 < sum(way) < 3:
-                assert found.get(way, 0.0) == pytest.approx(made.get(way, 0.0), abs=1e-9)
-        whole, parts = (d, (near, far)) if between else (near, (d, far))
-        assert max(parts) <= whole * (1 + 1e-9) <= sum(parts) * (1 + 2e-9)
-        assert sum(parts) <= more * whole * (1 + 1e-9)
-        assert whole <= apart[0, 4] * (1 + 1e-9)
-        for alpha, t in product((1.0, 1.7), (-3.0, -0.5, 0.0, 0.6, 4.0)):
-            exact = np.maximum(rows[x] - alpha * rows[y] - t * rows[z], 0.0).sum()
-            tagged = sum(
-                mass * max(0.0, grown ** way[0] - alpha * grown ** way[1] - t * grown ** way[2])
-                for way, mass in found.items()
-            )
-            assert exact <= tagged + 1e-9
 
 
 def test_no_population_of_four_is_worse_than_crowds_of_noise_say() -> None:

@@ -14,9 +14,11 @@ import numpy as np
 from certified.parts import UNEVEN, Ends, above, ends
 
 import shuffledp as sdp
-from shuffledp import noise
+from shuffledp import _noise_span, noise
+from shuffledp._density import Density
 from shuffledp._randomness.noise_shares import NoiseShares
 from shuffledp._randomness.uniform import WORD, log_rounded_up
+from shuffledp._span import Span
 from shuffledp.accounting import _allocation, _renyi, groups
 from shuffledp.accounting._curves import clones
 from shuffledp.accounting._curves.profile import SupportingLines
@@ -114,11 +116,26 @@ def on_the_line() -> dict[str, Callable[[], Ends]]:
         found = noise._spread(list(laplace.cells(at)))
         return above(math.fsum(found.own)) + lower(math.fsum(found.other), math.fsum(found.clone))
 
-    def third() -> Ends:
-        first, second = noise._third_inputs(laplace)[:2]
-        rows = list(zip(first.own, first.other, strict=True))
-        more = max(u - v for u, v in zip(second.other, second.clone, strict=True))
-        return above(max(u / v for u, v in rows), max(u - v for u, v in rows), more)
+    def spanning() -> Ends:
+        span = Span(np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([0.1, 0.0, 0.1]), np.full(3, 1e-3))
+        own, other, clone, _ = span.sides
+        first, second = np.array([0]), np.array([1])
+        gap, less, _ = span.laws(first, second, first, 1.2)
+        high, low, common = span.pooled
+        most = own.sum(), clone.sum(), gap[gap > 0.0].sum(), high.sum(), span.excess, span.epsilon0
+        return above(*map(float, most)) + lower(*(float(part.sum()) for part in (other, less, low, common)))
+
+    def types() -> Ends:
+        normal = Density(lambda t: -0.5 * t * t, np.vectorize(lambda t: 0.5 * math.erfc(t)), 1e-13, math.inf)
+        rows, found = np.array([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]]), list[float]()
+        for density, width in ((laplace, 3), (normal, 3)):
+            edges = np.array([0.0, 1.0]) if density is laplace else np.array([-1.0, 0.25, 0.75, 2.0])
+            table = _noise_span._Table.of(density, edges, 4)
+            weights = np.linspace([1.0, 0.0], [0.0, 1.0], 5)
+            missed = _noise_span._missed(table, rows[:, :width], weights)
+            parts = table.doubt, _noise_span._spreads(density, table), missed
+            found += [table.lost, *(float(part.sum()) for part in parts)]
+        return above(*found[1:])
 
     def excess() -> Ends:
         (most, least), (left, right) = cell.excess, cell.split()
@@ -128,8 +145,9 @@ def on_the_line() -> dict[str, Callable[[], Ends]]:
         "cells of noise": cells,
         "law of noise": law,
         "cell": excess,
-        "third inputs": third,
-        "masses of noise": lambda: ends(*laplace._masses(at[:2], at[:2] + 0.1), laplace._beyond(2.0)),
+        "rows that span": spanning,
+        "types of noise": types,
+        "masses of noise": lambda: ends(*laplace._masses(at[:2], at[:2] + 0.1), laplace._tail_mass(2.0)),
         "crowds of noise": lambda: above(noise._crowds(laplace, at)[0].error),
     }
 

@@ -72,6 +72,7 @@ _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a le
 _FEW_TYPES = 64  # speed: of all laws
 _CROWDED, _ENOUGH = 3000, 10**5  # tightness: people, from whom on moments are mostly close, and always
 _SHIFTS = 4.0  # speed: how often a move counts, about
+_FEW_PEOPLE = 100  # tightness
 _LARGEST_LOCAL = 100.0  # soundness: values of X do not overflow; far below it nothing is gained any more
 
 
@@ -299,7 +300,10 @@ class _Problem:
         all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
         scales = Scales(np.ones(1), 0, np.zeros(1))
         lost = curve.lost(self.taking.growth) + all_take_part
-        return self._bound(*self._search(self.taking, theta, guess, scales, lost), guess)
+        search, lost = self._search(self.taking, theta, guess, scales, lost)
+        if curve.n < _FEW_PEOPLE:  # one law suits a steep tilt, others do not
+            search, _ = search.against(self._heaviest(search.cap, theta))
+        return self._bound(search, lost, guess)
 
     def with_pool(self, cap: float) -> tuple[float, float]:
         """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
