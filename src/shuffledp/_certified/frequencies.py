@@ -39,6 +39,7 @@ _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
 _MANY_COPIES, _MOST_FIRST = 100.0, 1 << 12  # speed: powers are negligible but next to zero; in so many
 _POINTS_IN_A_DEVIATION, _RARE = (40.0, 12.5), 0.1  # speed: of a transform; where a power falls so little
+_POINTS_PER_WAVE = 4.0  # speed: of a transform that is as quick as waves, by atoms and frequencies
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
 _LIGHT = 0.01  # speed: of all copies, what atoms without a wave may raise an exponent by
@@ -135,7 +136,11 @@ def _next_to_zeros(tilted: list[Tilted], points: Ints, depth: float) -> tuple[Ch
         told[i], stop = True, known[0].size
         for g, t in enumerate(tilted):
             row = i if len(t.z) > 1 else 0
-            found, error[g, i] = known if t is many else first_transforms(t.z[row], t.w[row], size, stop)
+            if t is many:
+                found, error[g, i] = known
+            else:
+                both, error[g, i] = first_transforms(t.z[row], t.w[row][:, None], size, stop)
+                found = both[:, 0]
             phi[g].append(found)
     if not told.any():
         return None, told
@@ -172,7 +177,8 @@ def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complex
         most = float(np.abs(value[math.floor(edge * coarse / (2.0 * math.pi)) :]).max())
         if most + deviation * math.pi / coarse + slack + error + units > math.exp(-fall):
             return None
-    return first_transforms(z, w, points, stop)
+    phi, error = first_transforms(z, w[:, None], points, stop)
+    return phi[:, 0], error
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of huge values nothing is said
@@ -202,15 +208,20 @@ def _by_moments(z: Floats, w: Floats, needed: float, units: float) -> tuple[floa
 
 
 def first_transforms(z: Floats, w: Floats, points: int, stop: int) -> tuple[Complexes, float]:
-    """sum w e^{i omega z} at the first frequencies, as products of waves, and its error in units of sum |w|:
-    two waves, products and the sum; five units of every angle."""
-    step, size = math.isqrt(stop - 1) + 1, np.abs(w)
+    """sum w e^{i omega z} at the first frequencies (rows), of measures w (m, outputs) at the same values, and
+    the largest error in units of sum |w|: by Fourier transforms, or as products of waves if that is less."""
+    if points <= min(_POINTS_PER_WAVE * z.size * math.sqrt(stop), _LARGEST_TRANSFORM):
+        parts = [transformed(z, part, points) for part in w.T]
+        return np.stack([phi[:stop] for phi, _ in parts], axis=1), max(error for _, error in parts)
+    step = math.isqrt(stop - 1) + 1
     waves = []
     for r in (step * np.arange(-(-stop // step)), np.arange(step)):
         angle = (2.0 * math.pi / points) * np.multiply.outer(r, z)
         waves.append(np.cos(angle) + 1j * np.sin(angle))
-    phi = ((w * waves[0]) @ waves[1].T).ravel()[:stop]
-    away = float(size @ np.abs(z)) / positive(float(size.sum()))
+    phi = np.stack([((part * waves[0]) @ waves[1].T).ravel()[:stop] for part in w.T], axis=1)
+    # Two waves, products and the sum; five units of every angle.
+    size = np.abs(w)
+    away = float(((np.abs(z) @ size) / positive(size.sum(axis=0))).max())
     return phi, gamma(z.size + 4 * CALL + 16) + gamma(8) * (2.0 * math.pi * stop / points) * away
 
 

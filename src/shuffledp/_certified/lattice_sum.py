@@ -324,11 +324,8 @@ def _first_numerators(problem: _Problem, problems: Ints, stops: npt.NDArray[np.i
     """The same, of as many first frequencies of each problem."""
     error, found = np.zeros(problem.theta.size), []
     for i, stop in zip(problems.tolist(), stops.tolist(), strict=True):
-        parts = [
-            first_transforms(problem.own_z[i], w, int(problem.points[i]), stop) for w in problem.own_w[i].T
-        ]
-        error[i] = max(part[1] for part in parts)
-        found.append(np.stack([part[0] for part in parts], axis=1))
+        part, error[i] = first_transforms(problem.own_z[i], problem.own_w[i], int(problem.points[i]), stop)
+        found.append(part)
     return Table(np.concatenate(found), error)
 
 
