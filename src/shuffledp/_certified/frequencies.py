@@ -39,6 +39,7 @@ _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
 _MANY_COPIES, _MOST_FIRST = 100.0, 1 << 12  # speed: powers are negligible but next to zero; in so many
 _POINTS_IN_A_DEVIATION, _RARE = (40.0, 12.5), 0.1  # speed: of a transform; where a power falls so little
+_ALIKE = 0.8  # speed: of values, that are different
 _POINTS_PER_WAVE = 4.0  # speed: of a transform that is as quick as waves, by atoms and frequencies
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
@@ -124,7 +125,7 @@ def _next_to_zeros(tilted: list[Tilted], points: Ints, depth: float) -> tuple[Ch
     how far. No transform exceeds one, so the others' drop nothing that this one does not."""
     told = np.zeros(points.size, bool)
     many = max(tilted, key=lambda t: float(t.count.max()))
-    copies = (_MANY_COPIES <= many.count) & (sum(t.count for t in tilted) <= _MOST_COPIES)
+    copies = (many.count >= _MANY_COPIES) & (sum(t.count for t in tilted) <= _MOST_COPIES)
     if many.z.shape[1] < _WIDE_LAW_ATOMS:
         return None, told
     phi: list[list[Complexes]] = [[] for _ in tilted]
@@ -213,16 +214,19 @@ def first_transforms(z: Floats, w: Floats, points: int, stop: int) -> tuple[Comp
     if points <= min(_POINTS_PER_WAVE * z.size * math.sqrt(stop), _LARGEST_TRANSFORM):
         parts = [transformed(z, part, points) for part in w.T]
         return np.stack([phi[:stop] for phi, _ in parts], axis=1), max(error for _, error in parts)
-    step = math.isqrt(stop - 1) + 1
-    waves = []
+    size = np.abs(w)
+    away = float(((np.abs(z) @ size) / positive(size.sum(axis=0))).max())
+    units = gamma(z.size + 4 * CALL + 16) + gamma(8) * (2.0 * math.pi * stop / points) * away
+    kept, place = np.unique(z, return_inverse=True)
+    if kept.size <= _ALIKE * z.size:  # weights of equal values are added first
+        z, w = kept, np.stack([np.bincount(place, part, kept.size) for part in w.T], axis=1)
+    step, waves = math.isqrt(stop - 1) + 1, []
     for r in (step * np.arange(-(-stop // step)), np.arange(step)):
         angle = (2.0 * math.pi / points) * np.multiply.outer(r, z)
         waves.append(np.cos(angle) + 1j * np.sin(angle))
     phi = np.stack([((part * waves[0]) @ waves[1].T).ravel()[:stop] for part in w.T], axis=1)
     # Two waves, products and the sum; five units of every angle.
-    size = np.abs(w)
-    away = float(((np.abs(z) @ size) / positive(size.sum(axis=0))).max())
-    return phi, gamma(z.size + 4 * CALL + 16) + gamma(8) * (2.0 * math.pi * stop / points) * away
+    return phi, units
 
 
 def _transformed(tilted: list[Tilted], points: Ints, problems: Ints, depth: float) -> Chosen:

@@ -59,7 +59,10 @@ _SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 2  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
-_MANY_LEFT, _NEARBY = 64, 0.1  # speed: laws, up to which alpha - 1, whose moments at alpha = 1 are asked first
+_MANY_LEFT, _NEARBY = (
+    64,
+    0.1,
+)  # speed: laws, up to which alpha - 1, whose moments at alpha = 1 are asked first
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
@@ -465,15 +468,17 @@ class _Search:
 
     def _not_nearby(self, left: Places, most: float) -> Places:
         """Those that may have more by what is known of alpha = 1."""
-        share, family, second = self.curve.fraction, self.curve.family, self.seconds[left]
-        cap, cut = self.cap / share, 0.0
-        if self.cap < share * self.curve.most:  # (p - cap)_+ is at most p^2/cap where p is above it
-            cut = up(share * family.cut_off(cap) / cap, _UNITS)
-        moments = self.curve.nearby.at(
-            left, self.taking.growth, self.cap, second, self._variance(second), cut
-        )
+        growth, second = self.taking.growth, self.seconds[left]
+        told = second, self._variance(second), self._missing
+        moments = self.curve.nearby.at(left, growth, self.cap, *told)
         rough = moments.log_normal(self.scales.weight[self.scales.nodes] * self.theta, self.taking)
         return left[self._above(self.scales.interpolated(rough), most)]
+
+    @property
+    def _missing(self) -> float:
+        """What cutting takes of a mean: (p - cap)_+ is at most p^2/cap where p is above the cap."""
+        share, cap = self.curve.fraction, self.cap / self.curve.fraction
+        return up(share * self.curve.family.cut_off(cap) / cap, _UNITS) if cap < self.curve.most else 0.0
 
     def _closely(self, place: int, rough: Floats, most: float) -> float:
         """Of one law: at the nodes, which are fewer; where that does not settle it, at all weights."""

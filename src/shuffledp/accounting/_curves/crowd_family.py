@@ -240,19 +240,23 @@ def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
 @lru_cache(maxsize=64)
 def _cap(matrix: Matrix, power: int, most: float) -> tuple[float, float]:
     """The smallest of some caps that costs a share of 10^power, and what it costs; inf if none does."""
-    rows = matrix.rows
     low, high = 0, math.ceil(_CAPS * most)
-    cost = _cut(rows, math.exp(high / _CAPS))
+    cost = _cost(matrix, math.exp(high / _CAPS))
     if cost > _ENOUGH * 10.0**power:
         return math.inf, 0.0
     while low < high:
         middle = (low + high) // 2
-        found = _cut(rows, math.exp(middle / _CAPS))
+        found = _cost(matrix, math.exp(middle / _CAPS))
         if found <= _ENOUGH * 10.0**power:
             high, cost = middle, found
         else:
             low = middle + 1
     return math.exp(high / _CAPS), cost
+
+
+@lru_cache(maxsize=256)
+def _cost(matrix: Matrix, cap: float) -> float:
+    return _cut(matrix.rows, cap)
 
 
 def _cut(rows: Floats, cap: float) -> float:

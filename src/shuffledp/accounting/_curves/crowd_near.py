@@ -1,9 +1,10 @@
-"""Moments of many laws of X at every alpha, from those near alpha = 1 (T16, section 6, "nearby alphas").
+"""Moments of many laws of X at every alpha, from those at alpha = 1 (T16, section 6, "nearby alphas").
 
-Triples of rows are thousands, and so are those that second moments alone do not settle. X falls with alpha: at
-most (R_y/R_z)(alpha - 1) lies between min(X, cap) + alpha - 1 and what it is at alpha = 1. So norms of the two
-differ by no more than that one's, and moments that are taken once, of laws in blocks, the largest first, tell
-of all alphas what is needed to settle most laws. Where nothing follows a law is looked at itself.
+Triples of rows are thousands, and so are those that second moments alone do not settle. As alpha grows X
+falls by (alpha - 1) R_y/R_z, so that D = X + alpha - 1 moves by no more than (alpha - 1) (R_y/R_z + 1), also
+where X is cut (in a cohort, where it is cut, by alpha - 1 at most or by a share of that). Norms differ by no
+more than the norm of that. So moments that are taken once, of laws in blocks, the largest first, tell of all
+alphas what settles most laws. Those of which they do not are looked at themselves.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _BLOCK = 256  # speed: laws whose moments are taken together
 _MOST = 1 << 17  # speed: of these, times types
 _KEPT = 1024  # speed: blocks
 _NORMS = 2, 3, 4, 6
-_CLOSE = 1e-9  # soundness: far more than a value is off by, of its size
+_CLOSE = 2.0**20  # soundness: units, far more than a value is off by
 
 
 class _Block(NamedTuple):
-    """Moments at alpha = 1; norms, rounded up, of what X moves by from there to alpha = 2, where X + 1 counts;
+    """Moments at alpha = 1; norms, rounded up, of what X + alpha - 1 moves by from there to alpha = 2; and
     ``mean`` + b ``slope`` is within ``off`` (1 + b) of the mean of X + b at alpha = 1 + b, without a cut."""
 
     moments: Moments
@@ -49,7 +50,9 @@ class _Block(NamedTuple):
             np.concatenate(low, axis=1), np.concatenate(high, axis=1), np.concatenate(top), doubt
         )
         moves = np.concatenate([part.moves for part in parts], axis=1)
-        return cls(moments, moves, *(np.concatenate(each) for each in zip(*(p[2:] for p in parts), strict=True)))
+        return cls(
+            moments, moves, *(np.concatenate(each) for each in zip(*(p[2:] for p in parts), strict=True))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ class Nearby:
         unit, terms = gamma(_UNITS + 4 * self.family.types), 8 * self.family.types + _UNITS
         # A share of R_y/R_z + 1, and one at least where X may be cut.
         move = np.maximum(laws.ratio + (2.0 * share - 1.0), 0.0) + unit * (laws.ratio + 2.0)
-        move = np.where(laws.size * (1.0 + _CLOSE) >= cap, np.maximum(move, 1.0), move)
+        move = np.where(up(laws.size, _CLOSE) >= cap, np.maximum(move, 1.0), move)
         moves = np.stack([_root((laws.p * move**power).sum(axis=1), power, terms) for power in _NORMS])
         told = np.where(laws.x > 0.0, laws.size, laws.x)
         mean, slope = (laws.p * told).sum(axis=1), (laws.p * (1.0 - laws.ratio)).sum(axis=1)
@@ -96,8 +99,8 @@ class Nearby:
     def at(
         self, some: Places, growth: float, cap: float, second: Floats, variance: Floats, cut: float
     ) -> Moments:
-        """Of these laws at alpha = 1 + growth, cut at ``cap``, which costs the mean of X up to ``cut``; that of
-        X^2, and the variance of X, cut, being at most ``second`` and at least ``variance``."""
+        """Of these laws at alpha = 1 + growth, cut at ``cap``, which takes up to ``cut`` of the mean of X; of
+        its square that is at most ``second``, and the variance of X, cut, at least ``variance``."""
         order = np.argsort(self._rank[some])
         rank = self._rank[some][order]
         numbers = rank // self._size

@@ -14,8 +14,8 @@ _STEP = 0.1  # speed: of a value, or of the mean size of all
 
 
 class Alike:
-    """Columns of rows ``x`` of values, of weights ``w``, that are alike in the first and in the last row: where
-    X is a line in alpha, in all of them."""
+    """Columns of rows ``x`` of values, of weights ``w``, that are alike in the first and in the last row (as
+    X is a line in alpha, in all of them)."""
 
     def __init__(self, x: Floats, w: Floats) -> None:
         ends = np.unique([0, len(x) - 1])

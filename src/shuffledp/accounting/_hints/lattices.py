@@ -74,9 +74,9 @@ class LatticeHints:
         one, on the lattice."""
         mean = (tilted * x).sum(axis=1)
         variance = (tilted * (x - mean[:, None]) ** 2).sum(axis=1)
-        rows, (first, second) = np.arange(len(x)), heaviest(tilted)
+        rows, (first, then) = np.arange(len(x)), heaviest(tilted)
         origin = x[rows, first]
-        second = x[rows, second] - origin
+        second = x[rows, then] - origin
         top = x.max(axis=1) - origin
         top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
         # Values that differ by rounding alone are one value.
