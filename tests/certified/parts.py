@@ -344,9 +344,9 @@ def laws() -> dict[str, Callable[[], Ends]]:
         found = crowd._Search(one, taking, 0.1, scales, seconds, 1.1, 0)
         return above(1.0 - found._variance(np.array([0.2, 0.3])), found._reach, found._missing)
 
-    def nearby(cap: float) -> Ends:
+    def nearby(cap: float, growth: float = 0.05) -> Ends:
         told = np.array([0.2, 0.3]), np.array([0.1, 0.1]), 1e-3
-        found = Nearby(family, 0.5).at(np.array([4, 0]), 0.05, cap, *told)
+        found = Nearby(family, 0.5).at(np.array([4, 0]), growth, cap, *told)
         return above(4.0 + found.high, 4.0 - found.low, found.top, 1.0 + found.doubt[1])
 
     def tilted_moments() -> Ends:
@@ -404,6 +404,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "integrals": lambda: above(np.exp(some.log_integrals(tau, taking))),
         "moments nearby": partial(nearby, 0.2),
         "moments nearby, not cut": partial(nearby, 90.0),
+        "moments not so near": partial(nearby, 90.0, 0.2),
         "Chernoff of laws": lambda: above(np.exp(moments.log_chernoff(tau, taking))),
         "moments of laws": lambda: above(moments.high[1::2], 4.0 - moments.low, moments.top),
         "normal laws": lambda: above(np.exp(moments.log_normal(tau, taking))),

@@ -121,7 +121,7 @@ def _moved(
 ) -> Moments:
     base, (two, three, four, six) = block.moments, growth * block.moves
     mean = block.mean + growth * block.slope
-    off = up(block.off * (1.0 + growth), _UNITS)
+    off = block.off * (1.0 + growth)  # several times what is needed
     # E[D^2] = E[X^2] - growth^2 + 2 growth E[D]; cutting takes of its size.
     square = second - growth**2 + 2.0 * growth * np.maximum(mean, 0.0)
     square = np.maximum(square, 0.0) + 2.0 * growth * off + gamma(_UNITS) * (second + growth**2)
@@ -136,7 +136,7 @@ def _moved(
     slack = gamma(_UNITS)
     low, high = [part - slack * np.abs(part) for part in low], [part + slack * np.abs(part) for part in high]
     top = np.minimum(up(base.top + growth, _UNITS), up(cap + growth, _UNITS))
-    doubt = base.doubt[1] + up(unit * (two + 2.0 * growth), _UNITS)
+    doubt = base.doubt[1] + unit * (two + 2.0 * growth)  # likewise
     return Moments(np.stack(low), np.stack(high), top, (base.doubt[0], doubt))
 
 
