@@ -24,6 +24,7 @@ from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.crowd_family import Family, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
+from shuffledp.accounting._curves.crowd_near import Nearby
 from shuffledp.accounting._curves.crowd_weights import Scales
 from shuffledp.accounting._hints.crowds import CrowdHints
 from shuffledp.facts import AmplificationLaw, Matrix, response_crowds
@@ -426,6 +427,46 @@ def assert_covers(mechanism: sdp.Shuffled, truth: brute.Pairs, useful: bool) -> 
         assert bounds[-1] >= brute.worst(truth, alpha) * (1 - F(1, 10**12))
     assert not useful or min(bounds) < 0.7
     crowd._at.cache_clear()
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.25])
+@pytest.mark.parametrize("cap", [1.25, 3.0, math.inf])
+@pytest.mark.parametrize("growth", [0.0, 2.0**-10, 0.0625, 0.5])
+def test_moments_at_alpha_one_tell_of_those_nearby(growth: float, cap: float, fraction: float) -> None:
+    """In rationals, of triples of rows whose entries are whole numbers over a power of two."""
+    random, size = Random(7), 6
+    rows = []
+    for _ in range(5):
+        parts = [random.choice([1, 3, 40, 200]) for _ in range(size)]
+        rows.append([*parts[:-1], 2048 - sum(parts[:-1])])
+    family = Family.of_matrix(Matrix(np.array(rows) / 2048.0))
+    some = np.array(Random(8).sample(range(family.seconds.flat.size), 40), np.intp)
+    a, share = F(growth) + 1, F(fraction)
+    most = share * F(cap) if math.isfinite(cap) else F(10**6)
+    exact, second, variance, cut = [], [], [], F(0)
+    for x, y, z in zip(*(place[some].tolist() for place in family.places), strict=True):
+        masses, triples = [F(part, 2048) for part in rows[z]], zip(rows[x], rows[y], rows[z], strict=True)
+        told = [(share * F(p - q, r), share * F(q, r) + 1 - share) for p, q, r in triples]
+        whole = [gap - (a - 1) * ratio for gap, ratio in told]
+        values = [min(value, most) for value in whole]
+
+        def mean(of: list[F], masses: list[F] = masses) -> F:
+            return sum((m * v for m, v in zip(masses, of, strict=True)), F(0))
+
+        second.append(mean([value**2 for value in whole]))
+        variance.append(mean([value**2 for value in values]) - mean(values) ** 2)
+        cut = max(cut, mean([max(gap - most, F(0)) for gap, _ in told]))
+        exact.append([mean([(value + a - 1) ** j for value in values]) for j in range(1, 7)])
+    given = np.nextafter(np.array(second, float), 1e9), np.nextafter(np.array(variance, float), 0.0)
+    found = Nearby(family, fraction).at(
+        some, growth, float(most), *given, float(np.nextafter(float(cut), 9.0))
+    )
+    for place, powers in enumerate(exact):
+        for j, power in enumerate(powers):
+            assert F(float(found.low[j, place, 0])) <= power <= F(float(found.high[j, place, 0]))
+    if growth == 0.0 and math.isinf(cap):
+        for j in (2, 3, 4):  # third to fifth: nothing has moved
+            assert np.all(found.high[j] - found.low[j] <= 1e-9 * (1.0 + found.high[5]))
 
 
 @pytest.mark.parametrize("n", [300, 10**5])

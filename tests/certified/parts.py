@@ -43,6 +43,7 @@ from shuffledp.accounting._curves import (
 from shuffledp.accounting._curves.cohort_pair import CohortPair, ReversedCohortPair
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_laws import Taking
+from shuffledp.accounting._curves.crowd_near import Nearby
 from shuffledp.accounting._curves.crowd_weights import Corners, Rare, Scales, expectation
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
@@ -267,6 +268,9 @@ def sums() -> dict[str, Callable[[], Ends]]:
         "lattice, whole": lambda: tail(wide, 60.0, 0.02, whole=True),
         "lattice, wide": lambda: tail(wide, 60.0, 0.02),
         "lattice, many copies": lambda: tail(Group(wide.z, wide.w, 1000.0 * one), 1000.0, 0.007),
+        "first frequencies": lambda: around(
+            *(np.real(part) for part in frequencies.first_transforms(wide.z[0], wide.w.T, 10**6 + 1, 50))
+        ),
         "frequencies": lambda: above(
             np.exp(frequencies._log_bound([coarse], np.zeros(1, np.int64), one * 250.25, one * 250.25, half))
         ),
@@ -338,7 +342,12 @@ def laws() -> dict[str, Callable[[], Ends]]:
         rare = Matrix(np.array([[0.5, 0.499, 0.001], [0.4, 0.596, 0.004], [0.6, 0.399, 0.001]]))
         one = crowd.CrowdProfile(300, (), rare.epsilon0, rare, fraction=0.5)
         found = crowd._Search(one, taking, 0.1, scales, seconds, 1.1, 0)
-        return above(1.0 - found._variance(np.array([0.2, 0.3])), found._reach)
+        return above(1.0 - found._variance(np.array([0.2, 0.3])), found._reach, found._missing)
+
+    def nearby(cap: float, growth: float = 0.05) -> Ends:
+        told = np.array([0.2, 0.3]), np.array([0.1, 0.1]), 1e-3
+        found = Nearby(family, 0.5).at(np.array([4, 0]), growth, cap, *told)
+        return above(4.0 + found.high, 4.0 - found.low, found.top, 1.0 + found.doubt[1])
 
     def tilted_moments() -> Ends:
         variance, k = moments._spread(0.1 * tau, 0.1 * tau * moments.top, np.array([1.01, 1.02, 1.1]))
@@ -393,6 +402,9 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "integral of few": lambda: above(np.exp(some[0].log_integrals(tau, Taking(3.0, 1.0, 0.1)))),
         "integral with coins": lambda: above(np.exp(some[0].log_integrals(tau, taking._replace(rate=0.3)))),
         "integrals": lambda: above(np.exp(some.log_integrals(tau, taking))),
+        "moments nearby": partial(nearby, 0.2),
+        "moments nearby, not cut": partial(nearby, 90.0),
+        "moments not so near": partial(nearby, 90.0, 0.2),
         "Chernoff of laws": lambda: above(np.exp(moments.log_chernoff(tau, taking))),
         "moments of laws": lambda: above(moments.high[1::2], 4.0 - moments.low, moments.top),
         "normal laws": lambda: above(np.exp(moments.log_normal(tau, taking))),

@@ -281,6 +281,60 @@ def test_frequencies_next_to_zero_are_all_that_matter_and_their_transforms_are_r
     assert np.all(power[phi.size :] <= -depth)
 
 
+def rare_law(rng: np.random.Generator, count: float) -> Group:
+    """Most weight on one value, and values of all sizes, the rarer the larger."""
+    z = np.unique(np.rint(rng.choice([-1.0, 1.0], 80) * np.exp(rng.uniform(0.0, 7.0, 80))))
+    w = rng.random(z.size) / (1.0 + np.abs(z)) ** rng.choice([1.5, 2.0, 2.5])
+    w[np.abs(z).argmin()] = 10.0 * w.sum()
+    return Group(z[None], (w / w.sum())[None], np.array([count]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_of_every_size_tell_where_a_transform_has_fallen(seed: int) -> None:
+    rng = np.random.default_rng(400 + seed)
+    law = rare_law(rng, 1.0)
+    z, w = law.z[0], law.w[0]
+    needed, units = 10.0 ** -rng.uniform(2.0, 5.0), 1e-13
+    found = frequencies._by_moments(z, w, needed, units)
+    assert found is not None
+    omega = np.linspace(found[0], min(found[1], np.pi), 3000)
+    size = np.abs((w * np.exp(1j * omega[:, None] * z)).sum(axis=1))
+    assert np.all(1.0 - size**2 >= needed * (1.0 - 1e-9) - 1e-14)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_frequencies_next_to_zero_are_all_that_matter_to_many_copies_and_a_few_of_another_law(
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(500 + seed)
+    count, points = float(rng.choice([1e3, 1e5, 1e6])), 2 * int(rng.integers(500, 20_000)) + 1
+    groups = [
+        rare_law(rng, count),
+        Group(np.array([[-3.0, 50.0, 700.0]]), np.full((1, 3), 1 / 3), np.full(1, 2.0)),
+    ]
+    tilted = [lattice_sum._tilt(group, np.array([1e-5]), ERROR_UNITS)[0] for group in groups]
+    near, told = frequencies._next_to_zeros(tilted, np.array([points]), 30.0)
+    if near is None:
+        return
+    assert told.all()
+    assert near.first
+    assert np.array_equal(near.r, np.arange(near.r.size))
+    r = np.arange((points + 1) // 2)
+    power = np.zeros(r.size)
+    for law, table in zip(tilted, near.tables, strict=True):
+        turns = np.mod(r[:, None] * law.z[0], points)  # whole numbers: exact
+        phi = (law.w[0] * np.exp(2j * np.pi / points * turns)).sum(axis=1)
+        assert np.abs(table.phi - phi[: near.r.size]).max() <= table.error[0] + 1e-13
+        power += law.count[0] * np.log(np.maximum(np.abs(phi), 1e-300))
+    assert np.all(power[near.r.size :] <= -30.0)
+
+
+def test_most_laws_of_rare_values_are_known_by_frequencies_next_to_zero() -> None:
+    rng = np.random.default_rng(6)
+    laws = [lattice_sum._tilt(rare_law(rng, 1e5), np.array([1e-5]), ERROR_UNITS)[0] for _ in range(20)]
+    assert sum(frequencies._next_to_zero(law, 0, 20_001, 32.0) is not None for law in laws) >= 15
+
+
 def test_most_wide_laws_of_many_copies_are_known_by_frequencies_next_to_zero() -> None:
     rng = np.random.default_rng(5)
     laws = [wide_law(rng, 1e4, 0.01) for _ in range(40)]
@@ -305,7 +359,7 @@ def test_two_sums_of_many_copies_at_once_are_those_of_convolution(k0: int) -> No
     group = Group(z, w, np.full(2, float(count)))
     own, theta = Own(np.zeros((2, 1)), np.ones((2, 1, 1))), np.full(2, k0 / (count * 120.0))
     tilted = lattice_sum._tilt(group, theta, ERROR_UNITS)[0]
-    assert frequencies._all_next_to_zero(tilted, np.full(2, 4001), frequencies.DEPTH) is not None
+    assert frequencies._next_to_zeros([tilted], np.full(2, 4001), frequencies.DEPTH)[1].all()
     result = tail_sum([group], own, np.full(2, float(k0)), theta)
     scale = np.exp(result.log_scale)
     assert np.all(np.abs(scale * result.value[:, 0] - exact) <= scale * result.error[:, 0] + 1e-13)

@@ -39,6 +39,8 @@ _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
 _MANY_COPIES, _MOST_FIRST = 100.0, 1 << 12  # speed: powers are negligible but next to zero; in so many
 _POINTS_IN_A_DEVIATION, _RARE = (40.0, 12.5), 0.1  # speed: of a transform; where a power falls so little
+_ALIKE = 0.8  # speed: of values, that are different
+_POINTS_PER_WAVE = 4.0  # speed: of a transform that is as quick as waves, by atoms and frequencies
 _MOST_COPIES = 1e7  # speed: a transform's absolute error counts once for each
 _TOLD = 0.25  # speed: of a sine's square, up to where two values in phase are told from others
 _LIGHT = 0.01  # speed: of all copies, what atoms without a wave may raise an exponent by
@@ -84,6 +86,8 @@ class Chosen:
     rows: Ints
     r: Ints
     tables: list[Table]
+    first: bool = False
+    """Whether they are 0, 1, 2, ... of every problem."""
 
 
 def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: float = DEPTH) -> list[Chosen]:
@@ -94,84 +98,136 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: f
     product of all transforms is below e^-(depth + 2)."""
     atoms = max(t.z.shape[1] for t in tilted)
     count = np.sum([t.count for t in tilted], axis=0)
-    many = _MANY_COPIES <= count.min() <= count.max() <= _MOST_COPIES
-    if len(tilted) == 1 and atoms >= _WIDE_LAW_ATOMS and many:
-        near = _all_next_to_zero(tilted[0], points, depth)
-        if near is not None:
-            return [near]
+    near, told = (None, np.zeros(points.size, bool)) if whole else _next_to_zeros(tilted, points, depth)
+    found = [] if near is None else [near]
     possible, close = points <= _LARGEST_TRANSFORM, count <= _MOST_COPIES
     done = possible & close & (points <= _POINTS_PER_ATOM * atoms * (atoms >= _WIDE_LAW_ATOMS))
     if points.size == 1:
         done |= (points <= _SMALL_TRANSFORM) & (whole | (count <= _FEW_TERMS))
-    few = Chosen(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
-    if not done.all():
+    done &= ~told
+    if not (done | told).all():
         rows, r, crowded = _frequencies(
-            tilted, points, np.flatnonzero(~done).astype(np.int64), possible, depth
+            tilted, points, np.flatnonzero(~done & ~told).astype(np.int64), possible, depth
         )
         kept = np.bincount(rows.astype(np.intp), minlength=points.size).astype(np.int64)
         crowded |= possible & close & (kept * atoms > 2 * points + _MANY_TERMS)
-        if (kept * ~crowded).sum() * atoms > MAX_TERMS:
+        if (kept * ~(crowded | told)).sum() * atoms > MAX_TERMS:
             crowded |= possible
-        done |= crowded
-        left = ~done[rows]
-        few = Chosen(rows[left], r[left], [])
-    found = [few] if few.rows.size else []
+        done |= crowded & ~told
+        left = ~(done | told)[rows]
+        if left.any():
+            found.append(Chosen(rows[left], r[left], []))
     return [*found, _transformed(tilted, points, np.flatnonzero(done), depth)] if done.any() else found
 
 
-def _all_next_to_zero(t: Tilted, points: Ints, depth: float) -> Chosen | None:
-    """Of every problem of one law, if that is possible."""
-    kept: list[tuple[Complexes, float]] = []
+def _next_to_zeros(tilted: list[Tilted], points: Ints, depth: float) -> tuple[Chosen | None, Bools]:
+    """Of every problem where that is possible, and which these are: the law of most copies, a wide one, says
+    how far. No transform exceeds one, so the others' drop nothing that this one does not."""
+    told = np.zeros(points.size, bool)
+    many = max(tilted, key=lambda t: float(t.count.max()))
+    copies = (many.count >= _MANY_COPIES) & (sum(t.count for t in tilted) <= _MOST_COPIES)
+    if many.z.shape[1] < _WIDE_LAW_ATOMS:
+        return None, told
+    phi: list[list[Complexes]] = [[] for _ in tilted]
+    error = np.zeros((len(tilted), points.size))
     for i, size in enumerate(points.tolist()):
-        found = _next_to_zero(t, i, size, depth)
-        if found is None:
-            return None
-        kept.append(found)
-    sizes = [phi.size for phi, _ in kept]
-    rows = np.repeat(np.arange(points.size, dtype=np.int64), sizes)
+        known = _next_to_zero(many, i, size, depth) if copies[i] else None
+        if known is None:
+            continue
+        told[i], stop = True, known[0].size
+        for g, t in enumerate(tilted):
+            row = i if len(t.z) > 1 else 0
+            if t is many:
+                found, error[g, i] = known
+            else:
+                both, error[g, i] = first_transforms(t.z[row], t.w[row][:, None], size, stop)
+                found = both[:, 0]
+            phi[g].append(found)
+    if not told.any():
+        return None, told
+    sizes = [part.size for part in phi[0]]
+    rows = np.repeat(np.flatnonzero(told).astype(np.int64), sizes)
     r = np.concatenate([np.arange(size, dtype=np.int64) for size in sizes])
-    table = Table(np.concatenate([phi for phi, _ in kept]), np.array([error for _, error in kept]))
-    return Chosen(rows, r, [table])
+    tables = [Table(np.concatenate(part), error[g]) for g, part in enumerate(phi)]
+    return Chosen(rows, r, tables, first=True), told
 
 
 def _next_to_zero(t: Tilted, i: int, points: int, depth: float) -> tuple[Complexes, float] | None:
     """Transforms, and their error, at the first few frequencies of a wide law of many copies, where all
-    others are proved negligible at once: nearer ones by two moments, the farther ones by a coarse transform
-    (docs/proofs/numerics.md, "Frequencies next to zero")."""
+    others are proved negligible at once: nearer ones by moments, the farther ones, if any are left, by a
+    coarse transform (docs/proofs/numerics.md, "Frequencies next to zero")."""
     row = i if len(t.z) > 1 else 0
     z, w, count = t.z[row], t.w[row], float(t.count[i])
-    size, away = float(w @ np.abs(z)), (z - t.mean[i]) ** 2
-    second, fourth = float(w @ away), float(w @ (away * away))
-    deviation = math.sqrt(second)
-    # Sums of so many terms; the mean is off by as much of the values' size. Each exponential below: less.
-    units = gamma(4 * z.size + 8 * CALL)
-    blur = units * (1.0 + size / positive(deviation))
-    flat, bend = second * (1.0 - blur), (fourth + 3.0 * second * second) / 12.0 * (1.0 + blur)
     slack = math.hypot(float(t.theta[i]), math.pi) * float(t.slack[i])
     fall = (depth + 2.0) / count
-    needed = -math.expm1(-2.0 * fall) + slack * (2.0 + slack) + units
-    inside = flat * flat - 4.0 * bend * needed
-    coarse = 1 << math.ceil(math.log2(_POINTS_IN_A_DEVIATION[fall < _RARE] * deviation + 1.0))
-    if not (flat > 0.0 and inside > 0.0 and coarse <= _SMALL_TRANSFORM):
+    # Sums of so many terms, and products of two of them; all else below is less, also near a double root.
+    units = gamma(8 * z.size + 8 * CALL)
+    reach = _by_moments(z, w, -math.expm1(-2.0 * fall) + slack * (2.0 + slack) + units, units)
+    if reach is None:
         return None
-    edge = math.sqrt((flat + math.sqrt(inside)) / (2.0 * bend)) * (1.0 - units)
+    last, edge = reach
+    stop = min(math.ceil(last * points / (2.0 * math.pi)), (points - 1) // 2) + 1
+    if not (last < math.pi and stop <= _MOST_FIRST):
+        return None
     if edge < math.pi:
+        deviation = math.sqrt(float(w @ (z - t.mean[i]) ** 2)) * (1.0 + units)
+        coarse = 1 << math.ceil(math.log2(_POINTS_IN_A_DEVIATION[fall < _RARE] * deviation + 1.0))
+        if coarse > _SMALL_TRANSFORM:
+            return None
         value, error = transformed(z, w, coarse)
         most = float(np.abs(value[math.floor(edge * coarse / (2.0 * math.pi)) :]).max())
         if most + deviation * math.pi / coarse + slack + error + units > math.exp(-fall):
             return None
-    last = math.sqrt(2.0 * needed / (flat + math.sqrt(inside))) * (1.0 + units)
-    if not last < math.pi:
+    phi, error = first_transforms(z, w[:, None], points, stop)
+    return phi[:, 0], error
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of huge values nothing is said
+def _by_moments(z: Floats, w: Floats, needed: float, units: float) -> tuple[float, float] | None:
+    """Frequencies between which 1 - |phi|^2 is proved to be at least ``needed``: by the values within some
+    distance of the heaviest one, of any size; each size tells of an interval, of a union without gaps."""
+    away = z - z[int(w.argmax())]
+    order = np.argsort(np.abs(away))
+    away, w = away[order], w[order]
+    size, sums = np.abs(away), np.cumsum(w)
+    first, second, third, fourth = (np.cumsum(w * away**power) for power in (1, 2, 3, 4))
+    flat = sums * second * (1.0 - 2.0 * units) - first * first * (1.0 + units)
+    rough = units * (sums * fourth + 4.0 * np.cumsum(w * size) * np.cumsum(w * size**3) + 3.0 * second**2)
+    bend = (sums * fourth - 4.0 * first * third + 3.0 * second**2 + rough) / 12.0
+    inside = flat * flat - 4.0 * bend * needed
+    # A size is complete where the next value is farther; others are as good.
+    told = (flat > 0.0) & (inside > 0.0)
+    if not told.any():
         return None
-    stop = min(math.ceil(last * points / (2.0 * math.pi)), (points - 1) // 2) + 1
-    if stop > _MOST_FIRST:
-        return None
+    both = flat[told] + np.sqrt(inside[told])
+    low, high = 2.0 * needed / both * (1.0 + units), both / (2.0 * bend[told]) * (1.0 - units)
+    place = int(low.argmin())
+    last, edge = float(low[place]), float(high[place])
+    while (further := float(high[low <= edge].max())) > edge:
+        edge = further
+    return math.sqrt(last) * (1.0 + units), math.sqrt(edge) * (1.0 - units)
+
+
+def first_transforms(z: Floats, w: Floats, points: int, stop: int) -> tuple[Complexes, float]:
+    """sum w e^{i omega z} at the first frequencies (rows), of measures w (m, outputs) at the same values, and
+    the largest error in units of sum |w|: by Fourier transforms, or as products of waves if that is less."""
+    if points <= min(_POINTS_PER_WAVE * z.size * math.sqrt(stop), _LARGEST_TRANSFORM):
+        parts = [transformed(z, part, points) for part in w.T]
+        return np.stack([phi[:stop] for phi, _ in parts], axis=1), max(error for _, error in parts)
+    size = np.abs(w)
+    away = float(((np.abs(z) @ size) / positive(size.sum(axis=0))).max())
     near = math.isqrt(stop - 1) + 1
     wide = -(-stop // near)
-    phi = (w * _waves(near * 2.0 * math.pi / points, z, wide)) @ _waves(2.0 * math.pi / points, z, near).T
     # Two waves, powers whose errors add up; products and the sum; five units of every angle.
-    error = gamma(z.size + (near + wide) * (CALL + 3) + 16)
-    return phi.ravel()[:stop], error + gamma(8) * (2.0 * math.pi * stop / points) * size
+    units = (
+        gamma(z.size + (near + wide) * (CALL + 3) + 16) + gamma(8) * (2.0 * math.pi * stop / points) * away
+    )
+    kept, place = np.unique(z, return_inverse=True)
+    if kept.size <= _ALIKE * z.size:  # weights of equal values are added first
+        z, w = kept, np.stack([np.bincount(place, part, kept.size) for part in w.T], axis=1)
+    omega = 2.0 * math.pi / points
+    first, then = _waves(near * omega, z, wide), _waves(omega, z, near).T
+    return np.stack([((part * first) @ then).ravel()[:stop] for part in w.T], axis=1), units
 
 
 def _waves(omega: float, z: Floats, count: int) -> Complexes:

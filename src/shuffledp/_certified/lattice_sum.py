@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.frequencies import (
     DEPTH,
@@ -41,6 +42,7 @@ from shuffledp._certified.frequencies import (
     Table,
     Tilted,
     choose_frequencies,
+    first_transforms,
     smooth_size,
     transformed,
 )
@@ -302,10 +304,13 @@ def _sum(problem: _Problem, chosen: Chosen) -> tuple[Floats, Floats]:
 
 
 def _numerators(problem: _Problem, chosen: Chosen) -> Table | None:
-    """The own measures' transforms (frequencies, outputs), where a Fourier transform is the cheaper way."""
+    """The own measures' transforms (frequencies, outputs), where products of waves, or a Fourier transform,
+    are the cheaper way."""
     if problem.own_z.shape[1] <= _DIRECTLY:
         return None  # there are half as many frequencies as points
     problems, starts = np.unique(chosen.rows, return_index=True)
+    if chosen.first:
+        return _first_numerators(problem, problems, np.diff(np.append(starts, chosen.rows.size)))
     if chosen.rows.size * problem.own_z.shape[1] <= _DIRECTLY * problem.points[problems].sum():
         return None
     error = np.zeros(problem.theta.size)
@@ -314,6 +319,15 @@ def _numerators(problem: _Problem, chosen: Chosen) -> Table | None:
         parts = [transformed(problem.own_z[i], w, int(problem.points[i])) for w in problem.own_w[i].T]
         error[i] = max(part[1] for part in parts)
         found.append(np.stack([part[0][r] for part in parts], axis=1))
+    return Table(np.concatenate(found), error)
+
+
+def _first_numerators(problem: _Problem, problems: Ints, stops: npt.NDArray[np.intp]) -> Table:
+    """The same, of as many first frequencies of each problem."""
+    error, found = np.zeros(problem.theta.size), []
+    for i, stop in zip(problems.tolist(), stops.tolist(), strict=True):
+        part, error[i] = first_transforms(problem.own_z[i], problem.own_w[i], int(problem.points[i]), stop)
+        found.append(part)
     return Table(np.concatenate(found), error)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from shuffledp._certified.rounding import TINY, Floats
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
@@ -15,6 +16,7 @@ from shuffledp.accounting._hints.starts import Hints, LargestHints
 from shuffledp.errors import NoCertificateError
 
 _PROBED = 4  # speed: one of so many points shows which analyses are asked at all of them
+_APART = 3  # speed: of so many points one shows whether a promise is kept
 _KEPT = 0.97  # tightness: of the lowest; what is promised is some percent less than what is kept
 _ABOUT = 1.1  # tightness: of the lowest; another may still be the lowest nearby
 
@@ -197,13 +199,26 @@ class BestProfile(PrivacyProfile):
         rivals, found = self.profiles[: self.rivals], np.full((self.rivals, 5, epsilon.size), np.inf)
         places = sorted(range(self.rivals), key=lambda place: rivals[place].hints.apart)
 
-        def look(place: int, at: Bools) -> None:
-            if rivals[place].hints.apart and at.any():
-                promised = rivals[place].hints.promise(epsilon[at])
-                at[at] = promised <= _KEPT * found[:, 0, at].min(axis=0)
-            if at.any():
+        def ask(place: int, at: npt.NDArray[np.intp]) -> None:
+            if at.size:
                 upper, crude, lines = rivals[place].both_or_crude(epsilon[at], resolution)
                 found[place][:, at] = upper, crude, lines.value, lines.slope_low, lines.slope_high
+
+        def look(place: int, at: Bools) -> None:
+            if not rivals[place].hints.apart:
+                ask(place, np.flatnonzero(at))
+            elif at.any():
+                some = order[at[order]]
+                promised = rivals[place].hints.promise(epsilon[some])
+                some = some[promised <= _KEPT * found[:, 0, some].min(axis=0)]
+                # Between two points at which a promise is not kept it is not asked for.
+                first = np.unique(np.append(np.arange(0, some.size, _APART), max(some.size - 1, 0)))
+                first = some[first[: some.size]]
+                ask(place, first)
+                kept = found[place, 0, first] <= found[:, 0, first].min(axis=0)
+                here = np.searchsorted(rank[first], rank[some])
+                near = kept[here] | kept[np.maximum(here - 1, 0)]
+                ask(place, some[near & ~np.isin(some, first)])
 
         for place in places:
             look(place, probe.copy())

@@ -45,6 +45,7 @@ from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_family import Family, Places, Table, log_bennett, log_spread
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
+from shuffledp.accounting._curves.crowd_near import Nearby
 from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
@@ -61,6 +62,8 @@ _SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 12  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
+# speed: laws, up to which alpha - 1, whose moments at alpha = 1 are asked first
+_MANY_LEFT, _NEARBY = 64, 0.1
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
@@ -119,6 +122,10 @@ class CrowdProfile(PrivacyProfile):
     @cached_property
     def family(self) -> Family:
         return Family.of_laws(self.laws) if self.matrix is None else Family.of_table(self.matrix)
+
+    @cached_property
+    def nearby(self) -> Nearby:
+        return Nearby(self.family, self.fraction)
 
     @cached_property
     def wide(self) -> Places:
@@ -476,6 +483,11 @@ class _Search:
     def _of_many(self, left: Places, most: float) -> float:
         """All of ``left`` by their moments, and the largest of them closely."""
         growth, fraction = self.taking.growth, self.curve.fraction
+        linear = not self.curve.is_spanned  # so that what is known at alpha = 1 tells of others
+        if linear and self.taking.rate == 1.0 and left.size >= _MANY_LEFT and growth <= _NEARBY:
+            left = self._not_nearby(left, most)
+            if left.size == 0:
+                return most
         laws = self.curve.family.pick(left, growth, fraction, self.cap)
         moments = Moments.of(laws, growth)
         near = self._above(moments.log_chernoff(self.scales.weight * self.theta, self.taking), most)
@@ -495,6 +507,20 @@ class _Search:
             found[place] = min(found[place], self._closely(int(left[place]), rough[place], most))
             most = max(most, float(found[place]))
         return max(most, float(found.max()))
+
+    def _not_nearby(self, left: Places, most: float) -> Places:
+        """Those that may have more by what is known of alpha = 1."""
+        growth, second = self.taking.growth, self.seconds[left]
+        told = second, self._variance(second), self._missing
+        moments = self.curve.nearby.at(left, growth, self.cap, *told)
+        rough = moments.log_normal(self.scales.weight[self.scales.nodes] * self.theta, self.taking)
+        return left[self._above(self.scales.interpolated(rough), most)]
+
+    @property
+    def _missing(self) -> float:
+        """What cutting takes of a mean: (p - cap)_+ is at most p^2/cap where p is above the cap."""
+        share, cap = self.curve.fraction, self.cap / self.curve.fraction
+        return up(share * self.curve.family.cut_off(cap) / cap, _UNITS) if cap < self.curve.most else 0.0
 
     def _closely(self, place: int, rough: Floats, most: float) -> float:
         """Of one law: at the nodes, which are fewer; where that does not settle it, at all weights."""

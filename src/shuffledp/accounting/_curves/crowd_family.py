@@ -280,17 +280,22 @@ def _triples(table: Table) -> tuple[tuple[Places, ...], Seconds]:
 def _cap(table: Table, power: int, most: float) -> tuple[float, float]:
     """The smallest of some caps that costs a share of 10^power, and what it costs; inf if none does."""
     low, high = 0, math.ceil(_CAPS * most)
-    cost = _cut(table, math.exp(high / _CAPS))
+    cost = _cost(table, math.exp(high / _CAPS))
     if cost > _ENOUGH * 10.0**power:
         return math.inf, 0.0
     while low < high:
         middle = (low + high) // 2
-        found = _cut(table, math.exp(middle / _CAPS))
+        found = _cost(table, math.exp(middle / _CAPS))
         if found <= _ENOUGH * 10.0**power:
             high, cost = middle, found
         else:
             low = middle + 1
     return math.exp(high / _CAPS), cost
+
+
+@lru_cache(maxsize=256)
+def _cost(table: Table, cap: float) -> float:
+    return _cut(table, cap)
 
 
 def _cut(table: Table, cap: float) -> float:

@@ -25,6 +25,7 @@ from shuffledp._certified.lattice_sum import Group, Own, Result, log_transform, 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp.accounting._curves.jumps import Jumps, above_cap
 from shuffledp.accounting._curves.profile import Bools
+from shuffledp.accounting._hints.alike import heaviest
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.accounting._hints.saddle import TOO_LOW, largest_value
 
@@ -162,7 +163,7 @@ class SpreadLaw:
         theta = usable_tilt(hints.tilt(x, w, n), x)
         tilted = w * np.exp(theta[:, None] * x)
         tilted = tilted / tilted.sum(axis=1, keepdims=True)
-        origin = x[np.arange(len(x)), np.argsort(tilted, axis=1)[:, -1]]
+        origin = x[np.arange(len(x)), heaviest(tilted)[0]]
         h = hints.spacing(x, w, tilted, n, resolution)
         if decided is not None:
             rows = x[decided], w[decided], origin[decided], n, resolution

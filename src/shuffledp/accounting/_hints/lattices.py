@@ -10,6 +10,7 @@ import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, log_transform
 from shuffledp._certified.rounding import Floats, positive
+from shuffledp.accounting._hints.alike import Alike, heaviest, merged, merged_upward
 from shuffledp.accounting._hints.jump_split import Split, decisive, far_enough, typical
 from shuffledp.accounting._hints.saddle import TOO_LOW, log_saddle, saddle
 
@@ -35,7 +36,10 @@ class LatticeHints:
         """theta > 0 that suits the sum, or steeper: the window stays short, at the price of a few digits."""
         mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
         steep = _STEEP_IN_DEVIATIONS / np.sqrt(positive(n * (square - mean * mean)))
-        best = saddle(x, w, n)
+        few = merged(x, w)
+        best = saddle(*few, n)
+        if few[0] is not x:  # exponentials of large values tell them apart
+            best = saddle(x, w, n, best)
         if np.max(n) < _FEW_SUMMANDS:
             return best
         # Not so of rare large values: of normal sums it is half of that, and below zero at the best.
@@ -45,12 +49,13 @@ class LatticeHints:
 
     def split(self, x: Floats, w: Floats, types: int, n: int) -> Split | None:
         """Where to call values jumps, and about how large the result is; None if few types need neither."""
-        return Split.best(x, w, n) if types > _FEW_TYPES else None
+        return Split.best(*merged(x, w), n) if types > _FEW_TYPES else None
 
     def cut(self, x: Floats, w: Floats, budget: Floats) -> Floats:
         """About the smallest c > 0 per row with sum w (x - c)_+ <= budget (the largest x if none)."""
+        x, w = merged_upward(x, w)
         order = np.argsort(-x, axis=1)
-        x, w = np.take_along_axis(x, order, axis=1), np.broadcast_to(w, x.shape)
+        x = np.take_along_axis(x, order, axis=1)
         mass = np.cumsum(np.take_along_axis(w, order, axis=1), axis=1)
         excess = np.cumsum(mass[:, :-1] * -np.diff(x, axis=1), axis=1)
         excess = np.concatenate([np.zeros((len(x), 1)), excess], axis=1)
@@ -70,10 +75,9 @@ class LatticeHints:
         one, on the lattice."""
         mean = (tilted * x).sum(axis=1)
         variance = (tilted * (x - mean[:, None]) ** 2).sum(axis=1)
-        rows = np.arange(len(x))
-        order = np.argsort(tilted, axis=1)
-        origin = x[rows, order[:, -1]]
-        second = x[rows, order[:, max(-2, -x.shape[1])]] - origin
+        rows, (first, then) = np.arange(len(x)), heaviest(tilted)
+        origin = x[rows, first]
+        second = x[rows, then] - origin
         top = x.max(axis=1) - origin
         top = np.where(top > 0.0, top, x.max(axis=1) - x.min(axis=1))
         # Values that differ by rounding alone are one value.
@@ -85,13 +89,15 @@ class LatticeHints:
         # Where the largest value is far below a deviation: what adds no more than the resolution in any case.
         wide = 2.0 * np.sqrt(resolution * variance)
         h = np.concatenate([h, np.where(wide > top, wide, h[:, 0])[:, None]], axis=1)
+        rare = n * (w * (x > 0.0)).sum(axis=1) < _RARE_POSITIVE_VALUES
+        gain = (w * np.maximum(x, 0.0)).sum(axis=1)
+        if (kinds := Alike.of(x, w)) is not None:
+            x, w, tilted = kinds.some(x), kinds.sums(w), kinds.sums(tilted)
         apart = _between_points((x - origin[:, None])[:, :, None] / h[:, None, :])
         added = np.matmul(tilted[:, None, :], apart)[:, 0] * h * h
         good = added <= resolution * variance[:, None]
-        rare = n * (w * (x > 0.0)).sum(axis=1) < _RARE_POSITIVE_VALUES
         if rare.any():
             moved = np.matmul(w[:, None, :], apart)[:, 0] * h
-            gain = (w * np.maximum(x, 0.0)).sum(axis=1)
             good &= ~rare[:, None] | (moved <= resolution * gain[:, None])
         finest = top / _CELLS_OF_THE_LARGEST[-1]
         choice = np.where(good, h, 0.0).max(axis=1)
@@ -104,7 +110,7 @@ class LatticeHints:
 
     def decisive(self, x: Floats, w: Floats, n: int, budget: Floats) -> Floats:
         """Where to cut values that bring the sum above zero alone."""
-        return decisive(x, w, n, budget)
+        return decisive(*merged(x, w), n, budget)
 
     def jump_cap(self, x: Floats, w: Floats, b: float, n: int, budget: float) -> float:
         """Where to cap one law with jumps above b."""

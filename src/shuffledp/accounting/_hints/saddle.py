@@ -16,12 +16,15 @@ def largest_value(x: Floats) -> Floats:
     return np.where(most > 0.0, np.maximum(most, UNIT), 1.0)
 
 
-def saddle(x: Floats, w: Floats, n: int | Floats) -> Floats:
-    """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid."""
-    mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
-    theta = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)
+def saddle(x: Floats, w: Floats, n: int | Floats, start: Floats | None = None) -> Floats:
+    """theta > 0 near the minimum of n log E[e^{theta X}] - 2 log theta. Any value is valid.
+
+    ``start``: where to begin, if that is known."""
+    if start is None:
+        mean, square = (w * x).sum(axis=1), (w * x * x).sum(axis=1)
+        start = (-n * mean + np.sqrt((n * mean) ** 2 + 8.0 * n * square)) / (2.0 * n * square)
     steepest = 600.0 / largest_value(x)
-    theta = np.minimum(theta, steepest)
+    theta = np.minimum(start, steepest)
     low, high = 1e-3 * theta, steepest
     for _ in range(40):
         phi, tilted = _tilted_values(x, w, theta)
