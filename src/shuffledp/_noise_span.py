@@ -187,7 +187,8 @@ def _spreads(noise: Density, table: _Table) -> Floats:
 
 def _missed(table: _Table, rows: Floats, weights: Floats) -> Floats:
     """By which share mixtures, with weights that go on linearly between points, miss the masses of any x."""
-    mixed, inside = weights @ rows, table.inside
+    weights, inside = np.maximum(weights, 0.0), table.inside
+    mixed = weights @ rows / positive(weights.sum(axis=1, keepdims=True))
     rounding = gamma(_UNITS + 2 * len(rows))
     off = np.abs(inside / positive(mixed) - 1.0).max(axis=0) + 2.0 * (table.doubt + rounding)
     logs = np.log(table.masses)
@@ -249,8 +250,7 @@ def _polygon(noise: Density, table: _Table) -> Iterator[tuple[Floats, Floats]]:
         near = slice(cell, cell + 3)
         parts = (_around(rows[near], cell + 1), _around(table.inside[some], cell + 1))
         weights[some, near] = np.linalg.solve(parts[0], parts[1]).T
-    weights = np.maximum(weights, 0.0)
-    yield rows, weights / weights.sum(axis=1, keepdims=True)
+    yield rows, weights
 
 
 def _around(rows: Floats, own: int) -> Floats:

@@ -439,7 +439,7 @@ def test_moments_at_alpha_one_tell_of_those_nearby(growth: float, cap: float, fr
     for _ in range(5):
         parts = [random.choice([1, 3, 40, 200]) for _ in range(size)]
         rows.append([*parts[:-1], 2048 - sum(parts[:-1])])
-    family = Family.of_matrix(Matrix(np.array(rows) / 2048.0))
+    family = Family.of_table(Matrix(np.array(rows) / 2048.0))
     some = np.array(Random(8).sample(range(family.seconds.flat.size), 40), np.intp)
     a, share = F(growth) + 1, F(fraction)
     most = share * F(cap) if math.isfinite(cap) else F(10**6)

@@ -48,10 +48,10 @@ def _is_nearer(row: Pair, first: Pair, clone: Floats, moved: float) -> bool:
         return False
     below = _stops(down(first[1] / clone, moved / 2.0, tiny=0.0), clone)
     low = _stops(down(row[1] / clone, 2, tiny=0.0), clone)
-    values, masses = below.value[0], np.cumsum(below.value[0] * below.weight[0])
-    # Where no more than that is beyond, also of values that are moved.
-    last = up(values[max(int((masses <= _BEYOND).sum()) - 1, 0)], 8 * moved, tiny=0.0)
-    puts = np.append(last, values[values <= last])
+    values, masses = above.value[0], np.cumsum(above.value[0] * above.weight[0])
+    # No more than that is beyond.
+    last = up(values[max(int((masses <= _BEYOND).sum()) - 1, 0)], 2, tiny=0.0)
+    puts = np.append(last, below.value[0][below.value[0] <= last])
     return not (up(low.puts(puts), units, tiny=0.0) > down(below.puts(puts), units, tiny=0.0)).any()
 
 
