@@ -63,10 +63,10 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
 - **Gaussian noise of sigma = 1 and 0.5** (the cells of epsilon0 = 2 and 4): rare reports tell so much that no
   exponential moment serves in small crowds; there the blanket rules, whose *upper* end is believed to be
   loose. "slow": more reports than are looked at in time.
-- **Noise on the line.** All inputs are mixtures of few rows ([proof](proofs/crowd.md), section 9), and what is
-  lost by that is below 1% of epsilon: for many people answers are as close as on a grid, for few as wide. Gaussian
-  noise of sigma = 0.5 (the cells of epsilon0 = 4) has no such rows, and the blanket is all there is. The *lower*
-  end is believed.
+- **Noise on the line.** All inputs are mixtures of few rows ([proof](proofs/crowd.md), section 9), and what
+  is lost by that is below 1% of epsilon: for many people answers are as close as on a grid, for few as wide.
+  Gaussian noise of sigma = 0.5 (the cells of epsilon0 = 4) has no such rows, and the blanket is all there is.
+  The *lower* end is believed.
 - **Noise on more than some hundred levels.** The triples of inputs are too many for the crowd theorem, and
   the blanket is all there is; the *lower* end is believed, as on 16 levels.
 - **RampUnit** with epsilon0 = 4, in small crowds. What is left for many people, 1 to 4%, is of both ends: a
