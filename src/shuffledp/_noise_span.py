@@ -1,72 +1,48 @@
 """Rows that span noise on the line: a continuum of inputs and of reports, by some ten rows (T16, section 9).
 
 The line is cut into types, narrow where reports are likely and tell much. R_x(k), the mass of a type, is
-log-concave in x. Rows are control points of a curve through the masses, which weights on the rows follow:
-
-* of smooth noise, of a cubic spline (its basis is positive and sums to one);
-* of noise with a kink at zero, like Laplace's, corners of the polygon of tangents at the ends of types. For
-  Laplace noise this is exact: below a type all R_x are multiples of one law, above it likewise.
-
-Both are guesses, and so are the types. What is proved (``_missed``): at points x next to each other the
-mixtures are compared with the masses, and between two points a log-concave function lies between its chord
-and those of its neighbours. What differs inside a type (``_spreads``): two inputs differ most at its ends,
-and no two more than 0 and 1.
+log-concave in x. Types and rows are guesses (_spanning.py). What is proved (``_missed``): at points x next to
+each other the mixtures are compared with the masses, and between two points a log-concave function lies
+between its chord and those of its neighbours. What differs inside a type (``_spreads``): two inputs differ
+most at its ends, and no two more than 0 and 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp._density import Density
 from shuffledp._span import Span
+from shuffledp._spanning import closest, is_kinked, polygon, splines, steps_of_types
 
-_ADDED_VARIANCE = 0.003, 0.03  # tightness: of X, by what types hide; where each type has a row
-_WIDEST, _WIDER, _SELDOM = 0.2, 0.36, 1e-8  # tightness: of a type, in log rho, and where reports are so rare
-_MOST_TYPES = 150, 36  # speed; where each type has a row
 _PLACES = 4096  # speed: where widths are looked at
 _OUTERMOST, _FARTHEST = 1e-24, 2.0**10  # tightness: what lies beyond all types; in widths of the interval
 _NEARLY = 1e-3  # tightness: of log rho, what a last type may have
-_RARE = 1e-15  # tightness
+_RARE, _UNSURE = 1e-15, 1e-3  # tightness: of what has no type; of masses, as a share
 _HALVINGS = 40
-_KINKED = 0.6  # speed: how straight log f is at zero; of a parabola this is a third
-_PIECES = (3, 4, 6, 8, 12, 16)  # speed: of a spline
-_FITTED = 16  # speed: places in each
-_DEGREE = 3
-_CLOSE, _USEFUL = 1.5e-6, 1e-3  # tightness: what mixtures may miss in the mean, in deviations of X
 _POINTS = 2**9, 2**11, 2000.0  # tightness: of inputs, at least, at most, and in units of the noise's width
 _OF_A_KINK = 2**13  # tightness: the same
 _UNITS = 64  # soundness: operations of a mass, a mixture or a quotient
-_LARGEST_SPREAD = 0.95  # soundness: below one
 _LEAST = 1e-12  # soundness: of what mixtures miss, more than roundings of sums and of weights
 
 
 def span_of_noise(noise: Density) -> Span | None:
     """Of x + noise for x in [0, 1]. None: no few rows come near."""
-    kinked = _is_kinked(noise)
+    kinked = is_kinked(noise.log_f(np.array([0.0, 2.0**-10, 2.0**-9])))
     points = _OF_A_KINK if kinked else _points(noise)
     edges = _edges(noise, kinked, points)
     if edges is None:
         return None
     table = _Table.of(noise, edges, points)
-    if not (table.doubt.max() <= _USEFUL and table.lost <= _RARE):
+    if not (table.doubt.max() <= _UNSURE and table.lost <= _RARE):
         return None
-    spread, best = _spreads(noise, table), None
-    within = np.where(spread > _LEAST, np.maximum(spread, spread[::-1]), 0.0)
-    for rows, weights in _polygon(noise, table) if kinked else _splines(table):
-        missed = _missed(table, rows, weights) + np.where(within > 0.0, 0.0, spread)
-        if not ((rows > 0.0).all() and missed.max() < 1.0 and spread.max() < _LARGEST_SPREAD):
-            continue
-        found = Span(rows, within, np.maximum(missed, missed[::-1]), table.lost)
-        best = found if best is None or found.excess < best.excess else best
-        if found.excess <= _CLOSE * table.deviation:
-            break
-    return best if best is not None and best.excess <= _USEFUL * table.deviation else None
+    guesses = [_tangents(noise, table)] if kinked else splines(table.points, table.inside)
+    found = ((rows, _missed(table, rows, weights)) for rows, weights in guesses)
+    return closest(found, _spreads(noise, table), table.lost, table.deviation)
 
 
 @dataclass(frozen=True)
@@ -111,26 +87,20 @@ class _Table:
         return self.masses[1:-1]
 
 
-def _is_kinked(noise: Density) -> bool:
-    first, second = -np.diff(noise.log_f(np.array([0.0, 2.0**-10, 2.0**-9])))
-    return bool(first > _KINKED * second)
-
-
 def _edges(noise: Density, kinked: bool, points: int) -> Floats | None:
     """Of types: mirror images around 1/2, which is one of them, at multiples of 1/points, as inputs are, so
     that few distances are asked for, and differences are exact."""
     places = np.linspace(_far(noise), 0.5, _PLACES + 1)
-    middle, width = 0.5 * (places[1:] + places[:-1]), places[1] - places[0]
+    middle, width = 0.5 * (places[1:] + places[:-1]), float(places[1] - places[0])
+    beyond = noise.beyond(np.array([0.0, 0.5, 1.0]) - places[0])
     with np.errstate(invalid="ignore", over="ignore"):
         rate = np.maximum(-np.diff(noise.log_rho(places)) / width, 0.0)
         density, half = np.exp(noise.log_f(np.minimum(middle, 0.0))), np.exp(noise.log_f(middle - 0.5))
         apart = np.exp(noise.log_f(middle)) - np.exp(noise.log_f(middle - 1.0))
-        variance = 2.0 * width * float(np.nansum(apart**2 / positive(half)))
-        third = np.cbrt(rate**2 * density)
-        wanted = np.sqrt(width * third.sum() / (2.0 * _ADDED_VARIANCE[kinked] * positive(variance))) * third
-    widest = np.where(kinked | (density < _SELDOM * density[-1]), _WIDER, _WIDEST)
-    steps = np.cumsum(np.maximum(wanted, rate / widest)[::-1]) * width  # from the middle outwards
-    if not (math.isfinite(steps[-1]) and 1.0 < steps[-1] < _MOST_TYPES[kinked] / 2):
+        inside = width * float(np.nansum(apart**2 / positive(half)))
+    variance = 2.0 * (inside + float((beyond[0] - beyond[2]) ** 2 / positive(float(beyond[1]))))
+    steps = steps_of_types(rate[::-1], density[::-1], variance, width, kinked)
+    if steps is None:
         return None
     half_of_them = math.ceil(steps[-1])
     if kinked:  # types of one width
@@ -203,70 +173,9 @@ def _missed(table: _Table, rows: Floats, weights: Floats) -> Floats:
     return np.asarray(up(most + (2.0 * table.lost + _LEAST), _UNITS))
 
 
-def _splines(table: _Table) -> Iterator[tuple[Floats, Floats]]:
-    """Rows whose spline comes near the masses, in relative terms; and the weights of all points."""
-    for pieces in _PIECES:
-        weights = _basis(table.points, pieces)
-        step = max(1, (table.points.size - 1) // (_FITTED * pieces))
-        fitted = table.inside[::step]
-        found = [
-            np.linalg.lstsq(weights[::step] / column[:, None], np.ones(column.size), rcond=None)[0]
-            for column in fitted.T
-        ]
-        yield _mirrored(np.stack(found, axis=1)), weights
-
-
-def _basis(x: Floats, pieces: int) -> Floats:
-    """B-splines on [0, 1], the first and last one at its ends (Cox, de Boor): positive, with the sum 1."""
-    inner = np.arange(pieces + 1.0) / pieces
-    knots = np.concatenate([np.zeros(_DEGREE), inner, np.ones(_DEGREE)])
-    found = ((x[:, None] >= knots[:-1]) & (x[:, None] < knots[1:])).astype(np.float64)
-    found[x == 1.0, pieces + _DEGREE - 1] = 1.0
-    for degree in range(1, _DEGREE + 1):
-        before, after = knots[degree:-1] - knots[: -degree - 1], knots[degree + 1 :] - knots[1:-degree]
-        rising = np.where(before > 0.0, x[:, None] - knots[: -degree - 1], 0.0) / np.where(
-            before > 0.0, before, 1.0
-        )
-        falling = np.where(after > 0.0, knots[degree + 1 :] - x[:, None], 0.0) / np.where(
-            after > 0.0, after, 1.0
-        )
-        found = rising * found[:, :-1] + falling * found[:, 1:]
-    return found
-
-
-def _polygon(noise: Density, table: _Table) -> Iterator[tuple[Floats, Floats]]:
-    """Both ends, and between every two edges the corner where their tangents meet; weights that give a report
-    its masses below its own type, and above it."""
+def _tangents(noise: Density, table: _Table) -> tuple[Floats, Floats]:
+    """Rows and weights of noise with a kink: by the slopes of the masses at the ends of types."""
     edges, points = table.edges[np.isfinite(table.edges)], table.points.size - 1
-    knots = np.rint(edges * points).astype(np.intp)
-    at, density = table.inside[knots], np.exp(noise.log_f(edges - edges[:, None]))
-    falls = np.zeros((edges.size, 1))
-    slope = -np.diff(np.concatenate([falls, density, falls], axis=1), axis=1)
-    corners = [_corner(*pair) for pair in pairwise(zip(at, slope, strict=True))]
-    rows = _mirrored(np.stack([at[0], *corners, at[-1]]))
-    weights = np.zeros((points + 1, len(rows)))
-    for cell in range(edges.size - 1):
-        some = slice(knots[cell], knots[cell + 1] + 1)
-        near = slice(cell, cell + 3)
-        parts = (_around(rows[near], cell + 1), _around(table.inside[some], cell + 1))
-        weights[some, near] = np.linalg.solve(parts[0], parts[1]).T
-    yield rows, weights
-
-
-def _around(rows: Floats, own: int) -> Floats:
-    """Masses below a type, above it, and of all."""
-    return np.stack([rows[:, :own].sum(axis=1), rows[:, own + 1 :].sum(axis=1), rows.sum(axis=1)])
-
-
-def _corner(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:
-    """Where two tangents come nearest to each other: (point, slope) each."""
-    scale = 1.0 / np.sqrt(first[0] * second[0])
-    lines = np.stack([first[1] * scale, second[1] * scale], axis=1)
-    there, back = np.linalg.lstsq(lines, (second[0] - first[0]) * scale, rcond=None)[0]
-    return np.asarray(0.5 * (first[0] + there * first[1] + second[0] - back * second[1]))
-
-
-def _mirrored(rows: Floats) -> Floats:
-    """Rows that sum to one, mirror images of each other: inputs are."""
-    both = 0.5 * (rows + rows[::-1, ::-1])
-    return np.asarray(both / both.sum(axis=1, keepdims=True))
+    density, none = np.exp(noise.log_f(edges - edges[:, None])), np.zeros((edges.size, 1))
+    slopes = -np.diff(np.concatenate([none, density, none], axis=1), axis=1)
+    return polygon(table.inside, np.rint(edges * points).astype(np.intp), slopes, 0)

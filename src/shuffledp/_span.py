@@ -32,7 +32,7 @@ _ROUNDED = 2.0**-44  # soundness: far more than sums of rows are off by
 
 
 class Sides(NamedTuple):
-    """Rows of own, other and clone, with a column for what hides nothing, and the spread of the columns."""
+    """Rows of own, other and clone, with columns for what hides nothing, and the spread of the columns."""
 
     own: Floats
     other: Floats
@@ -69,19 +69,19 @@ class Span:
 
     @cached_property
     def sides(self) -> Sides:
-        """Of all rows. Mirror images of types, the first for the last, are mirror images of columns where the
-        number of types is even: what hides nothing is in the middle."""
+        """Of all rows. What hides nothing is half before and half behind all types, so that mirror images of
+        types, the first for the last, are mirror images of columns."""
         own, other = (
             up(self.rows * (1.0 + self.missed), _UNITS),
             down(self.rows * (1.0 - self.missed), _UNITS),
         )
-        middle, types = len(self.missed) // 2, len(self.missed)
         # A little more than what is left: of a law of X a larger measure has the larger sum.
-        rest = np.maximum(1.0 - other.sum(axis=1), 0.0) + gamma(2 * types + 8)
-        none = np.zeros(len(self.rows))
-        parts = ((own, none), (other, none), (other, rest))
-        u, v, c = (np.insert(part, middle, column, axis=1) for part, column in parts)
-        return Sides(u, v, c, np.insert(self.spread, middle, 0.0))
+        rest = np.maximum(1.0 - other.sum(axis=1), 0.0) + gamma(2 * len(self.missed) + 8)
+        aside, half = np.zeros((len(rest), 1)), 0.5 * rest[:, None]
+        u, v, c = (
+            np.hstack([more, part, more]) for part, more in ((own, aside), (other, aside), (other, half))
+        )
+        return Sides(u, v, c, np.pad(self.spread, 1))
 
     def laws(self, own: Places, other: Places, clone: Places, alpha: float) -> tuple[Floats, Floats, Floats]:
         """Gap, other and clone of triples of rows. Types with a spread are two columns: the larger one of own

@@ -396,7 +396,8 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "bends": lambda: above(crowd_family._bend(tau, 1.0), crowd_family._bend(tau, 30.0)),
         "rest of a series": lambda: above(*(crowd_moments._rest(np.array([0.1, 3.0]), j) for j in (2, 6))),
         "cuts": lambda: above(
-            crowd_family._cut(uneven, 1.5), *(v for _, v in crowd_family._beyond(uneven)[:1])
+            crowd_family._cut(crowd_family._sides(uneven), 1.5),
+            *(v for _, v in crowd_family._beyond(uneven)[:1]),
         ),
         "integral": lambda: above(np.exp(some[0].log_integrals(tau, taking))),
         "integral of few": lambda: above(np.exp(some[0].log_integrals(tau, Taking(3.0, 1.0, 0.1)))),

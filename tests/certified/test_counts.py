@@ -14,6 +14,7 @@ import pytest
 from shuffledp._certified import binomial, caps, frequencies, lattice_sum, signs, tails
 from shuffledp._certified.lattice_sum import Group, Own, tail_sum
 from shuffledp._certified.two_binomials import TwoBinomials
+from shuffledp._span import Sides
 from shuffledp.accounting._curves.crowd_family import _cut
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds import loss
@@ -310,7 +311,8 @@ def test_what_a_cap_costs_where_a_difference_cancels() -> None:
         cap, z = math.exp(0.25 * rng.integers(1, 9)), float(rng.random())
         x = math.nextafter(cap * z, 1e9)
         exact = max(Fraction(0), Fraction(x) - Fraction(cap) * Fraction(z))
-        assert Fraction(_cut(np.array([[x], [z]]), cap)) >= exact
+        rows = np.array([[x], [z]])
+        assert Fraction(_cut(Sides(rows, rows, rows, np.zeros(1)), cap)) >= exact
 
 
 def test_a_factor_for_people_is_rounded_up_before_it_is_written() -> None:

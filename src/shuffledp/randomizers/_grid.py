@@ -31,9 +31,11 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, up
+from shuffledp._grid_span import span_of_grid
 from shuffledp._randomness.tables import WeightTable
 from shuffledp._randomness.uniform import WORD, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words, source
+from shuffledp._span import Span
 from shuffledp.facts import AmplificationLaw, Facts, Matrix, enclosed
 from shuffledp.randomizers._categories import Integers, NumberedReports, checked_symbols, chunks, histogram
 from shuffledp.randomizers.matrix import FiniteRandomizer
@@ -119,7 +121,13 @@ class GridRandomizer(NumberedReports):
             total_variation=self.total_variation,
             above=above,
             matrix=Matrix(self.matrix),
+            span=self._span if self.falls_off else None,
         )
+
+    @cached_property
+    def _span(self) -> Span | None:
+        """Few rows that span all grid points, where these are many."""
+        return span_of_grid(self.matrix)
 
     @property
     @abstractmethod

@@ -295,18 +295,18 @@ def _cap(table: Table, power: int, most: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def _cost(table: Table, cap: float) -> float:
-    return _cut(table, cap)
+    return _cut(_sides(table), cap)
 
 
-def _cut(table: Table, cap: float) -> float:
+def _cut(sides: Sides, cap: float) -> float:
     """The largest sum of (R_x - cap R_z)_+ over all pairs of rows, rounded up: a difference is off by units
     of R_x, the larger of the two where it counts."""
-    return _largest(table, lambda own, row: np.maximum(own - cap * row + gamma(4) * own, 0.0))
+    return _largest(sides, lambda own, row: np.maximum(own - cap * row + gamma(4) * own, 0.0))
 
 
-def _largest(table: Table, measured: Callable[[Floats, Floats], Floats]) -> float:
+def _largest(sides: Sides, measured: Callable[[Floats, Floats], Floats]) -> float:
     """The largest sum over types of any row and clone; inside types the mean of both ends."""
-    own, _, clone, spread = _sides(table)
+    own, _, clone, spread = sides
     ends = [up(own * (1.0 + spread), _ENTRY), up(own * (1.0 - spread), _ENTRY)] if spread.any() else [own]
     parts = (np.sum([measured(end, row) for end in ends], axis=0).sum(axis=1).max() for row in clone)
     return up(float(max(parts)) / len(ends), operations=own.shape[1] + 12)
@@ -321,4 +321,4 @@ def _beyond(table: Table) -> tuple[tuple[float, float], ...]:
 @lru_cache(maxsize=64)
 def _square_beyond(table: Table, end: float) -> float:
     """The largest E[(R_x/R_z)^2; R_x > end R_z] under R_z over all pairs of rows, rounded up."""
-    return _largest(table, lambda own, row: np.where(own > end * row, own**2, 0.0) / row)
+    return _largest(_sides(table), lambda own, row: np.where(own > end * row, own**2, 0.0) / row)
