@@ -31,8 +31,8 @@ from shuffledp.facts import AmplificationLaw, Matrix
 
 Places = npt.NDArray[np.intp]
 
-_KEPT = 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
-_FEW = 5000  # speed: so many triples are all kept
+_KEPT = 0.2, 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
+_FEW, _MANY = 5000, 2**18  # speed: so many triples are all kept; of more the second share
 _UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
 _MIRROR = 8  # soundness: units by which mirror images may differ
 _SECOND_ORDER = 1e-14  # soundness: far more than these; covers their square
@@ -210,7 +210,7 @@ def _triples(matrix: Matrix) -> tuple[tuple[Places, ...], Seconds]:
     x, y = x[pairs], y[pairs]
     some = [(away[x] - away[y]) ** 2 @ (1.0 / rows[z]) for z in (0, count // 2, count - 1)]
     largest = max(float(part.max(initial=0.0)) for part in some)
-    least = 0.0 if x.size * count <= _FEW else _KEPT * largest
+    least = 0.0 if x.size * count <= _FEW else _KEPT[x.size * count > _MANY] * largest
     kept: list[Floats] = []
     left, most = [0.0, 0.0, 0.0], 0.0
     for z in range(count):
