@@ -34,8 +34,8 @@ from shuffledp.facts import AmplificationLaw, Matrix
 Places = npt.NDArray[np.intp]
 Table = Matrix | Span
 
-_KEPT = 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
-_FEW = 5000  # speed: so many triples are all kept
+_KEPT = 0.2, 0.4  # speed: of the largest second moment, at alpha = 1; below that one number stands for all
+_FEW, _MANY = 5000, 2**18  # speed: so many triples are all kept; of more the second share
 _UNITS = 64  # soundness: operations that an exponent carries, beside the sums of moments
 _ENTRY = 4  # soundness: operations of an entry of a row
 _MIRROR = 8  # soundness: units by which mirror images may differ
@@ -238,7 +238,8 @@ def _triples(table: Table) -> tuple[tuple[Places, ...], Seconds]:
     x, y = x[pairs], y[pairs]
     some = [(a[x] - b[y]) ** 2 @ (1.0 / rows[z]) for z in (0, count // 2, count - 1)]
     largest = max(float(part.max(initial=0.0)) for part in some)
-    least = 0.0 if isinstance(table, Span) or x.size * count <= _FEW else _KEPT * largest
+    few = isinstance(table, Span) or x.size * count <= _FEW
+    least = 0.0 if few else _KEPT[x.size * count > _MANY] * largest
     # Sums that are not one: each of the three is off by no more than some times their excess.
     beside = 8.0 * table.excess if isinstance(table, Span) else 0.0
     kept: list[Floats] = []
