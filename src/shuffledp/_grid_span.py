@@ -23,6 +23,8 @@ Places = npt.NDArray[np.intp]
 def span_of_grid(matrix: Floats) -> Span | None:
     """Of rows of positive probabilities, the first mirror images of the last. None: no few come near, or
     all triples of inputs serve as well."""
+    if len(matrix) <= min(_FEW):
+        return None
     middle, pad = len(matrix) // 2, (matrix.shape[1] - len(matrix)) // 2
     kinked = pad == 0 and is_kinked(np.log(matrix[middle, middle : middle + 3]))
     starts = _types(matrix, kinked) if len(matrix) > _FEW[kinked] else None
