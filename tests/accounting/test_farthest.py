@@ -97,3 +97,48 @@ def test_no_input_has_a_larger_curve_than_the_farthest(n: int) -> None:
     upper = found.upper(at, 1e-3)
     assert np.all(lower <= upper)
     assert np.all(upper <= 1.05 * lower + 1e-14)
+
+
+def between(rng: np.random.Generator, high: Floats, low: Floats) -> Floats:
+    """A law of mass one between two rows, next to one of them wherever there is room."""
+    room = np.where(rng.random(high.size) < 0.5, high - low, 0.0)
+    left = 1.0 - low.sum()
+    if room.sum() > left:
+        return np.asarray(low + room * left / room.sum())
+    rest = high - low - room
+    return np.asarray(low + room + rest * (left - room.sum()) / rest.sum())
+
+
+@pytest.mark.parametrize("missed", [1e-9, 1e-6, 1e-4, 0.01])
+def test_no_law_between_two_rows_is_beyond_the_farthest(missed: float) -> None:
+    """Rows are mixtures of a far one and its mirror image, so that some are nearer."""
+    rng, nearer = np.random.default_rng(11), 0
+    for _ in range(40):
+        size, count = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+        end = rng.dirichlet(np.ones(size))
+        shares = np.append(1.0, rng.random(count - 1))[:, None]
+        rows = shares * end + (1.0 - shares) * (
+            rng.dirichlet(np.ones(size)) if rng.random() < 0.3 else end[::-1]
+        )
+        by = missed * rng.uniform(0.2, 1.0, size)
+        high, low = rows * (1.0 + by), rows * (1.0 - by)
+        clone = low.min(axis=0) * rng.uniform(0.5, 1.0)
+        centre = clone / clone.sum()
+        pairs = farthest_pairs(high, low, clone, centre)
+        own, other = pairs[0][0], pairs[1][1]
+        kept = [first.tolist() for first, second in pairs[2:] if np.array_equal(second, centre)]
+        for top, bottom in zip(high, low, strict=True):
+            if top.tolist() in kept:
+                continue
+            nearer += 1
+            for law in (between(rng, top, bottom) for _ in range(5)):
+                t = np.concatenate([own / clone, other / clone, law / clone, [0.0, -1.0]])[:, None]
+                assert (
+                    np.maximum(law - t * clone, 0.0).sum(axis=1)
+                    <= np.maximum(own - t * clone, 0.0).sum(axis=1) + 1e-13
+                ).all()
+                assert (
+                    np.maximum(t * clone - law, 0.0).sum(axis=1)
+                    <= np.maximum(t * clone - other, 0.0).sum(axis=1) + 1e-13
+                ).all()
+    assert nearer > 60
