@@ -4,7 +4,7 @@ off every grid; and cohorts of people whose reports are told in bins."""
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +16,7 @@ from oracles.spans import Floats, cohort, hockey_stick, neighbours, polled
 from shuffledp import _noise_span as noise_span
 from shuffledp._density import Density
 from shuffledp._span import Span
+from shuffledp._spanning import is_kinked
 from shuffledp.accounting._curves.crowd import CrowdProfile
 
 
@@ -46,7 +47,7 @@ class Noise:
     @cached_property
     def edges(self) -> list[float]:
         """Of the types: what lies beyond them is a type, too, where ratios are bounded."""
-        kinked = noise_span._is_kinked(self.stated)
+        kinked = is_kinked(self.stated.log_f(np.array([0.0, 2.0**-10, 2.0**-9])))
         points = noise_span._OF_A_KINK if kinked else noise_span._points(self.stated)
         found = noise_span._edges(self.stated, kinked, points)
         assert found is not None
@@ -124,14 +125,16 @@ def missed(span: Span, masses: list[arb]) -> float:
     The weights are found in floats; what they miss is known in balls."""
     count, known = len(span.rows), np.array([float(mass) for mass in masses])
     rows, one = span.rows.T / (known * span.missed)[:, None], 1.0 / span.missed
-    found = linprog(
+    program = partial(
+        linprog,
         np.append(np.zeros(count), 1.0),
         A_ub=np.block([[rows, -np.ones((one.size, 1))], [-rows, -np.ones((one.size, 1))]]),
         b_ub=np.concatenate([one, -one]),
         A_eq=[[*np.ones(count), 0.0]],
         b_eq=[1.0],
-        method="highs",
-    ).x[:-1]
+    )
+    tried = (program(method=method).x for method in ("highs", "highs-ipm", "highs-ds"))
+    found = next(part[:-1] for part in tried if part is not None)  # of masses that differ by 1e-12 not all end
     weights = [arb(float(part)) for part in np.maximum(found, 0.0)]
     total = sum(weights, arb(0))
     most = 0.0

@@ -278,7 +278,8 @@ def test_moments_of_all_triples_bound_each_under_a_tilt(budget: float, spread: f
     spanned = {"rows": rows, "spread": [spread] * len(rows[0]), "missed": [1e-4] * len(rows[0])}
     family, beyond = triples(json.dumps(spanned if spread else rows)).family(growth, budget)
     assert bool(beyond > 0) == (budget > 0.0)
-    for one in (family, family.shared(arb(0.4), -growth)):
+    # In a cohort what rows that span leave at zero is moved by moments alone.
+    for one in (family, *([] if spread else [family.shared(arb(0.4), -growth)])):
         assert one.moments is not None
         for place, tilt in product(range(len(one.seconds)), (0.02, 0.3, 1.5)):
             law, told = one.make(place), Series(arb(tilt), one.most).tilted(one.moments(place))

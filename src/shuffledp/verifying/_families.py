@@ -20,7 +20,6 @@ from shuffledp.verifying._variable import Variable
 
 _CUTS, _NARROWER = 60, 0.8  # speed: values beyond which laws are cut
 _WIDEST = 64  # speed: laws among which leaders are looked for
-_NOTHING = 2.0**-60  # speed: of a mass, what is left at zero
 
 Rows = list[list[arb]]
 
@@ -59,10 +58,8 @@ class Family:
         @cache
         def make(place: int) -> Variable:
             law = self.make(place)
-            values, masses = [share * x + rest for x in law.values], law.masses
-            if law.rest > _NOTHING:  # zero, too, is moved
-                return Variable([*values, rest], [*masses, law.rest])
-            return Variable(values, masses, law.rest)
+            # Zero would be moved, too, and down: it stays.
+            return Variable([share * x + rest for x in law.values], law.masses, law.rest)
 
         seconds = [_above(share**2 * arb(s) + 2 * share * rest * self.mean + rest**2) for s in self.seconds]
         moments, most = self.moments, share * self.most + rest
