@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, capped, down, up
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 from shuffledp.bound import Bound
 
 _SLACK = 1e-6

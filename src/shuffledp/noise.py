@@ -5,7 +5,7 @@ inputs 0 and 1 are the worst pair, both ways, at every alpha >= 1 (T11), and the
 their two densities. Left of 1/2 that is f(w - 1), and with rho = f(w)/f(w - 1), which falls in w, the
 amplification variable is X = rho - alpha; the right half is the mirror image, X = 1 - alpha rho. The
 half-line is cut into cells, between whose ends rho lies in [r, s]. Both laws that follow, from above and from
-below, are in docs/proofs/continuous-noise.md, second part. For crowds: _noise_span.py.
+below, are in docs/proofs/continuous-noise.md, second part. For crowds: _spans/of_noise.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
 from shuffledp._density import Density, Function
-from shuffledp._noise_span import span_of_noise
+from shuffledp._spans.of_noise import span_of_noise
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts
 

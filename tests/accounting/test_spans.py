@@ -18,7 +18,7 @@ from oracles.spans import (
     shuffled,
     some_span,
 )
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 from shuffledp.accounting._curves import blanket, crowd
 from shuffledp.accounting._curves.blanket import from_the_span
 from shuffledp.accounting._curves.crowd import CrowdProfile

@@ -14,11 +14,12 @@ import numpy as np
 from certified.parts import UNEVEN, Ends, above, ends
 
 import shuffledp as sdp
-from shuffledp import _noise_span, noise
+from shuffledp import noise
 from shuffledp._density import Density
 from shuffledp._randomness.noise_shares import NoiseShares
 from shuffledp._randomness.uniform import WORD, log_rounded_up
-from shuffledp._span import Span
+from shuffledp._spans import of_grid, of_noise
+from shuffledp._spans.span import Span
 from shuffledp.accounting import _allocation, _renyi, groups
 from shuffledp.accounting._curves import clones
 from shuffledp.accounting._curves.profile import SupportingLines
@@ -130,11 +131,15 @@ def on_the_line() -> dict[str, Callable[[], Ends]]:
         rows, found = np.array([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]]), list[float]()
         for density, width in ((laplace, 3), (normal, 3)):
             edges = np.array([0.0, 1.0]) if density is laplace else np.array([-1.0, 0.25, 0.75, 2.0])
-            table = _noise_span._Table.of(density, edges, 4)
+            table = of_noise._Table.of(density, edges, 4)
             weights = np.linspace([1.0, 0.0], [0.0, 1.0], 5)
-            missed = _noise_span._missed(table, rows[:, :width], weights)
-            parts = table.doubt, _noise_span._spreads(density, table), missed
+            missed = of_noise._missed(table, rows[:, :width], weights)
+            parts = table.doubt, of_noise._spreads(density, table), missed
             found += [table.lost, *(float(part.sum()) for part in parts)]
+        grid = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+        pairs, masses = np.array([0, 2]), np.array([[0.7, 0.3], [0.3, 0.7]])
+        found.append(float(of_grid._spreads(grid, masses, pairs).sum()))
+        found.append(float(of_grid._missed(masses, masses, np.eye(2)).sum()))
         return above(*found[1:])
 
     def excess() -> Ends:

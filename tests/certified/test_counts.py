@@ -14,7 +14,7 @@ import pytest
 from shuffledp._certified import binomial, caps, frequencies, lattice_sum, signs, tails
 from shuffledp._certified.lattice_sum import Group, Own, tail_sum
 from shuffledp._certified.two_binomials import TwoBinomials
-from shuffledp._span import Sides
+from shuffledp._spans.span import Sides
 from shuffledp.accounting._curves.crowd_family import _cut
 from shuffledp.accounting._hints.tilt import Tilts
 from shuffledp.accounting._rounds import loss

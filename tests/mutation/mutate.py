@@ -42,7 +42,7 @@ COUNTS = "tests/certified/test_counts.py"
 PATIENCE = 300  # CPU seconds for one mutation: a search that does not end has been noticed
 
 KERNEL = ("_certified/*", "accounting/_curves/*", "accounting/_ends/*", "accounting/_rounds/*")
-BESIDE = ("accounting/*", "facts", "noise", "_span", "_noise_span", "randomizers/*", "_randomness/*")
+BESIDE = ("accounting/*", "facts", "noise", "_spans/*", "randomizers/*", "_randomness/*")
 MODULES = [
     path.relative_to(SOURCE).as_posix()
     for room in (*KERNEL, *BESIDE)

@@ -22,7 +22,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from flint import arb
 
 import shuffledp as sdp
 from oracles.spans import cohort, counted, described, hockey_stick, neighbours, polled, some_span
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 from shuffledp.verifying._curves import upper
 
 Content = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.clones import CloneProfile

@@ -31,11 +31,11 @@ import numpy.typing as npt
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import Floats, up
-from shuffledp._grid_span import span_of_grid
 from shuffledp._randomness.tables import WeightTable
 from shuffledp._randomness.uniform import WORD, log_rounded_up
 from shuffledp._randomness.words import Uint64s, Words, source
-from shuffledp._span import Span
+from shuffledp._spans.of_grid import span_of_grid
+from shuffledp._spans.span import Span
 from shuffledp.facts import AmplificationLaw, Facts, Matrix, enclosed
 from shuffledp.randomizers._categories import Integers, NumberedReports, checked_symbols, chunks, histogram
 from shuffledp.randomizers.matrix import FiniteRandomizer

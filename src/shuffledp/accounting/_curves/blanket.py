@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, capped, down, up
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 from shuffledp.accounting._curves.combined import LargestProfile
 from shuffledp.accounting._curves.farthest import farthest_pairs
 from shuffledp.accounting._curves.law_sum import AmplificationProfile

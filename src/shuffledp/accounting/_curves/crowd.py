@@ -12,7 +12,7 @@ delta(log t) for t >= 1 and E[(t - l)_+] <= t delta(-log t) for t <= 1. N_z is l
 its values, raised by e^(D^2 / 8) for steps of relative size D, is above b_z between its corners, and its mean
 is a sum of delta's. ``rare``: what members of a weight beyond the last corner may add.
 
-Where inputs or reports are too many, rows that span them take their place (section 9, _span.py).
+Where inputs or reports are too many, rows that span them take their place (section 9, _spans).
 
 Random cohorts need no pool, and no weights: H_alpha <= max over z of N_z(theta)/(2 pi n) with X as in T5' for
 a cohort of n, and as in T20 for n people who flip coins (plus the probability that all take part).
@@ -36,7 +36,7 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, positive, up
 from shuffledp._progress import expected
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import moved_by_clones
 from shuffledp.accounting._curves.blanket import centre_variance, from_the_centre, from_the_span

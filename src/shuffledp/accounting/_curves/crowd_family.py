@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
-from shuffledp._span import Sides, Span
+from shuffledp._spans.span import Sides, Span
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking, log_inside
 from shuffledp.facts import AmplificationLaw, Matrix
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import Floats, positive
-from shuffledp._span import Span
+from shuffledp._spans.span import Span
 
 _ADDED_VARIANCE = 0.003, 0.005  # tightness: of X, by what types hide; where each type has a row
 _WIDEST, _WIDER, _SELDOM = 0.2, 0.36, 1e-8  # tightness: of a type, in log rho, and where reports are so rare

@@ -1,7 +1,7 @@
 """Rows that span noise on a fine grid: hundreds of inputs and reports, by some ten rows (T16, section 9).
 
 Inputs are rows of a matrix, from one end of the grid to the other, and types reports next to each other. What
-is guessed is as on the line (_spanning.py); all inputs and all reports are compared with it.
+is guessed is as on the line (control_points.py); all inputs and all reports are compared with it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
-from shuffledp._span import Span
-from shuffledp._spanning import closest, is_kinked, polygon, splines, steps_of_types
+from shuffledp._spans.control_points import closest, is_kinked, polygon, splines, steps_of_types
+from shuffledp._spans.span import Span
 
 _UNITS = 64  # soundness: operations of a mass, a mixture or a quotient
 _FEW = 18, 100  # speed: inputs, of which all triples are looked at; where noise has a kink

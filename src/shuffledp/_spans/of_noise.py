@@ -1,7 +1,7 @@
 """Rows that span noise on the line: a continuum of inputs and of reports, by some ten rows (T16, section 9).
 
 The line is cut into types, narrow where reports are likely and tell much. R_x(k), the mass of a type, is
-log-concave in x. Types and rows are guesses (_spanning.py). What is proved (``_missed``): at points x next to
+log-concave in x. Types and rows are guesses (control_points.py). What is proved (``_missed``): at points x next to
 each other the mixtures are compared with the masses, and between two points a log-concave function lies
 between its chord and those of its neighbours. What differs inside a type (``_spreads``): two inputs differ
 most at its ends, and no two more than 0 and 1.
@@ -16,8 +16,8 @@ import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
 from shuffledp._density import Density
-from shuffledp._span import Span
-from shuffledp._spanning import closest, is_kinked, polygon, splines, steps_of_types
+from shuffledp._spans.control_points import closest, is_kinked, polygon, splines, steps_of_types
+from shuffledp._spans.span import Span
 
 _PLACES = 4096  # speed: where widths are looked at
 _OUTERMOST, _FARTHEST = 1e-24, 2.0**10  # tightness: what lies beyond all types; in widths of the interval

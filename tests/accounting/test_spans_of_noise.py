@@ -13,10 +13,10 @@ from flint import arb, ctx
 from scipy.optimize import linprog
 
 from oracles.spans import Floats, cohort, hockey_stick, neighbours, polled
-from shuffledp import _noise_span as noise_span
 from shuffledp._density import Density
-from shuffledp._span import Span
-from shuffledp._spanning import is_kinked
+from shuffledp._spans import of_noise as noise_span
+from shuffledp._spans.control_points import is_kinked
+from shuffledp._spans.span import Span
 from shuffledp.accounting._curves.crowd import CrowdProfile
 
 
@@ -134,7 +134,9 @@ def missed(span: Span, masses: list[arb]) -> float:
         b_eq=[1.0],
     )
     tried = (program(method=method).x for method in ("highs", "highs-ipm", "highs-ds"))
-    found = next(part[:-1] for part in tried if part is not None)  # of masses that differ by 1e-12 not all end
+    found = next(
+        part[:-1] for part in tried if part is not None
+    )  # of masses that differ by 1e-12 not all end
     weights = [arb(float(part)) for part in np.maximum(found, 0.0)]
     total = sum(weights, arb(0))
     most = 0.0
