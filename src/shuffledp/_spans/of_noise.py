@@ -1,10 +1,10 @@
 """Rows that span noise on the line: a continuum of inputs and of reports, by some ten rows (T16, section 9).
 
 The line is cut into types, narrow where reports are likely and tell much. R_x(k), the mass of a type, is
-log-concave in x. Types and rows are guesses (control_points.py). What is proved (``_missed``): at points x next to
-each other the mixtures are compared with the masses, and between two points a log-concave function lies
-between its chord and those of its neighbours. What differs inside a type (``_spreads``): two inputs differ
-most at its ends, and no two more than 0 and 1.
+log-concave in x. Types and rows are guesses (control_points.py). What is proved (``_missed``): at points x
+next to each other the mixtures are compared with the masses, and between two points a log-concave function
+lies between its chord and those of its neighbours. What differs inside a type (``_spreads``): two inputs
+differ most at its ends, and no two more than 0 and 1.
 """
 
 from __future__ import annotations
