@@ -217,6 +217,10 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0, rate:
     sampled = fraction < 1.0 or rate < 1.0
     if analysis in BEST and not sampled and chosen[0] == "exact" and _is_binary(facts):
         chosen = [name for name in chosen if name != "crowd"]  # nothing is below the exact curve
+    if analysis in BEST and not sampled and len(chosen) > 1 and "crowd" in chosen:
+        crowd = BY_NAME["crowd"].curve(facts, n)
+        if isinstance(crowd, CrowdProfile) and not crowd.serves:
+            chosen = [name for name in chosen if name != "crowd"]
     curves = tuple(BY_NAME[name].curve(facts, n) for name in chosen)
     alone = next((place for place, curve in enumerate(curves) if _ordered(curve, facts)), len(curves) - 1)
     # Of a cohort there is no exact curve.

@@ -42,7 +42,7 @@ from shuffledp.accounting._curves.approximate import moved_by_clones
 from shuffledp.accounting._curves.blanket import centre_variance, from_the_centre, from_the_span
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
-from shuffledp.accounting._curves.crowd_family import Family, Places, Table, log_bennett, log_spread
+from shuffledp.accounting._curves.crowd_family import Family, Places, Table, log_bennett, log_spread, types_of
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_near import Nearby
@@ -113,6 +113,23 @@ class CrowdProfile(PrivacyProfile):
         if self.fraction == 1.0:
             return self.epsilon0
         return up(math.log1p(self.fraction * math.expm1(self.epsilon0)), operations=4 * CALL, tiny=0.0)
+
+    @property
+    def serves(self) -> bool:
+        """Whether any bound below one is looked for: not where types are many, and people few."""
+        return self.fraction < 1.0 or self.rate < 1.0 or self._pools_tried[1] > 0
+
+    @property
+    def _pools_tried(self) -> tuple[int, int]:
+        """Which sizes of pools: where types are many some, or none. Of rows that span tails are heavier."""
+        types = 0 if self.matrix is None else types_of(self.matrix)
+        if types <= _MANY_TYPES:
+            return 0, _POOLS
+        if self.is_spanned and types > _VERY_MANY:
+            return _OF_MANY if self.n >= _CROWD else (0, 0)
+        if self.n >= _LARGE:
+            return 0, _POOLS
+        return (_LARGER, _LARGER + 1) if self.n >= _SMALL else (0, 0)
 
     @cached_property
     def most(self) -> float:
@@ -317,12 +334,11 @@ class _Problem:
         curve, laws, hints = self.curve, self._leaders(cap), self.curve.hints.crowd
         theta, guess = self._tilt(laws, curve.n)
         laws = self._leaders(curve.family.cap(guess, self.most)[0])
-        tried = self._tried
-        if not tried[1] or not guess < 1.0 or self._in_vain(theta, guess, cap):
+        if not curve.serves or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
         sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess, curve.moved))
         best, chosen = math.inf, None
-        for size in islice(sizes, *tried):
+        for size in islice(sizes, *curve._pools_tried):
             if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
                 break
             taking = self.taking._replace(users=float(curve.n - 1 - size))
@@ -341,18 +357,6 @@ class _Problem:
             if best > _FAR_OFF * hoped:
                 next(sizes)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
-
-    @property
-    def _tried(self) -> tuple[int, int]:
-        """Which sizes of pools: where types are many some, or none. Of rows that span tails are heavier."""
-        n, types = self.curve.n, self.curve.family.types
-        if types <= _MANY_TYPES:
-            return 0, _POOLS
-        if self.curve.is_spanned and types > _VERY_MANY:
-            return _OF_MANY if n >= _CROWD else (0, 0)
-        if n >= _LARGE:
-            return 0, _POOLS
-        return (_LARGER, _LARGER + 1) if n >= _SMALL else (0, 0)
 
     def _heaviest(self, cap: float, tau: float) -> int:
         """A law of the largest exponential moment, about: the worst one with the largest weights of pools."""

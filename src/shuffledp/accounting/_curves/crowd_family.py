@@ -120,10 +120,7 @@ class Family:
 
     @property
     def types(self) -> int:
-        if self.table is None:
-            return int(self.stated[0].shape[1])
-        spread = _sides(self.table).spread
-        return int(spread.size + (spread > 0.0).sum())
+        return int(self.stated[0].shape[1]) if self.table is None else types_of(self.table)
 
     @property
     def excess(self) -> float:
@@ -162,6 +159,12 @@ class Family:
     @property
     def _has_pairs(self) -> bool:
         return self.table is not None and self.table.rows.size * len(self.table.rows) <= _LARGEST_TABLE
+
+
+def types_of(table: Table) -> int:
+    """Values of X of each law."""
+    spread = _sides(table).spread
+    return int(spread.size + (spread > 0.0).sum())
 
 
 def _sides(table: Table) -> Sides:
