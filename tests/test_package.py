@@ -90,6 +90,7 @@ ROOMS = (
     ("verifying",),
     ("bound", "_log"),
     ("_certified",),
+    ("_spans",),
     ("facts", "_randomness"),
     ("noise",),
     ("accounting", "randomizers", "shuffling"),

@@ -18,7 +18,7 @@ import numpy as np
 
 from shuffledp import _validate
 from shuffledp._certified.rounding import CALL, Floats, down, gamma, positive, up
-from shuffledp._density import Density, Function
+from shuffledp._spans.density import Density, Function
 from shuffledp._spans.of_noise import span_of_noise
 from shuffledp.bound import Bound
 from shuffledp.facts import AmplificationLaw, Facts

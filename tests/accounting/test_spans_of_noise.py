@@ -13,9 +13,9 @@ from flint import arb, ctx
 from scipy.optimize import linprog
 
 from oracles.spans import Floats, cohort, hockey_stick, neighbours, polled
-from shuffledp._density import Density
 from shuffledp._spans import of_noise as noise_span
 from shuffledp._spans.control_points import is_kinked
+from shuffledp._spans.density import Density
 from shuffledp._spans.span import Span
 from shuffledp.accounting._curves.crowd import CrowdProfile
 

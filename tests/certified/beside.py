@@ -15,10 +15,10 @@ from certified.parts import UNEVEN, Ends, above, ends
 
 import shuffledp as sdp
 from shuffledp import noise
-from shuffledp._density import Density
 from shuffledp._randomness.noise_shares import NoiseShares
 from shuffledp._randomness.uniform import WORD, log_rounded_up
 from shuffledp._spans import of_grid, of_noise
+from shuffledp._spans.density import Density
 from shuffledp._spans.span import Span
 from shuffledp.accounting import _allocation, _renyi, groups
 from shuffledp.accounting._curves import clones

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, up
-from shuffledp._density import Density
 from shuffledp._spans.control_points import closest, is_kinked, polygon, splines, steps_of_types
+from shuffledp._spans.density import Density
 from shuffledp._spans.span import Span
 
 _PLACES = 4096  # speed: where widths are looked at
