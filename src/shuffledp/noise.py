@@ -32,7 +32,11 @@ _NEARLY = 0.999999  # of epsilon0, at the end of the last cell; tightness
 _RAREST = 1e-20  # what lies beyond the last cell, if that comes first; tightness
 _HALVINGS = 60
 _PLAUSIBLE = 1e-6  # relative: what checks of the given functions let pass
+_FEWER = (1, 2, 4, 8, 16, 32, 64)  # tightness: cells that are one, until masses add up to one
 _JOINED, _WELL_KNOWN = (1, 2, 4, 8), 2e-11  # tightness: cells of a crowd, until masses are known that well
+
+Law = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+_NO_LAW: Law = (1.0, 0.0), (0.0, 1.0), (0.0, 0.0)  # all is seen
 
 
 def facts_of_noise(
@@ -67,7 +71,7 @@ def facts_of_noise(
     attained = min(max(cell.attained for cell in cells), most)
     return Facts(
         Bound(attained, most),
-        above=(_spread(cells),),
+        above=(_worst_law(noise, ends),),
         concrete=_crowds(noise, ends),
         span=span_of_noise(noise),
     )
@@ -215,14 +219,25 @@ class _Noise(Density):
         return down(tail * (1.0 - self.error), operations=3), up(tail * (1.0 + self.error), operations=3)
 
 
-def _spread(cells: list[_Cell]) -> AmplificationLaw:
-    """All cells' masses at their ends, of both halves.
+def _joined(ends: Floats, step: int) -> Floats:
+    """So many cells made one; zero stays an end: no cell has both signs."""
+    return np.unique(np.append(ends[::step], 0.0))[::-1]
+
+
+def _worst_law(noise: _Noise, ends: Floats) -> AmplificationLaw:
+    """Of the two ends; of cells so narrow that what their masses are off by adds up, some are one."""
+    laws = (_spread(list(noise.cells(_joined(ends, step)))) for step in _FEWER)
+    return AmplificationLaw(*next((law for law in laws if math.fsum(law[0]) <= 1.0 + _PLAUSIBLE), _NO_LAW))
+
+
+def _spread(cells: list[_Cell]) -> Law:
+    """All cells' masses at their ends, of both halves: own, other and clone.
 
     What two cells send to the end between them is one type: on the left with the larger of the two
     numbers that stand for rho there, on the right with the smaller one. Either way X only grows."""
     hidden = [cell for cell in cells if not cell.is_seen]
     if not hidden:
-        return AmplificationLaw((1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
+        return _NO_LAW
     more = up(max(cell.v[1] / cell.v[0] for cell in hidden), operations=1)
     left, right = np.zeros(len(hidden) + 1), np.zeros(len(hidden) + 1)
     for i, cell in enumerate(hidden):
@@ -250,12 +265,12 @@ def _spread(cells: list[_Cell]) -> AmplificationLaw:
     other, clone = (down(types[:, j], operations=6) for j in (1, 2))
     used = (own > 0.0) | (other > 0.0)
     u, v, c = (tuple(part[used].tolist()) for part in (own, other, clone))
-    return AmplificationLaw(u, v, c)
+    return u, v, c
 
 
 def _crowds(noise: _Noise, ends: Floats) -> tuple[AmplificationLaw, ...]:
     """All others hold 1/2, or 0; of cells so narrow that their masses are hardly known some are one."""
-    found = [_known(list(noise.cells(ends[::step]))) for step in _JOINED]
+    found = [_known(list(noise.cells(_joined(ends, step)))) for step in _JOINED]
     rows, error = next((one for one in found if one[1] < _WELL_KNOWN), min(found, key=lambda one: one[1]))
     if not error < _PLAUSIBLE:
         return ()

@@ -109,6 +109,7 @@ def between(rng: np.random.Generator, high: Floats, low: Floats) -> Floats:
     return np.asarray(low + room + rest * (left - room.sum()) / rest.sum())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("missed", [1e-9, 1e-6, 1e-4, 0.01])
 def test_no_law_between_two_rows_is_beyond_the_farthest(missed: float) -> None:
     """Rows are mixtures of a far one and its mirror image, so that some are nearer."""

@@ -203,3 +203,15 @@ def test_no_population_of_four_is_worse_than_crowds_of_noise_say() -> None:
 def test_the_ends_of_laplace_noise_on_the_line_are_close(n: int, epsilon0: float, width: float) -> None:
     found = sdp.Shuffled(laplace_facts(epsilon0), n=n).epsilon(delta=1e-6)
     assert found.lower <= found.upper <= width * found.lower
+
+
+def test_the_tail_is_asked_for_distances_alone() -> None:
+    """Where masses are hardly known, too: some tails are no probabilities below zero."""
+    tail = np.vectorize(lambda t: 1.0 / (1.0 + math.exp(t)) if t >= 0.0 else math.nan, otypes=[float])
+    facts_of_noise(lambda t: -t - 2 * np.log1p(np.exp(-t)), tail, epsilon0=1.0, error=1e-9)
+
+
+def test_noise_may_be_uniform_and_narrow() -> None:
+    facts_of_noise(
+        lambda t: np.where(t <= 0.05, math.log(10.0), -math.inf), lambda t: 0.5 - np.minimum(10.0 * t, 0.5)
+    )

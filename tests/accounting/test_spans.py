@@ -19,10 +19,10 @@ from oracles.spans import (
     some_span,
 )
 from shuffledp._spans.span import Span
-from shuffledp.accounting._curves import blanket, crowd
+from shuffledp.accounting._curves import blanket, crowd, crowd_family
 from shuffledp.accounting._curves.blanket import from_the_span
 from shuffledp.accounting._curves.crowd import CrowdProfile
-from shuffledp.accounting._curves.crowd_family import Family
+from shuffledp.accounting._curves.crowd_family import Family, Places, log_bennett
 from shuffledp.accounting._curves.crowd_laws import Taking
 from shuffledp.accounting._hints.crowds import CrowdHints
 
@@ -43,6 +43,12 @@ def mixture(span: Span, weights: list[Floats], alpha: float) -> tuple[Floats, Fl
     )
     some = clone > 0.0
     return ((gap - (alpha - 1.0) * other) / np.where(some, clone, 1.0))[some], masses[some]
+
+
+def three(family: Family) -> tuple[Places, Places, Places]:
+    """Rows of own, other and clone."""
+    x, y, z = family.places
+    return x, y, z
 
 
 def stop_loss(value: Floats, mass: Floats, t: Floats) -> Floats:
@@ -85,14 +91,54 @@ def test_second_moments_of_triples_of_rows_are_not_below_those_of_their_laws(
         family = Family.of_table(some_span(rng, int(rng.integers(2, 5)), int(rng.integers(1, 5)), missed))
         found, _ = family.seconds.at(Taking(10.0, 1.0, growth), fraction)
         assert isinstance(family.table, Span)
-        first, second, third = family.places
-        gap, other, clone = family.table.laws(first, second, third, 1.0 + growth)
+        gap, other, clone = family.table.laws(*three(family), 1.0 + growth)
         x = (gap - growth * other) / np.where(clone > 0.0, clone, 1.0)
         moved = fraction * x - (1.0 - fraction) * growth
         mean, square = (clone * moved).sum(axis=1), (clone * moved**2).sum(axis=1)
         assert (found >= square * (1.0 - ROUNDED)).all()
         variance = family.seconds.variance(found, growth, fraction)
         assert (variance <= (square - mean**2) * (1.0 + 1e-9) + ROUNDED).all()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("growth", [0.0, 0.3, 5.0])
+def test_large_values_of_triples_of_rows_cost_no_more_than_is_said(growth: float) -> None:
+    """Beyond a cap: the mean of what is cut, and of squares."""
+    rng, seen = np.random.default_rng(3), 0
+    for missed in (1e-9, 0.01, 0.1, 0.4) * 10:
+        span = some_span(rng, int(rng.integers(2, 5)), int(rng.integers(1, 5)), missed)
+        gap, other, clone = span.laws(*three(Family.of_table(span)), 1.0 + growth)
+        x = (gap - growth * other) / np.where(clone > 0.0, clone, 1.0)
+        own, _, hidden, _ = span.sides
+        farthest = 1.01 * float((own.max(axis=0) / np.where(own.max(axis=0), hidden.min(axis=0), 1.0)).max())
+        for end in (0.05, 0.3, 1.0, 3.0, farthest):  # beyond the last one there are parts of types alone
+            cut = (clone * np.maximum(x - end, 0.0)).sum(axis=1).max()
+            squares = (clone * x**2 * (x > end)).sum(axis=1).max()
+            assert cut <= crowd_family._cut(crowd_family._sides(span), end) * (1.0 + ROUNDED)
+            assert squares <= crowd_family._square_beyond(span, end) * (1.0 + ROUNDED)
+            seen += cut > 1e-3
+    assert seen > 5
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("tau", [0.01, 0.1, 0.5])
+def test_second_moments_say_enough_of_laws_whose_mean_is_larger_than_it_should_be(tau: float) -> None:
+    rng, users, growth, w = np.random.default_rng(5), 40.0, 0.1, np.linspace(-60.0, 60.0, 60_001)
+    for missed in (1e-9, 0.01, 0.1) * 4:
+        span = some_span(rng, 2, 3, missed)
+        if missed > 0.05:  # rows that are alike: what is missed is all there is
+            span = Span(span.rows[:1].repeat(2, axis=0), np.zeros(3), span.missed)
+        family, taking = Family.of_table(span), Taking(users, 1.0, growth)
+        gap, other, clone = span.laws(*three(family), 1.0 + growth)
+        x = (gap - growth * other) / np.where(clone > 0.0, clone, 1.0)
+        second = (clone * x**2).sum(axis=1)
+        found = log_bennett(
+            second, np.array([tau]), taking, [(float(max(x.max(), 1e-9)), 0.0)], family.excess
+        )[:, 0]
+        for value, mass, most in list(zip(x, clone, found, strict=True))[:6]:
+            phi = np.abs(np.exp(np.outer(tau + 1j * w, value)) @ mass)
+            fine = (phi**users / (tau**2 + w**2)).sum() * (w[1] - w[0]) / (2.0 * math.pi)
+            assert math.log(fine) <= most + 1e-9
 
 
 # Cohorts, in which every dataset can be enumerated

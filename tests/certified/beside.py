@@ -114,8 +114,8 @@ def on_the_line() -> dict[str, Callable[[], Ends]]:
         return ends(*((each.r, each.s) for each in found), *(each.v for each in found))
 
     def law() -> Ends:
-        found = noise._spread(list(laplace.cells(at)))
-        return above(math.fsum(found.own)) + lower(math.fsum(found.other), math.fsum(found.clone))
+        own, other, clone = noise._spread(list(laplace.cells(at)))
+        return above(math.fsum(own)) + lower(math.fsum(other), math.fsum(clone))
 
     def spanning() -> Ends:
         span = Span(np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([0.1, 0.0, 0.1]), np.full(3, 1e-3))

@@ -136,8 +136,8 @@ def _points(noise: Density) -> int:
     """A power of two: more for narrow noise, of which a normal one of that density is measured."""
     at, least, most, each = 0.125, *_POINTS
     top, side = noise.log_f(np.array([0.0, at])).tolist()
-    width = at / math.sqrt(2.0 * positive(top - side))
-    return int(min(max(least, 2.0 ** math.ceil(math.log2(each / width))), most))
+    steep = min(math.sqrt(2.0 * positive(top - side)) / at, each)  # infinite where nothing is that far away
+    return int(min(max(least, 2.0 ** math.ceil(math.log2(each * steep))), most))
 
 
 def _spreads(noise: Density, table: _Table) -> Floats:
