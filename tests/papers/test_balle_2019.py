@@ -135,3 +135,13 @@ def test_panels_have_all_lines_of_the_authors_notebook() -> None:
     (line,) = (curve.y for curve in second.curves if curve.name.startswith("EFMRTT"))
     assert math.isnan(line[0])  # epsilon0 would be below epsilon
     assert 12.0 * line[1] * math.sqrt(math.log(1e6) / 10**4) == pytest.approx(0.1)
+
+
+def test_laplace_noise_amplifies_best_by_what_is_certified_and_binary_response_least() -> None:
+    """Panel (ii) at n = 1e5, where Hoeffding's bounds say the reverse."""
+    at = {curve.name: curve.y[-1] for curve in _panel_2(sizes=[10**5]).curves}
+    certified, hoeffding = (
+        [at[f"{kind}, {m}"] for m in ("Laplace", "RR-100", "RR-2")] for kind in ("certified", "Hoeffding")
+    )
+    assert certified[0] > certified[1] > certified[2]
+    assert hoeffding[2] > hoeffding[0] > hoeffding[1]
