@@ -14,7 +14,6 @@ from shuffledp._spans.control_points import closest, is_kinked, polygon, splines
 from shuffledp._spans.span import Span
 
 _UNITS = 64  # soundness: operations of a mass, a mixture or a quotient
-_WITHIN = 1.0 - 1e-9  # speed: the last report is in the last type
 _FEW = 18, 100  # speed: inputs, of which all triples are looked at; where noise has a kink
 _LEAST = 1e-12  # soundness: of what mixtures miss, more than roundings of sums and of weights
 
@@ -50,11 +49,12 @@ def _types(matrix: Floats, kinked: bool) -> Places | None:
     if steps is None or steps.size < 2 * steps[-1]:
         return None
     if kinked:
-        cells = 2 * int(np.ceil(steps[-1])) + 1
-        inner = np.rint(np.arange(1, cells // 2 + 1) * ((reports - 2) / cells)).astype(np.intp) + 1
+        types = 2 * int(np.ceil(steps[-1])) + 1
+        inner = np.rint(np.arange(1, types // 2 + 1) * ((reports - 2) / types)).astype(np.intp) + 1
         left = np.concatenate([[0, 1], inner])
     else:
-        numbers = np.floor(steps * (np.ceil(steps[-1]) / steps[-1]) * _WITHIN)
+        cells = np.ceil(steps[-1])
+        numbers = np.minimum(np.floor(steps * (cells / steps[-1])), cells - 1.0)
         left = np.append(0, half - 1 - np.flatnonzero(np.diff(numbers))[::-1])
     return np.unique(np.concatenate([left, reports - left[1:]]))
 

@@ -5,7 +5,7 @@ questions; the public site runs the same package in the browser.
 
 >>> reply = answer({"krr": 5, "epsilon0": 3, "n": "20,000", "rounds": 12, "delta": "1e-7"})
 >>> reply["epsilon"]["shown"], reply["meaning"][:49]
-('0.6131', 'Had one person given other answers in every round')
+('0.61311', 'Had one person given other answers in every round')
 >>> answer({"krr": 5, "epsilon0": 3, "n": 0, "delta": 1e-7})["refusal"]
 'People in one round must be a whole number from 1 to 2^53, got 0.'
 """
