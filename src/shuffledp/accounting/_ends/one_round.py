@@ -123,11 +123,11 @@ def _of_two(
             # The other one is above there: this is no looser than the smaller of both.
             at = np.array([(found or 0.0) * (1.0 - tolerance)])
             return found if found and quick.support(at, tolerance).value[0] >= delta else None
-        # Newton's step from the left goes too far, by its square.
-        beyond = guess * (1.0 - (guess / start - 1.0) ** 2) > other
-        return (yield from _single_epsilon(quick, delta, tolerance, near)) if beyond else None
     found = yield from _single_epsilon(quick, delta, tolerance, near)
-    return None if profile.worth_it(np.array([found]), level).any() else found
+    if not profile.worth_it(np.array([found]), level).any():
+        return found
+    at = np.array([found * (1.0 - tolerance)])
+    return found if slow.support(at, tolerance).value[0] >= delta else None
 
 
 def _close_to(
