@@ -180,8 +180,8 @@ class Triples:
             rows = list(zip(self.sides.own[x], self.sides.other[y], squares, strict=True))
             # Of the spread at most both squares: max(u, alpha v)^2 <= u^2 + alpha^2 v^2.
             products = [
-                ((u - v) ** 2 + s * (u * u + v * v), (u - v) * v - s * v * v, (1 + s) * v * v)
-                for u, v, s in rows
+                ((u - v) * (u - v) + s * (u * u + v * v), (u - v) * v - s * v * v, (1 + s) * v * v)
+                for u, v, s in rows  # no power: that of a ball around zero is no number
             ]
             for z in range(last + 1):
                 if not self.mirrored or (x, y, z) <= (last - x, last - y, last - z):
@@ -282,4 +282,5 @@ class Triples:
 
 def _above(value: arb) -> float:
     """A double that is not below, nor negative."""
-    return math.nextafter(max(float(value.upper()), 0.0), math.inf)
+    number = float(value.upper())
+    return math.inf if math.isnan(number) else math.nextafter(max(number, 0.0), math.inf)
