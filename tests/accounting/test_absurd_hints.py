@@ -141,8 +141,8 @@ class AbsurdCrowds(CrowdHints):
     def weights(self, scale: float, most: float) -> np.ndarray:
         return most * self.far.anything((int(self.far.rng.integers(12)),))
 
-    def last_weight(self, rare: np.ndarray, guess: float) -> int:
-        return int(self.far.rng.integers(-2, rare.size + 5))
+    def last_weight(self, cost: np.ndarray, guess: float) -> int:
+        return int(self.far.rng.integers(-2, cost.size + 5))
 
     def leaders(self, laws: Any, n: int) -> np.ndarray:
         return self.far.rng.permutation(len(laws.x))[: self.far.rng.integers(1, 9)]

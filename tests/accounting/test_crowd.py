@@ -146,11 +146,16 @@ def other_hints(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None
 
 
 @pytest.mark.parametrize(("matrix", "n"), [(COIN, 12), (SKEWED, 7)])
-@pytest.mark.parametrize(("size", "tilt"), [(3, 1.0), (1, 0.6), (2, 1.5)])
+@pytest.mark.parametrize(
+    ("size", "tilt", "last"), [(3, 1.0, None), (1, 0.6, None), (2, 1.5, None), (3, 1.0, 2)]
+)
 def test_the_curve_covers_every_dataset(
-    monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, n: int, size: int, tilt: float
+    monkeypatch: pytest.MonkeyPatch, matrix: brute.Matrix, n: int, size: int, tilt: float, last: int | None
 ) -> None:
+    """``last``: weights are cut to those of this corner."""
     other_hints(monkeypatch, size, tilt)
+    if last is not None:
+        monkeypatch.setattr(CrowdHints, "last_weight", lambda *_: last)
     randomizer = sdp.FiniteRandomizer([[float(entry) for entry in row] for row in matrix])
     mechanism = sdp.Shuffled(randomizer, n=n, analysis="crowd")
     truth = brute.shuffled_pairs(matrix, n)
@@ -162,6 +167,44 @@ def test_the_curve_covers_every_dataset(
         useful += bound < 1.0
     assert useful >= (1 if tilt == 1.0 else 0)
     crowd._at.cache_clear()
+
+
+def weighted_mean(chances: list[F], weights: list[list[F]], laws: list[list[tuple[F, F]]]) -> F:
+    """The mean of the positive part of the mean of two values of X, each times its weight."""
+    total = F(0)
+    for chance, first, second in zip(chances, *weights, strict=True):
+        for (x, p), (y, q) in product(*laws):
+            total += chance * p * q * max((first * x + second * y) / 2, F(0))
+    return total
+
+
+def test_weights_may_be_cut_at_the_price_that_is_stated() -> None:
+    """Sums of weights times X, and the same with weights cut, exactly (section 4)."""
+    rng, told = Random(4), 0
+    for _ in range(200):
+        own, other, hidden = (random_law(rng, 3) for _ in range(3))
+        if min(*own, *other, *hidden) == 0:
+            continue
+        alpha, last = F(rng.choice([10, 12, 15]), 10), F(rng.choice([9, 10, 12, 15]), 8)
+        laws = [
+            [((a - alpha * b) / c, c) for a, b, c in zip(own, other, row, strict=True)]
+            for row in (hidden, own)
+        ]
+        chances, weights, excess = random_law(rng, 4), [], F(0)
+        for _ in laws:
+            some = [F(rng.choice([2, 7, 8, 9, 20])) for _ in chances]
+            mean = sum((c * w for c, w in zip(chances, some, strict=True)), F(0))
+            weights.append([w / mean for w in some])
+            for side in ([w - last for w in weights[-1]], [1 - last * w for w in weights[-1]]):
+                far = sum((c * max(w, F(0)) for c, w in zip(chances, side, strict=True)), F(0))
+                excess = max(excess, far)
+        cut = [[min(max(w, 1 / last), last) for w in some] for some in weights]
+        apart = sum((max(a - b, F(0)) for a, b in zip(own, other, strict=True)), F(0))
+        lost = excess * (apart + (apart + alpha - 1) / last)
+        before, after = (weighted_mean(chances, some, laws) for some in (weights, cut))
+        assert before <= after + lost
+        told += before > after
+    assert told > 20
 
 
 # With a delta0: what is moved of a pool (section 8)
@@ -193,18 +236,18 @@ def test_weights_of_moved_reports_stand_for_the_true_ones_at_the_price_that_is_s
             continue  # the reference is chosen so that all have densities against it
         tau = max(first, second)
         weight = [a / b for a, b in zip(hidden, clean, strict=True)]
-        inside = [1 / last <= w <= last for w in weight]
         taken = put = unlike = F(0)
-        for m, w, near, ref, true in zip(clean, weight, inside, reference, law, strict=True):
+        for m, w, ref, true in zip(clean, weight, reference, law, strict=True):
             kept = min(m / ref, F(1)) if ref else F(0)
-            for chance, f in ((kept, w if near else F(0)), (1 - kept, F(0))):
+            for chance, f in ((kept, min(max(w, 1 / last), last)), (1 - kept, F(0))):
                 density = true / ref if ref else F(0)
                 taken += ref * chance * max(density - f, F(0))
                 put += ref * chance * max(f - density, F(0))
             unlike += ref * (1 - kept)
-        out = sum((h for h, near in zip(hidden, inside, strict=True) if not near), F(0))
-        assert taken <= (1 + 2 * last) * tau + out
-        assert put <= (1 + last) * tau
+        above = sum((m * max(w - last, F(0)) for m, w in zip(clean, weight, strict=True)), F(0))
+        below = sum((m * max(1 / last - w, F(0)) for m, w in zip(clean, weight, strict=True)), F(0))
+        assert taken <= (1 + 2 * last) * tau + above
+        assert put <= (1 + last) * tau + below
         assert unlike <= tau
         moves += tau > 0
     assert moves > 100

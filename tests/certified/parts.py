@@ -44,7 +44,7 @@ from shuffledp.accounting._curves.cohort_pair import CohortPair, ReversedCohortP
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_laws import Taking
 from shuffledp.accounting._curves.crowd_near import Nearby
-from shuffledp.accounting._curves.crowd_weights import Corners, Rare, Scales, expectation
+from shuffledp.accounting._curves.crowd_weights import Corners, Cut, Scales, expectation
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
 from shuffledp.accounting._curves.gaussian_sum import GaussianSumProfile
@@ -425,8 +425,8 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "with seen": seen_types,
         "inside": lambda: above(crowd_laws._inside(*map(np.array, ([3.0], [20.0], [1.0], [0.001], [10.0])))),
         "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
-        "rare": lambda: above(Corners(logs, excess).rare),
-        "rare, moved": lambda: above(np.asarray(Rare(1e-3, 1e-4, 0.5, 2.0).lost(np.array([0.1]), 0.2))),
+        "cut": lambda: above(np.asarray(Cut(1e-3, 0.0, 0.5, 2.0).lost(np.array([0.1]), 0.2))),
+        "cut, moved": lambda: above(np.asarray(Cut(1e-3, 1e-4, 0.5, 2.0).lost(np.array([0.1]), 0.2))),
         "moved": lambda: above(np.array([approximate.moved_by_clones(1.0, 1e-6, 100)])),
         "crowd": partial(cohort, 1.0, 1.0),
         "crowd, cohort": partial(cohort, 0.1, 1.0),

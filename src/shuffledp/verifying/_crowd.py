@@ -2,7 +2,7 @@
 
 r of the n - 1 others are a pool, n' = n - 1 - r remain; for every theta > 0
 
-    H <= max over z of E[b_z(l)] + rare,    b_z(l) = l T_z(l theta),
+    H <= max over z of E[b_z(l)] + lost,    b_z(l) = l T_z(l theta),
 
 T_z(tau) the sum of Theorem V1 with sizes in place of real parts, which is above its integral. l
 is a likelihood ratio of r + 1 reports: convex polygons of it have means below sums of the pool's curve. In
@@ -81,19 +81,19 @@ class Pool:
         doublings = math.log2(max(deep + math.hypot(deep, balanced), 1.0))
         return _WALK[0] * round(_RUNGS / _WALK[0] * doublings)  # of few pools the curve is needed
 
-    def corners(self, size: int, enough: float) -> list[_Corner]:
-        """From l = 1 to where weights are rare ``enough``, or to beyond all there are.
+    def corners(self, size: int, growth: arb, enough: float) -> list[_Corner]:
+        """From l = 1 to where cutting larger ones costs little ``enough``, or to beyond all there are.
 
-        With A: l > L, delta(t) >= (L - e^t) Pr[A]; with A: l < 1/L, delta(t) >= (1 - e^t/L) Pr[A]."""
+        Of l - L a share of X_+ is lost, of 1/L - l one of X_-: their means are at most how far two inputs are
+        apart, and that and alpha - 1."""
         scale, most = math.sqrt(self.variance / (size + 1)), float(self.local.upper())
-        found, rare = list[_Corner](), arb(2)
+        found, apart = list[_Corner](), (self.local / 2).tanh()
         for log in (scale * step for step in _STEPS if scale * step < most):
             top, excess = arb(log).exp(), self.curve(size + 1, log)
-            for one in found:
-                rare = rare.min(one.excess * (1 + top) / (top - one.weight))
             least = excess.min(found[-1].excess) if found else excess
-            found.append(_Corner(top, least, rare, *self.moved(size + 1, top)))
-            if rare <= arb(enough):
+            beyond = least * (apart + (apart + growth) / top)
+            found.append(_Corner(top, least, beyond, *self.moved(size + 1, top)))
+            if beyond <= arb(enough):
                 return found
         last = self.local.exp()
         return [*found, _Corner(last, arb(0), arb(0), *self.moved(size + 1, last))]
@@ -103,24 +103,23 @@ class Pool:
 class _Corner:
     weight: arb
     excess: arb
-    rare: arb
-    """The probability of larger weights, or of smaller ones than its inverse, at most, under either law."""
+    beyond: arb
+    """What cutting larger weights to it costs, and smaller ones to its inverse."""
     moved: arb
     worlds: arb
     """What is moved of the pool's reports, and what that costs in both worlds."""
 
     def lost(self, users: int, theta: float) -> arb:
-        """A rare member is taken out of the sum, where its weight becomes zero: b(0) = 1/(2 n' theta)."""
-        height = 1 / (2 * users * arb(theta))
-        return self.rare * (1 + height) + self.worlds + self.moved * height
+        """Where reports are moved a weight may become zero: b(0) = 1/(2 n' theta)."""
+        return self.beyond + self.worlds + self.moved / (2 * users * arb(theta))
 
 
-def crowd(family: Family, n: int, pool: Pool, enough: arb) -> arb:
+def crowd(family: Family, n: int, pool: Pool, growth: arb, enough: arb) -> arb:
     """An upper bound of the curve, X having one of these laws, or a mixture, given any third input."""
     leaders = _leaders(family, n)
     theta, guess = _tilt(leaders, n)
     leaders = [_coarse(law, theta, _CLOSE_SPREAD) for law in leaders]
-    pools, best = _Pools(family, leaders, n, pool, enough), arb(1)
+    pools, best = _Pools(family, leaders, n, pool, growth, enough), arb(1)
     tried = set[int]()
     for place in pools.walk(pool.place(n, max(_RARE[0] * guess, _spare(guess, enough)))):
         if place not in tried and len(tried) < _POOLS and pools.cost(place) < math.inf:
@@ -139,6 +138,7 @@ class _Pools:
     leaders: Sequence[Variable]
     n: int
     pool: Pool
+    growth: arb
     enough: arb
 
     @cached_property
@@ -162,7 +162,7 @@ class _Pools:
         if self.enough > 0 and arb(guess) > _HOPELESS * self.enough:
             return None
         rare = max(_RARE[1] * guess / (_RARER if self.enough > 0 else 1), _spare(guess, self.enough))
-        corners, good = self.pool.corners(size, rare), _GOOD * float(self.enough)
+        corners, good = self.pool.corners(size, self.growth, rare), _GOOD * float(self.enough)
         with ctx.workprec(_GUESSED):
             first = max(self.leaders[:_COMPARED], key=lambda law: float(_alone(law, users, theta, _ROUGH)))
             return _Chosen(users, *_nearer(first, users, corners, theta, good))

@@ -441,7 +441,7 @@ def _of_crowds(curve: Curve, family: Family, growth: arb, enough: arb, pool: Poo
     if rate < 1.0:
         return by_coins(family, n, probability(rate), -growth, enough)
     assert pool is not None
-    return crowd(family, n, pool, enough)
+    return crowd(family, n, pool, growth, enough)
 
 
 def _of_laws(laws: list[list[tuple[float, ...]]], growth: arb) -> Iterator[Variable]:

@@ -3,14 +3,14 @@
 The n - 1 others hold what they like; r of them are set aside as a pool, n' = n - 1 - r remain. For every pair
 of inputs and every theta > 0,
 
-    H_alpha <= max over z of E[b_z(l)] + rare,    b_z(l) = l/(2 pi n') N_z(l theta),
+    H_alpha <= max over z of E[b_z(l)] + lost,    b_z(l) = l/(2 pi n') N_z(l theta),
     N_z(tau) = int |E e^((tau + i w) X)|^n' / (tau^2 + w^2) dw,    X = (own - alpha other)/clone w.p. clone,
 
 clone the whole law of a report of z. l is a likelihood ratio of the pool's r + 1 reports, one of which is of
 z or of one law for all z, and has the mean one. With delta(.) the profile of these two, E[(l - t)_+] <=
 delta(log t) for t >= 1 and E[(t - l)_+] <= t delta(-log t) for t <= 1. N_z is log-convex: a polygon through
 its values, raised by e^(D^2 / 8) for steps of relative size D, is above b_z between its corners, and its mean
-is a sum of delta's. ``rare``: what members of a weight beyond the last corner may add.
+is a sum of delta's. Weights beyond the last corner are cut to it; ``lost``: what that may add.
 
 Where inputs or reports are too many, rows that span them take their place (section 9, _spans).
 
@@ -344,14 +344,14 @@ class _Problem:
             taking = self.taking._replace(users=float(curve.n - 1 - size))
             theta, guess = self._tilt(laws, int(taking.users))
             corners = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0)
-            scales, rare = corners.until(hints.last_weight(corners.rare, guess))
+            scales, cut = corners.until(hints.last_weight(corners.cost(taking.growth), guess))
             search, lost = self._search(taking, theta, guess, scales, curve.lost(self.taking.growth))
             search, about = search.against(self._heaviest(search.cap, theta * float(scales.weight[-1])))
-            lost += float(rare.lost(taking.growth, 0.5 / (taking.users * search.theta)))
+            lost += float(cut.lost(taking.growth, 0.5 / (taking.users * search.theta)))
             if about + lost >= best < 1.0:
                 break
             best, chosen = about + lost, (search, lost, guess)
-            hoped = guess + float(rare.shift(taking.growth))
+            hoped = guess + float(cut.shift(taking.growth))
             if best <= _WELL * hoped:
                 break
             if best > _FAR_OFF * hoped:

@@ -19,7 +19,7 @@ import numpy as np
 from shuffledp._certified.rounding import Floats, up
 from shuffledp.accounting._curves.crowd_family import Family, Places
 from shuffledp.accounting._curves.crowd_laws import TILTS, Laws
-from shuffledp.accounting._curves.crowd_weights import Corners, Rare, Scales, expectation
+from shuffledp.accounting._curves.crowd_weights import Corners, Cut, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.crowds import CrowdHints
 
@@ -64,11 +64,11 @@ class AtOnce:
             for _ in range(_POOLS):
                 size = np.array([max(1, next(some)) for some in sizes])
                 open_ = (guess.bound < 1.0) & (size <= min(_LARGEST_SHARE * self.n, self.n - 2))
-                for at, scales, rare in self._groups(np.where(open_ & (found[0] > aim), size, 0), guess):
-                    aim[at] = _WELL * (guess.bound[at] + rare.shift(growth[at]))
-                    more = self._among(
-                        growth[at], guess.some(at), self.n - 1 - int(size[at[0]]), scales, rare
-                    )
+                for at, scales, cut in self._groups(
+                    np.where(open_ & (found[0] > aim), size, 0), guess, growth
+                ):
+                    aim[at] = _WELL * (guess.bound[at] + cut.shift(growth[at]))
+                    more = self._among(growth[at], guess.some(at), self.n - 1 - int(size[at[0]]), scales, cut)
                     found[:, at] = np.where(more[0] < found[0, at], more, found[:, at])
         return found[0], found[1], found[0] <= aim
 
@@ -113,27 +113,28 @@ class AtOnce:
     def _sizes(self, bound: float) -> Iterator[int]:
         return self.hints.pool_sizes(self.n, self.variance, bound, self.moved)
 
-    def _groups(self, size: Places, guess: Guess) -> Iterator[tuple[Places, Scales, Rare]]:
+    def _groups(self, size: Places, guess: Guess, growth: Floats) -> Iterator[tuple[Places, Scales, Cut]]:
         """Epsilons that have the same pool and weights; some have none."""
         found: dict[tuple[int, int], dict[int, int]] = {}
         for place in np.flatnonzero(size).tolist():
             pool = int(size[place])
-            last = self.hints.last_weight(self.corners(pool).rare, float(guess.bound[place]))
+            cost = self.corners(pool).cost(float(growth[place]))
+            last = self.hints.last_weight(cost, float(guess.bound[place]))
             found.setdefault((pool, self.hints.grade(last)), {})[place] = last
         for (pool, _), lasts in found.items():
             yield np.array(list(lasts)), *self.corners(pool).until(max(lasts.values()))
 
-    def _among(self, growth: Floats, guess: Guess, users: int, scales: Scales, rare: Rare) -> Floats:
+    def _among(self, growth: Floats, guess: Guess, users: int, scales: Scales, cut: Cut) -> Floats:
         each, leaders = np.arange(growth.size), self._laws(growth, guess.leader)
         tried = np.clip(np.outer(guess.theta, _FLATTER), *TILTS)
         theta = tried[each, self._means(leaders, tried, users, scales.thinned).argmin(axis=1)]
         count = len(self.family.stated[0])
         found = self._means(self._laws(growth), np.repeat(theta, count)[:, None], users, scales)
-        lost = rare.lost(growth, 0.5 / (users * theta))
+        lost = cut.lost(growth, 0.5 / (users * theta))
         bound = up(found.reshape(growth.size, count).max(axis=1) + lost, operations=_UNITS)
         mass = leaders.p * np.exp(theta[:, None] * leaders.x)
         slope = (
-            (bound - rare.shift(growth))
+            (bound - cut.shift(growth))
             * users
             * theta
             * (mass * leaders.ratio).sum(axis=1)

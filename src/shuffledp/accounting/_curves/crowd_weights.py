@@ -29,32 +29,29 @@ class Corners:
     apart: float = 1.0
     """The total variation of two inputs' reports, at most."""
 
-    @cached_property
-    def rare(self) -> Floats:
-        """At most the probability that a weight is beyond each corner, on either side, under either law.
+    def cost(self, growth: float) -> Floats:
+        """Of every corner as the last one, about what weights beyond it add, at alpha - 1."""
+        return self._beyond * (self.apart + (self.apart + growth) * np.exp(-self.logs))
 
-        With A: weight > L, delta(t) >= (L - e^t) Pr[A]; with A: weight < 1/L, delta(t) >= (1 - e^t/L) Pr[A];
-        under the other law likewise. Nothing is beyond the last corner, e^epsilon0."""
-        grown = np.exp(self.logs)
-        doubt = gamma(4 * CALL) * grown
-        step = (grown - doubt)[:, None] - (grown + doubt)[None, :]
-        least = np.where(step > 0.0, self.excess / np.where(step > 0.0, step, 1.0), np.inf).min(axis=1)
-        found = up(np.minimum(least, 1.0) + np.minimum(least * grown, 1.0), operations=4 * CALL)
-        return np.append(found[:-1], 0.0)
+    @property
+    def _beyond(self) -> Floats:
+        """At most E[(l - L)_+], and L times E[(1/L - l)_+], at every corner. Nothing is beyond e^epsilon0."""
+        return np.append(self.excess[:-1], 0.0)
 
-    def until(self, last: int) -> tuple[Scales, Rare]:
-        """The weights up to one, and how rare larger and smaller ones are."""
+    def until(self, last: int) -> tuple[Scales, Cut]:
+        """The weights up to one, to which larger and smaller ones are cut, and what that is."""
         last = min(max(1, last), self.logs.size - 1)
         logs = self.logs[: last + 1]
         scaled = np.exp(np.concatenate([-logs[:0:-1], logs]))
-        rare = Rare(float(self.rare[last]), self.moved, self.apart, float(scaled[-1]))
-        return Scales(scaled, last, self.excess[: last + 1]), rare
+        cut = Cut(float(self._beyond[last]), self.moved, self.apart, float(scaled[-1]))
+        return Scales(scaled, last, self.excess[: last + 1]), cut
 
 
 @dataclass(frozen=True)
-class Rare:
-    """What is not counted by its weight: the probability of weights ``beyond`` the ``last`` one, and what is
-    ``moved`` of the pool's reports in both worlds, which are so far ``apart`` (T16, section 8)."""
+class Cut:
+    """What is not counted by its weight: how far weights are ``beyond`` the ``last`` one in the mean, and its
+    inverse in proportion, and what is ``moved`` of the pool's reports in both worlds, which are so far
+    ``apart`` (T16, sections 4 and 8)."""
 
     beyond: float
     moved: float
@@ -62,11 +59,13 @@ class Rare:
     last: float
 
     def lost(self, growth: Floats | float, height: Floats | float) -> Floats | float:
-        """At alpha - 1, ``height`` being the bound of a member of no weight."""
+        """At alpha - 1, ``height`` being the bound of a member of no weight.
+
+        (l - L)_+ X is at most that much of X_+, and (l - 1/L) X, where it is negative, of X_-."""
+        beyond = self.beyond * (self.apart + (self.apart + growth) / self.last)
         if self.moved == 0.0:
-            return up(self.beyond * (1.0 + height), operations=4)
-        moved = self.shift(growth) + self.moved * height
-        return up(_ROOM * (self.beyond * (1.0 + height) + moved), operations=16)
+            return up(beyond, operations=2 * CALL)
+        return up(_ROOM * (beyond + self.shift(growth) + self.moved * height), operations=4 * CALL)
 
     def shift(self, growth: Floats | float) -> Floats | float:
         """What is moved, in both worlds."""

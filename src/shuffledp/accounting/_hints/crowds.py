@@ -28,7 +28,7 @@ _SMALLER, _ABOUT = 0.9 ** np.arange(16.0), 1.15  # of a tilt
 _BY_WEIGHTS = 1.4  # seen: how much weights raise a bound's logarithm
 _NEWTON, _CLOSE_ENOUGH = 6, 1e-4  # speed
 _AROUND = np.geomspace(0.4, 2.5, 9), np.linspace(0.96, 1.04, 3)  # where to begin
-_RARE = 0.01, 0.03  # of the bound: what pools of larger weights may add; where there is no less
+_RARE = 0.01, 0.03  # of the bound: what larger weights may add; where there is no less
 _MOVED = 0.1  # of the bound: what a delta0 may move
 
 
@@ -143,12 +143,12 @@ class CrowdHints:
         size = max(1, min(next(self.pool_sizes(n, variance, alone, moved)), n - 2))
         return _likely_bound(*told, n - 1 - size, tau, variance / size)
 
-    def last_weight(self, rare: Floats, guess: float) -> int:
-        """The first weight beyond which pools are rare enough."""
+    def last_weight(self, cost: Floats, guess: float) -> int:
+        """The first weight to which cutting larger ones costs little enough."""
         for share in _RARE:
-            if (enough := np.flatnonzero(rare <= positive(share * guess))).size:
+            if (enough := np.flatnonzero(cost <= positive(share * guess))).size:
                 return int(enough[0])
-        return rare.size - 1
+        return cost.size - 1
 
     def grade(self, last: int) -> int:
         """How coarse weights up to one are: those that are no coarser share a table."""
