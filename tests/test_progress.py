@@ -113,9 +113,32 @@ def test_a_clock_counts_steps_and_a_bar_does_not(monkeypatch: pytest.MonkeyPatch
     assert progress.done == 0
 
 
+def all_is_work(monkeypatch: pytest.MonkeyPatch, seconds: Callable[[], float]) -> None:
+    """A clock, by which this thread never waits."""
+    monkeypatch.setattr(_progress, "_worked", seconds)
+    monkeypatch.setattr(_progress, "monotonic", seconds)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.01, []), (0.25, ["bounding epsilon will take about 25 s, of which 5 s are over"])]
+)
+def test_waiting_on_a_busy_machine_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch, share: float, said: list[str]
+) -> None:
+    passed = 0.0
+    monkeypatch.setattr(_progress, "monotonic", lambda: passed)
+    monkeypatch.setattr(_progress, "_worked", lambda: share * passed)
+    with warnings.catch_warnings(record=True) as seen, expected(5, "bounding epsilon") as step:
+        warnings.simplefilter("always", LongWorkWarning)
+        for _ in range(5):
+            passed += 20.0
+            step()
+    assert [str(one.message) for one in seen] == said
+
+
 def test_long_work_is_announced_after_its_first_step_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     worked = 0.0
-    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    all_is_work(monkeypatch, lambda: worked)
     with expected(4, "calibrating") as step:
         for _ in range(4):
             worked += 1.0
@@ -139,7 +162,7 @@ def test_work_that_no_step_foretells_is_announced_before_ten_seconds_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     worked = 0.0
-    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    all_is_work(monkeypatch, lambda: worked)
     with warnings.catch_warnings(record=True) as seen, expected(3, "bounding epsilon"):
         warnings.simplefilter("always", LongWorkWarning)
         for _ in range(9):
@@ -153,7 +176,7 @@ def test_a_short_first_step_that_prepares_the_others_is_not_taken_for_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     worked = 0.0
-    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    all_is_work(monkeypatch, lambda: worked)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", LongWorkWarning)
         for first, others, prepared in (
@@ -182,7 +205,7 @@ def test_many_points_of_rounds_are_announced_after_the_first_few(monkeypatch: py
         found: Samples = evaluated(cls, profile, index, *rest)
         return found
 
-    monkeypatch.setattr(_progress, "_worked", lambda: worked)
+    all_is_work(monkeypatch, lambda: worked)
     monkeypatch.setattr(Samples, "at", classmethod(at))
     for n in (10**4, 10**6):  # points are cut again, or chosen once
         worked, rounds = 0.0, 10 * sdp.Shuffled(sdp.KaryRandomizedResponse(k=10, epsilon0=3.0), n=n)

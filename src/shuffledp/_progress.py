@@ -40,6 +40,8 @@ _PATIENCE = 6.0
 """Seconds of work after which it is said that it may be long, if nothing foretold it."""
 _SHORT = 1.0
 """Seconds of a first step that may be its own."""
+_RESOLVED = 1e-9
+"""Seconds: more than no time."""
 _worked = getattr(time, "thread_time", monotonic)
 """Seconds of this thread's work; a browser's Python has the clock only."""
 _quiet = ContextVar("quiet", default=False)
@@ -51,7 +53,12 @@ class _Asked:
 
     what: str
     begun: float
+    worked: float
     said: set[str]
+
+    def share(self, now: float) -> float:
+        """Of the time that has passed, what this thread has worked."""
+        return min((_worked() - self.worked) / max(now - self.begun, _RESOLVED), 1.0)
 
 
 _asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
@@ -157,11 +164,11 @@ def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable
 
     As soon as steps show that all will take long, a warning says how long: once, however often the same work
     is part of another. What no step foretold is said after some seconds of the whole. Counted is the work of
-    this thread, not the waiting on a busy machine. ``prepared``: the first step prepares the others; if it is
-    short, it is not taken for one of them."""
-    begun, done = _worked(), 0
+    this thread, not the waiting on a busy machine; it is asked for where the clock alone does not settle it.
+    ``prepared``: the first step prepares the others; if it is short, it is not taken for one of them."""
+    begun, done = monotonic(), 0
     outer = _asked.get()
-    asked = outer or _Asked(what, begun, set())
+    asked = outer or _Asked(what, begun, _worked(), set())
     token, before, first = _asked.set(asked), begun, prepared
 
     def step(count: int = 1) -> None:
@@ -170,14 +177,18 @@ def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable
         shown = Progress._shown_now
         if shown is not None and not shown._counted:
             shown.done += count
-        now = _worked()
+        now = monotonic()
         passed, last, before = now - begun, (now - before) / count, now
-        whole = passed + max(about - done, 0) * min(passed / done, last)
-        short, first = first and passed < _SHORT, False
+        whole, since = passed + max(about - done, 0) * min(passed / done, last), now - asked.begun
+        preparing, first = first, False
+        if whole <= _LONG and since <= _PATIENCE:
+            return  # no thread works longer than time passes
+        passed, whole, since = (asked.share(now) * part for part in (passed, whole, since))
+        short = preparing and passed < _SHORT
         if whole > _LONG and not short and what not in asked.said:
             _warn(asked, what, f"will take about {_duration(whole)}, of which {_duration(passed)} are over")
-        elif not asked.said and now - asked.begun > _PATIENCE:
-            _warn(asked, asked.what, f"has taken {_duration(now - asked.begun)}, and may take long")
+        elif not asked.said and since > _PATIENCE:
+            _warn(asked, asked.what, f"has taken {_duration(since)}, and may take long")
 
     try:
         with Progress.clock(what) if outer is None else nullcontext():  # one line is enough

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp._certified.products import product
 from shuffledp._certified.rounding import CALL, Floats, gamma, positive, weighted
 from shuffledp.errors import NoCertificateError
 
@@ -227,7 +228,7 @@ def first_transforms(z: Floats, w: Floats, points: int, stop: int) -> tuple[Comp
         z, w = kept, np.stack([np.bincount(place, part, kept.size) for part in w.T], axis=1)
     omega = 2.0 * math.pi / points
     first, then = _waves(near * omega, z, wide), _waves(omega, z, near).T
-    return np.stack([((part * first) @ then).ravel()[:stop] for part in w.T], axis=1), units
+    return np.stack([product(part * first, then).ravel()[:stop] for part in w.T], axis=1), units
 
 
 def _waves(omega: float, z: Floats, count: int) -> Complexes:

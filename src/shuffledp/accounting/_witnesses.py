@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from shuffledp._certified.products import product
 from shuffledp._certified.rounding import positive
 from shuffledp.accounting._curves.inexact import InexactProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
@@ -88,7 +89,7 @@ def triples(matrix: Matrix, n: int) -> list[tuple[int, int, int]]:
         seen = rows[z] > 0.0
         scaled = np.where(seen, rows / np.where(seen, np.sqrt(positive(rows[z])), 1.0), 0.0)
         square = (scaled**2).sum(axis=1)
-        chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T
+        chi = square[:, None] + square[None, :] - 2.0 * product(scaled, scaled.T)
         if not seen.all():  # what the others can never send is seen at once: it outweighs everything
             hidden = rows[:, ~seen]
             chi = chi + 1e6 * n * np.abs(hidden[:, None, :] - hidden[None, :, :]).sum(axis=2)

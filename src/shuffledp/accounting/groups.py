@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp import _validate
+from shuffledp._certified.products import product
 from shuffledp._certified.rounding import Floats, down, positive
 from shuffledp.accounting._analyses import profile_of
 from shuffledp.accounting._curves.all_pairs import laws_of_pairs
@@ -189,7 +190,7 @@ def _worst_triple(
         mean = sum(weight * matrix.rows[z] for weight, matrix in zip(weights, matrices, strict=True))
         scaled = rows / np.sqrt(positive(np.asarray(mean)))
         square = (scaled**2).sum(axis=1)
-        chi = square[:, None] + square[None, :] - 2.0 * scaled @ scaled.T
+        chi = square[:, None] + square[None, :] - 2.0 * product(scaled, scaled.T)
         i, j = np.unravel_index(int(np.argmax(chi)), chi.shape)
         best = max(best, (float(chi[i, j]), int(i), int(j), z))
     _, x, y, z = best

@@ -22,6 +22,7 @@ from itertools import permutations
 
 import numpy as np
 
+from shuffledp._certified.products import product
 from shuffledp._certified.rounding import Floats, positive
 from shuffledp._progress import expected
 from shuffledp.accounting._curves.combined import LargestProfile
@@ -86,7 +87,7 @@ class FiniteBlanketProfile(PrivacyProfile):
         """About the largest chi-square of a law, without making any."""
         rows = self.matrix.rows[:, self.matrix.rows.min(axis=0) > 0.0]
         clone = rows.min(axis=0)
-        products = (rows / clone) @ rows.T
+        products = product(rows / clone, rows.T)
         if self.centred:
             gamma = clone.sum()
             return float(np.diag(products).max() - 2.0 * rows.sum(axis=1).min() / gamma + 1.0 / gamma)

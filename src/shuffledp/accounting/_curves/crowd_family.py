@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp._certified.products import product
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
 from shuffledp._spans.span import Sides, Span
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking, log_inside
@@ -249,7 +250,7 @@ def _triples(table: Table) -> tuple[tuple[Places, ...], Seconds]:
     left, most = [0.0, 0.0, 0.0], 0.0
     for z in range(count):
         weighted_a, weighted_b = a / rows[z], b / rows[z]
-        cross = (weighted_a @ b.T)[x, y]
+        cross = product(weighted_a, b.T)[x, y]
         own, other = (weighted_a * a).sum(axis=1)[x], (weighted_b * b).sum(axis=1)[y]
         hidden = float((c[z] / rows[z]) @ c[z])
         # Products are at most the mean of the squares; each is a sum that is off by a share of them.

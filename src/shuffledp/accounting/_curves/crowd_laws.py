@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shuffledp._certified.products import product
 from shuffledp._certified.rounding import (
     CALL,
     LARGEST_EXPONENT,
@@ -152,7 +153,7 @@ class Law:
 
 def _transform(waves: Floats, mass: Floats) -> Complexes:
     """E e^iwX at every w (rows), under every tilt."""
-    return np.asarray(waves[0] @ mass.T + 1j * (waves[1] @ mass.T))
+    return np.asarray(product(waves[0], mass.T) + 1j * product(waves[1], mass.T))
 
 
 def _power(phi: Complexes, rise: Floats, users: float, share: Floats) -> Floats:
