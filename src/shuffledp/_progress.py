@@ -5,6 +5,7 @@
     with Progress.clock("calibrating"):               work of unknown length
     with expected(8, "calibrating") as step:          work of about so many steps, announced if it is long
         step()                                        (or step(3), for three)
+        working()                                     (a part of a step, which may be long itself)
     with quiet():                                     nothing is shown in here
 
 >>> with Progress(total=10) as progress:
@@ -179,22 +180,30 @@ def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable
             shown.done += count
         now = monotonic()
         passed, last, before = now - begun, (now - before) / count, now
-        whole, since = passed + max(about - done, 0) * min(passed / done, last), now - asked.begun
+        whole = passed + max(about - done, 0) * min(passed / done, last)
         preparing, first = first, False
-        if whole <= _LONG and since <= _PATIENCE:
+        if whole <= _LONG and now - asked.begun <= _PATIENCE:
             return  # no thread works longer than time passes
-        passed, whole, since = (asked.share(now) * part for part in (passed, whole, since))
+        passed, whole = (asked.share(now) * part for part in (passed, whole))
         short = preparing and passed < _SHORT
         if whole > _LONG and not short and what not in asked.said:
             _warn(asked, what, f"will take about {_duration(whole)}, of which {_duration(passed)} are over")
-        elif not asked.said and since > _PATIENCE:
-            _warn(asked, asked.what, f"has taken {_duration(since)}, and may take long")
+        else:
+            working()
 
     try:
         with Progress.clock(what) if outer is None else nullcontext():  # one line is enough
             yield step
     finally:
         _asked.reset(token)
+
+
+def working() -> None:
+    """Called where work is part of no step: what has taken some seconds may take long, and nobody said so."""
+    if (asked := _asked.get()) is not None and not asked.said:
+        now = monotonic()
+        if now - asked.begun > _PATIENCE and (since := asked.share(now) * (now - asked.begun)) > _PATIENCE:
+            _warn(asked, asked.what, f"has taken {_duration(since)}, and may take long")
 
 
 def _warn(asked: _Asked, what: str, told: str) -> None:

@@ -294,16 +294,9 @@ class Facts:
 
     @property
     def _is_bare(self) -> bool:
-        known = (
-            self.above,
-            self.crowds,
-            self.delta0,
-            self.matrix,
-            self.total_variation,
-            self.response,
-            self.span,
-        )
-        return not any(each not in ((), None, 0.0) for each in known)
+        known = (self.matrix, self.total_variation, self.response, self.span)
+        stated = bool(self.above or self.crowds) or self.delta0 != 0.0
+        return not stated and all(each is None for each in known)
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon0, Bound):

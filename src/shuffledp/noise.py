@@ -50,7 +50,8 @@ def facts_of_noise(
         log_density: distances t >= 0 -> log f(t), off by at most error (1 + |log f|); concave, falling.
         tail: distances t >= 0 -> the probability of noise >= t, off by at most a factor 1 +- error.
         epsilon0: the largest log-ratio f(w)/f(w - 1) of all w, if it is bounded.
-        error: see above.
+        error: see above. The masses of narrow cells are known the less, the larger it is: from about 1e-9 on
+            lower ends may be zero, and from about 1e-7 on the local epsilon is all that is known, or nothing.
 
     >>> scale = 0.5
     >>> logistic = facts_of_noise(
@@ -69,9 +70,12 @@ def facts_of_noise(
     noise.check(ends)
     cells = list(noise.cells(ends))
     attained = min(max(cell.attained for cell in cells), most)
+    law = _worst_law(noise, ends)
+    if law is None and most == math.inf:
+        law = _NO_LAW
     return Facts(
         Bound(attained, most),
-        above=(_worst_law(noise, ends),),
+        above=() if law is None else (AmplificationLaw(*law),),
         concrete=_crowds(noise, ends),
         span=span_of_noise(noise),
     )
@@ -224,10 +228,15 @@ def _joined(ends: Floats, step: int) -> Floats:
     return np.unique(np.append(ends[::step], 0.0))[::-1]
 
 
-def _worst_law(noise: _Noise, ends: Floats) -> AmplificationLaw:
-    """Of the two ends; of cells so narrow that what their masses are off by adds up, some are one."""
+def _worst_law(noise: _Noise, ends: Floats) -> Law | None:
+    """Of the two ends; of cells so narrow that what their masses are off by adds up, some are one. None: none
+    is known well enough."""
     laws = (_spread(list(noise.cells(_joined(ends, step)))) for step in _FEWER)
-    return AmplificationLaw(*next((law for law in laws if math.fsum(law[0]) <= 1.0 + _PLAUSIBLE), _NO_LAW))
+    return next((law for law in laws if _adds_up(law)), None)
+
+
+def _adds_up(law: Law) -> bool:
+    return math.fsum(law[0]) <= 1.0 + _PLAUSIBLE and math.fsum(law[1]) >= 1.0 - _PLAUSIBLE
 
 
 def _spread(cells: list[_Cell]) -> Law:

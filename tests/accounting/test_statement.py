@@ -107,7 +107,7 @@ def test_a_mixed_composition_names_every_kind_of_round() -> None:
 def test_a_statement_says_where_no_leaked_coin_is_covered() -> None:
     """Of several rounds also where the crowd theorem gives a part of the curve only."""
     noise, answer = sdp.DiscreteLaplace(epsilon0=4.0, levels=4), sdp.KaryRandomizedResponse(k=5, epsilon0=2.0)
-    for n, named, less in ((5_000, "blanket, crowd", 0.97), (10_000, "crowd", 0.9)):
+    for n, named, less in ((3_200, "blanket, crowd", 0.98), (10_000, "crowd", 0.9)):
         leaked = 3 * sdp.Shuffled(noise, n=n, analysis="best-leaked")
         stated = (3 * sdp.Shuffled(noise, n=n)).statement(delta=1e-6)
         assert stated.analysis == named

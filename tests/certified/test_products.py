@@ -20,7 +20,7 @@ def test_blocks_of_any_size_make_up_the_product(
     left, right = rng.integers(-9, 9, (rows, inner)), rng.integers(-9, 9, (columns, inner))
     whole = left @ right.T
     assert (product(left.astype(float), right.astype(float).T) == whole).all()
-    assert (product(1j * left, right.astype(float).T) == 1j * whole).all()
+    assert (product(left + 2j * left, (right - 1j * right).T) == (3.0 + 1j) * whole).all()
 
 
 def test_no_block_is_larger_than_one_thread_takes(monkeypatch: pytest.MonkeyPatch) -> None:

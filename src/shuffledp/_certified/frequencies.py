@@ -219,9 +219,10 @@ def first_transforms(z: Floats, w: Floats, points: int, stop: int) -> tuple[Comp
     away = float(((np.abs(z) @ size) / positive(size.sum(axis=0))).max())
     near = math.isqrt(stop - 1) + 1
     wide = -(-stop // near)
-    # Two waves, powers whose errors add up; products and the sum; five units of every angle.
+    # Two waves, powers whose errors add up; products and the sum, of both parts; five units of every angle.
     units = (
-        gamma(z.size + (near + wide) * (CALL + 3) + 16) + gamma(8) * (2.0 * math.pi * stop / points) * away
+        gamma(1.5 * z.size + (near + wide) * (CALL + 3) + 16)
+        + gamma(8) * (2.0 * math.pi * stop / points) * away
     )
     kept, place = np.unique(z, return_inverse=True)
     if kept.size <= _ALIKE * z.size:  # weights of equal values are added first

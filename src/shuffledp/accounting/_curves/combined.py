@@ -211,14 +211,21 @@ class BestProfile(PrivacyProfile):
                 some = order[at[order]]
                 promised = rivals[place].hints.promise(epsilon[some])
                 some = some[promised <= _KEPT * found[:, 0, some].min(axis=0)]
-                # Between two points at which a promise is not kept it is not asked for.
+                # Between two points at which a promise is not kept it is not asked for; nor where neither the
+                # first one nor the middle one is.
                 first = np.unique(np.append(np.arange(0, some.size, _APART), max(some.size - 1, 0)))
                 first = some[first[: some.size]]
-                ask(place, first)
-                kept = found[place, 0, first] <= found[:, 0, first].min(axis=0)
-                here = np.searchsorted(rank[first], rank[some])
-                near = kept[here] | kept[np.maximum(here - 1, 0)]
-                ask(place, some[near & ~np.isin(some, first)])
+                two = first[np.unique([0, first.size // 2])] if first.size else first
+                ask(place, two)
+                if kept(place, two).any():
+                    ask(place, np.setdiff1d(first, two))
+                    good = kept(place, first)
+                    here = np.searchsorted(rank[first], rank[some])
+                    near = good[here] | good[np.maximum(here - 1, 0)]
+                    ask(place, some[near & ~np.isin(some, first)])
+
+        def kept(place: int, at: npt.NDArray[np.intp]) -> Bools:
+            return np.asarray(found[place, 0, at] <= found[:, 0, at].min(axis=0))
 
         for place in places:
             look(place, probe.copy())

@@ -19,6 +19,7 @@ import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, Own, Result, tail_sum
 from shuffledp._certified.rounding import CALL, Floats, gamma, up
+from shuffledp._progress import working
 from shuffledp.accounting._curves.profile import Bools
 from shuffledp.accounting._hints.lattices import LatticeHints
 from shuffledp.errors import NoCertificateError
@@ -172,6 +173,7 @@ class _Spread:
             own, counts[1] = _with_jump(own, groups[1]), k - 1.0
         used = [replace(g, count=np.full(1, c)) for g, c in zip(groups, counts, strict=True) if c]
         found = self._certified(used, own, theta)
+        working()
         scale = math.exp(float(found.log_scale[0])) * number
         low, high = scale * (found.value - found.error)[0], scale * (found.value + found.error)[0]
         doubt = gamma(units + CALL * (2.0 + abs(float(found.log_scale[0]))))

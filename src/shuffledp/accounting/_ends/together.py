@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shuffledp._certified.rounding import TINY, Floats
+from shuffledp._progress import working
 from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.law_sum import LawRows
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
@@ -37,6 +38,8 @@ class Asked:
             return (self.curve.both if self.both else self.curve.support)(self.epsilon, self.resolution)
         except NoCertificateError as error:
             return error
+        finally:
+            working()
 
     @property
     def rows(self) -> LawRows | None:
