@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import shuffledp as sdp
 from shuffledp import _progress
-from shuffledp._progress import Progress, expected, line, quiet
+from shuffledp._progress import Progress, expected, line, quiet, working
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._rounds.loss import Samples
 from shuffledp.cli.main import cli
@@ -169,6 +169,18 @@ def test_work_that_no_step_foretells_is_announced_before_ten_seconds_and_once(
             with expected(1, "comparing pairs of inputs") as inner:
                 worked += 1.5
                 inner()
+    assert [str(one.message) for one in seen] == ["bounding epsilon has taken 8 s, and may take long"]
+
+
+def test_long_work_between_steps_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked = 0.0
+    all_is_work(monkeypatch, lambda: worked)
+    working()  # part of nothing
+    with warnings.catch_warnings(record=True) as seen, expected(3, "bounding epsilon"):
+        warnings.simplefilter("always", LongWorkWarning)
+        for _ in range(9):
+            worked += 2.0
+            working()
     assert [str(one.message) for one in seen] == ["bounding epsilon has taken 8 s, and may take long"]
 
 

@@ -260,3 +260,8 @@ def test_what_can_be_seen_to_be_wrong_is_refused(wrong: object, reason: str) -> 
     assert callable(wrong)
     with pytest.raises((TypeError, ValueError), match=reason):
         wrong()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert Facts(epsilon0=1.0, total_variation=np.float64(0.4)) == Facts(epsilon0=1.0, total_variation=0.4)
+    assert Facts(epsilon0=np.float64(1.0), delta0=np.float64(1e-9)) == Facts(epsilon0=1.0, delta0=1e-9)

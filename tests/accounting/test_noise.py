@@ -22,19 +22,21 @@ def gaussian(sigma: float) -> Any:
     return lambda y: math.exp(-0.5 * (y / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi))
 
 
-def laplace_facts(epsilon0: float) -> Facts:
+def laplace_facts(epsilon0: float, error: float = 1e-13) -> Facts:
     return facts_of_noise(
         lambda t: math.log(0.5 * epsilon0) - epsilon0 * t,
         lambda t: 0.5 * np.exp(-epsilon0 * t),
         epsilon0=epsilon0,
+        error=error,
     )
 
 
-def gaussian_facts(sigma: float) -> Facts:
+def gaussian_facts(sigma: float, error: float = 1e-13) -> Facts:
     erfc = np.vectorize(math.erfc)
     return facts_of_noise(
         lambda t: -0.5 * (t / sigma) ** 2 - math.log(sigma * math.sqrt(2.0 * math.pi)),
         lambda t: 0.5 * erfc(t / (sigma * math.sqrt(2.0))),
+        error=error,
     )
 
 
@@ -209,6 +211,16 @@ def test_the_tail_is_asked_for_distances_alone() -> None:
     """Where masses are hardly known, too: some tails are no probabilities below zero."""
     tail = np.vectorize(lambda t: 1.0 / (1.0 + math.exp(t)) if t >= 0.0 else math.nan, otypes=[float])
     facts_of_noise(lambda t: -t - 2 * np.log1p(np.exp(-t)), tail, epsilon0=1.0, error=1e-9)
+
+
+@pytest.mark.parametrize("error", [1e-9, 1e-8, 1e-7, 1e-6])
+def test_densities_that_are_hardly_known_are_answered_too(error: float) -> None:
+    """With wider ends, down to the local epsilon alone, which is no bound of what is unbounded."""
+    for made, size in ((laplace_facts, 2.0), (gaussian_facts, 1.0)):
+        facts = made(size, error)
+        rough, close = (sdp.Shuffled(each, n=10**4).epsilon(delta=1e-6) for each in (facts, made(size)))
+        assert close.lower * (1.0 - 1e-3) <= rough.upper <= facts.epsilon0.upper
+        assert rough.lower <= close.upper
 
 
 def test_noise_may_be_uniform_and_narrow() -> None:

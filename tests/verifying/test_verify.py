@@ -76,6 +76,20 @@ def test_an_answer_is_verified_and_a_smaller_one_is_not(name: str) -> None:
     assert not rewritten(certificate, smaller).verify()
 
 
+@pytest.mark.parametrize("n", [1000, 10_000])
+def test_a_grid_with_a_report_in_the_middle_is_verified_in_any_crowd(n: int) -> None:
+    """There two inputs are as likely: their difference is a ball around zero."""
+    bound = sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=2.0), n=n).epsilon(delta=1e-6)
+    certificate = bound.certificate()
+    assert "crowd" in json.dumps(certificate.to_dict())
+    assert certificate.verify()
+
+    def smaller(content: dict[str, Any]) -> None:
+        content["claim"]["epsilon"] = bound.lower * (1.0 - TOLERANCE)
+
+    assert not rewritten(certificate, smaller).verify()
+
+
 @pytest.mark.parametrize("name", ["clones", "strong", "exact", "thirty rounds"])
 def test_a_delta_is_verified_and_a_smaller_one_is_not(name: str) -> None:
     tolerance = 1e-2 if name == "thirty rounds" else TOLERANCE

@@ -48,8 +48,8 @@ def span_of_noise(noise: Density) -> Span | None:
 @dataclass(frozen=True)
 class _Table:
     """``masses`` of the types between ``edges`` (columns), of all ``points`` x and of one beyond either end,
-    up to a factor 1 +- ``doubt``. What is ``lost`` beyond the outer edges has no type; where log-ratios are
-    bounded, these are infinite."""
+    up to a factor 1 +- ``doubt``, and e^+-doubt. What is ``lost`` beyond the outer edges has no type; where
+    log-ratios are bounded, these are infinite."""
 
     edges: Floats
     points: Floats
@@ -72,7 +72,8 @@ class _Table:
         aside, sizes = (steps[:, 1:] <= 0) | (steps[:, :-1] >= 0), tail[:, :-1] + tail[:, 1:]
         masses = np.where(aside, np.abs(tail[:, 1:] - tail[:, :-1]), 1.0 - sizes)
         off = np.where(aside, sizes, 1.0 + sizes) * (noise.error + gamma(4))
-        doubt = (off / positive(masses)).max(axis=0) + gamma(_UNITS)
+        # Of a share or of a logarithm, up or down: at most by what is left of the mass.
+        doubt = (off / positive(masses - off)).max(axis=0) + gamma(_UNITS)
         return cls(edges, x[1:-1], positive(masses), doubt, lost)
 
     @property
