@@ -50,8 +50,10 @@ def facts_of_noise(
         log_density: distances t >= 0 -> log f(t), off by at most error (1 + |log f|); concave, falling.
         tail: distances t >= 0 -> the probability of noise >= t, off by at most a factor 1 +- error.
         epsilon0: the largest log-ratio f(w)/f(w - 1) of all w, if it is bounded.
-        error: see above. The masses of narrow cells are known the less, the larger it is: from about 1e-9 on
-            lower ends may be zero, and from about 1e-7 on the local epsilon is all that is known, or nothing.
+        error: see above.
+
+    The larger the error, the less is known of the masses of narrow cells: from about 1e-9 on lower ends may be
+    zero, and from about 1e-7 on the local epsilon is all that is known, or nothing.
 
     >>> scale = 0.5
     >>> logistic = facts_of_noise(

@@ -43,7 +43,7 @@ from shuffledp.accounting._curves.blanket import centre_variance, from_the_centr
 from shuffledp.accounting._curves.clones import strong_clones
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_family import Family, Places, Table, log_bennett, log_spread, types_of
-from shuffledp.accounting._curves.crowd_laws import TILTS, Laws, Taking
+from shuffledp.accounting._curves.crowd_laws import TILTS, Law, Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_near import Nearby
 from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
@@ -60,7 +60,7 @@ _WIDEST = 48  # speed: laws among which the leaders are
 _SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 65), [1.001]])
 """speed: second moments to try, of the largest"""
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
-_CLOSELY = 12  # speed: laws whose integrals are taken
+_CLOSELY = 100  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
 # speed: laws, up to which alpha - 1, whose moments at alpha = 1 are asked first
 _MANY_LEFT, _NEARBY = 64, 0.1
@@ -508,7 +508,7 @@ class _Search:
         for place in order[:_CLOSELY].tolist():
             if found[place] <= _CLOSE * most:
                 break
-            found[place] = min(found[place], self._closely(int(left[place]), rough[place], most))
+            found[place] = min(found[place], self._closely(laws[place], int(left[place]), rough[place], most))
             most = max(most, float(found[place]))
         return max(most, float(found.max()))
 
@@ -526,12 +526,12 @@ class _Search:
         share, cap = self.curve.fraction, self.cap / self.curve.fraction
         return up(share * self.curve.family.cut_off(cap) / cap, _UNITS) if cap < self.curve.most else 0.0
 
-    def _closely(self, place: int, rough: Floats, most: float) -> float:
+    def _closely(self, law: Law, place: int, rough: Floats, most: float) -> float:
         """Of one law: at the nodes, which are fewer; where that does not settle it, at all weights."""
         if self.taking.users * self.taking.rate < _ENOUGH:
             with np.errstate(over="ignore"):  # where rounding hides everything
                 nodes = self.scales.weight[self.scales.nodes] * self.theta
-                heights = np.minimum(rough, self._law(place)[0].log_integrals(nodes, self.taking))
+                heights = np.minimum(rough, law.log_integrals(nodes, self.taking))
             settled = float(self._expectation(self.scales.interpolated(heights[None, :]) + self._place)[0])
             if settled <= most:
                 return settled
