@@ -52,8 +52,8 @@ def facts_of_noise(
         epsilon0: the largest log-ratio f(w)/f(w - 1) of all w, if it is bounded.
         error: see above.
 
-    The larger the error, the less is known of the masses of narrow cells: from about 1e-9 on lower ends may be
-    zero, and from about 1e-7 on the local epsilon is all that is known, or nothing.
+    The larger the error, the less is known of the masses of narrow cells: from about 1e-9 on lower ends may
+    be zero, and from about 1e-7 on the local epsilon is all that is known, or nothing.
 
     >>> scale = 0.5
     >>> logistic = facts_of_noise(
