@@ -49,8 +49,8 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
   some hundred times v.
   Below that little is gained over the blanket (or the clones, for any randomizer): at n = 200 from
   epsilon0 = 1 on, at 1,000 from 2 on, at 10,000 for 4, for unary encodings, subset selection, l1 and
-  l-infinity vectors, matrices, noise on a grid, PrivUnit and any randomizer; of 3-ary response it is up to 1.6% above at n = 200.
-  The *lower* end is believed. Of all crowds of 3 x 3
+  l-infinity vectors, matrices, noise on a grid, PrivUnit and any randomizer; of 3-ary response it is up to
+  1.6% above at n = 200. The *lower* end is believed. Of all crowds of 3 x 3
   matrices, mixed ones too, the worst is 0.3% above it for n = 20 at most (a test enumerates them) and 0.02%
   for 50, and of those tried for 200 none is worse than that of one value; and where the theorem serves, the
   upper end comes down to it. Mixed crowds *can* be worse, so that no theorem says this.
