@@ -184,7 +184,8 @@ def expected(about: int, what: str, prepared: bool = False) -> Iterator[Callable
         preparing, first = first, False
         if whole <= _LONG and now - asked.begun <= _PATIENCE:
             return  # no thread works longer than time passes
-        passed, whole = (asked.share(now) * part for part in (passed, whole))
+        share = asked.share(now)
+        passed, whole = share * passed, share * whole
         short = preparing and passed < _SHORT
         if whole > _LONG and not short and what not in asked.said:
             _warn(asked, what, f"will take about {_duration(whole)}, of which {_duration(passed)} are over")

@@ -76,6 +76,17 @@ def test_an_answer_is_verified_and_a_smaller_one_is_not(name: str) -> None:
     assert not rewritten(certificate, smaller).verify()
 
 
+@pytest.mark.parametrize(
+    ("n", "epsilon0", "enough"), [(1000, 0.01, 0.01), (1000, 0.1, 0.5), (2000, 0.5, 0.1)]
+)
+def test_crowds_of_which_much_may_be_claimed_are_bounded(n: int, epsilon0: float, enough: float) -> None:
+    """There cutting any weight costs little enough; one weight alone is no polygon."""
+    curve = sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0), n=n, analysis="crowd")
+    (one,) = curve.epsilon(delta=1e-6).certificate().to_dict()["rounds"]
+    found = upper(one["curve"], arb(0), arb(enough))
+    assert curve.delta(epsilon=0.0).lower <= float(found.upper()) <= enough
+
+
 @pytest.mark.parametrize("n", [1000, 10_000])
 def test_a_grid_with_a_report_in_the_middle_is_verified_in_any_crowd(n: int) -> None:
     """There two inputs are as likely: their difference is a ball around zero."""

@@ -93,7 +93,7 @@ class Pool:
             least = excess.min(found[-1].excess) if found else excess
             beyond = least * (apart + (apart + growth) / top)
             found.append(_Corner(top, least, beyond, *self.moved(size + 1, top)))
-            if beyond <= arb(enough):
+            if len(found) > 1 and beyond <= arb(enough):  # one weight is no polygon
                 return found
         last = self.local.exp()
         return [*found, _Corner(last, arb(0), arb(0), *self.moved(size + 1, last))]

@@ -236,7 +236,7 @@ class CrowdProfile(PrivacyProfile):
         inner = np.clip(self.hints.crowd.weights(curve.hints.scale, most), 0.0, most)
         logs = np.unique(np.concatenate([[0.0], inner, [most]]))
         # A little less than the logarithm of the rounded exponential.
-        points = np.maximum(logs - gamma(4 * CALL), 0.0)
+        points = np.maximum(logs - gamma(4 * CALL) * (1.0 + logs), 0.0)
         excess = np.zeros(0)
         for part in np.split(points, [int(np.searchsorted(logs, _FAR * curve.hints.scale))]):
             if part.size and (not excess.size or excess[-1] > least):

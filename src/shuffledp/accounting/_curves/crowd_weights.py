@@ -64,7 +64,7 @@ class Cut:
         (l - L)_+ X is at most that much of X_+, and (l - 1/L) X, where it is negative, of X_-."""
         beyond = self.beyond * (self.apart + (self.apart + growth) / self.last)
         if self.moved == 0.0:
-            return up(beyond, operations=2 * CALL)
+            return up(beyond, operations=2 * CALL + 8)
         return up(_ROOM * (beyond + self.shift(growth) + self.moved * height), operations=4 * CALL)
 
     def shift(self, growth: Floats | float) -> Floats | float:
