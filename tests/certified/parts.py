@@ -27,6 +27,7 @@ from shuffledp._certified import (
 from shuffledp._certified.lattice_sum import Group, Own
 from shuffledp._certified.rounding import Floats
 from shuffledp._certified.two_binomials import Ridge, TwoBinomials
+from shuffledp._spans.span import Span
 from shuffledp.accounting._curves import (
     approximate,
     blanket,
@@ -312,6 +313,10 @@ def laws() -> dict[str, Callable[[], Ends]]:
     heights = np.log(0.01 * (1.0 + (np.log(scaled) - 0.05) ** 2))[None]
     scales = Scales(scaled, 3, excess)
 
+    span = Span(
+        np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([0.1, 0.0, 0.1]), np.full(3, 1e-3), 1e-9
+    )
+    spanned = crowd_family.Family.of_table(span)
     pools = AtOnce(5000, stated, CrowdHints(), 0.5, 0.0, lambda _: Corners(logs, excess))
 
     def seen_types() -> Ends:
@@ -354,7 +359,7 @@ def laws() -> dict[str, Callable[[], Ends]]:
         return above(4.0 - variance, k)
 
     def corners(found: Corners) -> Ends:
-        return above(found.logs, found.excess)
+        return above(found.logs, found.excess, np.array([found.apart]))
 
     def cohort(fraction: float, rate: float) -> Ends:
         one = crowd_of(fraction, rate)
@@ -425,6 +430,16 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "with seen": seen_types,
         "inside": lambda: above(crowd_laws._inside(*map(np.array, ([3.0], [20.0], [1.0], [0.001], [10.0])))),
         "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
+        "rows that span: second moments": lambda: above(
+            np.array([float(part.max()) for part in spanned.seconds[:3]])
+        ),
+        "rows that span: beyond a cap": lambda: above(np.array([crowd_family._cut(span.sides, 1.2)])),
+        "rows that span: means": lambda: above(
+            crowd_family.log_bennett(np.array([0.2]), tau, taking, [(2.0, 0.0)], spanned.excess)
+        ),
+        "rows that span: lost": lambda: above(
+            np.array([crowd.CrowdProfile(50, (), span.epsilon0, span).lost(0.1)])
+        ),
         "cut": lambda: above(np.asarray(Cut(1e-3, 0.0, 0.5, 2.0).lost(np.array([0.1]), 0.2))),
         "cut, moved": lambda: above(np.asarray(Cut(1e-3, 1e-4, 0.5, 2.0).lost(np.array([0.1]), 0.2))),
         "moved": lambda: above(np.array([approximate.moved_by_clones(1.0, 1e-6, 100)])),
