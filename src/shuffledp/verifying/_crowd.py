@@ -33,10 +33,10 @@ _STEPS = (
     *(6.2 + i for i in range(8)),
     *(14.2 + 2.0 * i for i in range(6)),
 )
-_RARE = 0.03, 0.02  # speed, tightness: of the bound, what rare pools add as guessed, and as aimed at
-_RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much rarer, and closer
+_RARE = 0.03, 0.02  # speed, tightness: of the bound, what larger weights add as guessed, and as aimed at
+_RARER, _CLOSER = 100, 10  # tightness: of a bound that should be enough, how much less, and closer
 _WISHED = 0.98  # speed: of what is enough, what is better, as chords of rounds are then low enough
-_SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what rare pools may add
+_SPARE = 0.25, 1.25  # speed: of what is enough beyond so much of the guess, what larger weights may add
 _FEWEST, _PER_NODE = 3, 3  # speed: corners, and weights per node, as the last is chosen
 _EASIER, _FINER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.35), 0.05  # speed: shares of tilts there
 _POOLED_VARIANCES = 2.0  # speed
@@ -281,7 +281,7 @@ def _settled(
 
 
 def _spare(guess: float, enough: arb) -> float:
-    """What rare pools may add where a bound need not be close."""
+    """What larger weights may add where a bound need not be close."""
     return _SPARE[0] * (float(enough) - _SPARE[1] * guess)
 
 

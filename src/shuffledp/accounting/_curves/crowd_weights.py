@@ -15,7 +15,7 @@ from shuffledp.accounting._curves.crowd_family import Places
 
 _UNITS = 64  # soundness: operations of a bound beside the integral
 _STRIDE = 3  # speed: weights between nodes
-_ROOM = 1.15  # tightness: of rare pools with a delta0, for a verifier who looks at other ones
+_ROOM = 1.15  # tightness: with a delta0, for a verifier who looks at other pools
 
 
 @dataclass(frozen=True)
