@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import acb, arb
+from hypothesis import given, strategies as st
 
 import shuffledp as sdp
 from oracles import brute
@@ -22,6 +23,7 @@ from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.blanket import from_the_centre
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.crowd_family import Family, log_bennett, log_spread
+from shuffledp.accounting._curves.crowd_inside import inside
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_near import Nearby
@@ -368,6 +370,49 @@ def test_integrals_of_one_and_of_many_laws_are_above_a_fine_sum(
         assert fine * (1.0 - 1e-9) <= crude[place] <= 10.0 * fine
         if rate == 1.0:
             assert fine * (1.0 - 1e-9) <= normal[place] <= (1.4 if users > 1000 else 10.0) * fine
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.parametrize("users", [300.0, 20_000.0])
+@pytest.mark.parametrize("far", [1.0, 3.0])
+def test_cores_leave_no_less_than_a_fine_sum_and_little_more(far: float, users: float, rate: float) -> None:
+    """Of laws with few values far out, which raise k long before they add to v."""
+    random, growth, tau = np.random.default_rng(31), 0.1, np.array([0.02, 0.1])
+    clone = np.append(np.full(24, 1.0 / 24.0), np.full(3, 0.2 * math.exp(-2.0 * far)))
+    clone /= clone.sum()
+    own, other = (clone * np.exp(0.3 * random.normal(size=(4, 27))) for _ in range(2))
+    own[:, 24:] *= math.exp(far) * np.array([1.0, 0.5, 0.1])
+    own, other = (part / part.sum(axis=1, keepdims=True) for part in (own, other))
+    laws, taking = (
+        Laws.of(own - other, other, clone + 0.0 * own, growth, 1.0, math.inf),
+        Taking(users, rate, growth),
+    )
+    found = np.exp(laws.log_integrals(tau, taking))
+    for place, at in np.ndindex(found.shape):
+        w = np.arange(-40.0, 40.0, 1e-3)
+        phi = np.abs(np.exp(np.outer(tau[at] + 1j * w, laws.x[place])) @ clone)
+        mixed = rate * phi + (1.0 - rate) * math.exp(-tau[at] * growth)
+        fine = float((mixed**users / (tau[at] ** 2 + w**2)).sum() * 1e-3 / (2.0 * math.pi))
+        assert fine * (1.0 - 1e-9) <= found[place, at] <= (1.2 if users > 1000 else 2.0) * fine
+
+
+@given(
+    st.floats(0.01, 10.0),
+    st.lists(st.tuples(st.floats(0.1, 1e4), st.floats(1e-4, 1e3)), min_size=1, max_size=4),
+)
+def test_what_cores_leave_is_above_the_integral_of_the_least_of_their_bounds(
+    tau: float, cores: list[tuple[float, float]]
+) -> None:
+    """By a sum over cells: the least that any core says of phi^n', wherever 1 - k w^2 is at least 1/2."""
+    variance, k = np.array(cores).T
+    whole = np.ones(1)
+    found = float(inside(np.array([tau]), variance[None], k[None], whole, whole)[0])
+    w = np.geomspace(1e-6, 1e6, 200_001)
+    bend = k[:, None] * w**2
+    power = np.exp(np.where(bend <= 0.5, -0.5 * variance[:, None] * w**2 * (1.0 - bend), 0.0)).min(axis=0)
+    # Largest at the nearer end of a cell, as far as 1/(tau^2 + w^2) goes; powers jump up only.
+    least = float((np.diff(w) * np.minimum(power[1:], power[:-1]) / (tau**2 + w[1:] ** 2)).sum())
+    assert 2.0 * least * (1.0 - 1e-6) <= found <= math.pi / tau * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("cap", [math.inf, 3.0, 0.5])

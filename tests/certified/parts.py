@@ -34,7 +34,7 @@ from shuffledp.accounting._curves import (
     clones,
     crowd,
     crowd_family,
-    crowd_laws,
+    crowd_inside,
     crowd_moments,
     jumps,
     lattice_law,
@@ -43,7 +43,7 @@ from shuffledp.accounting._curves import (
 )
 from shuffledp.accounting._curves.cohort_pair import CohortPair, ReversedCohortPair
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
-from shuffledp.accounting._curves.crowd_laws import Taking
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.crowd_near import Nearby
 from shuffledp.accounting._curves.crowd_weights import Corners, Cut, Scales, expectation
 from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
@@ -428,8 +428,14 @@ def laws() -> dict[str, Callable[[], Ends]]:
             *(np.array(part) for part in astuple(approximate._left_in_place(1.0, 1e-3, 3e-4)) if part)
         ),
         "with seen": seen_types,
-        "inside": lambda: above(crowd_laws._inside(*map(np.array, ([3.0], [20.0], [1.0], [0.001], [10.0])))),
-        "Mills": lambda: above(crowd_laws._mills(np.array([0.5, 7.0]))),
+        "inside": lambda: above(
+            crowd_inside.inside(*map(np.array, ([3.0], [[20.0]], [[1.0]], [0.001], [10.0])))
+        ),
+        "inside of cores": lambda: above(
+            crowd_inside.inside(*map(np.array, ([0.5], [[20.0, 1.0]], [[1.0, 0.01]], [0.001], [10.0])))
+        ),
+        "integrals of cores": lambda: above(np.exp(heavy_laws().log_integrals(np.array([0.05]), taking))),
+        "Mills": lambda: above(crowd_inside._mills(np.array([0.5, 7.0]))),
         "rows that span: second moments": lambda: above(
             np.array([float(part.max()) for part in spanned.seconds[:3]])
         ),
@@ -447,6 +453,14 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "crowd, cohort": partial(cohort, 0.1, 1.0),
         "crowd, coins": partial(cohort, 1.0, 0.1),
     }
+
+
+def heavy_laws() -> Laws:
+    """Twelve values, some far out: of cores little is left but these."""
+    clone = np.array([[0.2, 0.15, 0.1, 0.05, 0.04, 0.03, 0.03, 0.05, 0.1, 0.15, 0.099, 0.001]])
+    own = clone * np.exp(np.array([0.3, 0.2, 0.1, 0.0, 0.1, -0.1, 0.2, -0.2, -0.1, -0.2, -0.4, 4.0]))
+    own /= own.sum()
+    return Laws.of(own - clone, clone, clone, 0.1, 1.0, math.inf)
 
 
 def wide_of(n: int) -> AmplificationProfile:

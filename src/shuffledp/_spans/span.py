@@ -75,8 +75,11 @@ class Span:
             up(self.rows * (1.0 + self.missed), _UNITS),
             down(self.rows * (1.0 - self.missed), _UNITS),
         )
-        # A little more than what is left: of a law of X a larger measure has the larger sum.
-        rest = np.maximum(1.0 - other.sum(axis=1), 0.0) + gamma(2 * len(self.missed) + 8)
+        # A little more than what is left: of a law of X a larger measure has the larger sum. Mirror images,
+        # whose sums are rounded in other ways, have the same.
+        little = gamma(2 * len(self.missed) + 8)
+        rest = np.maximum(1.0 - other.sum(axis=1), 0.0) + little
+        rest = np.where(np.abs(rest - rest[::-1]) <= little, np.maximum(rest, rest[::-1]), rest)
         aside, half = np.zeros((len(rest), 1)), 0.5 * rest[:, None]
         u, v, c = (
             np.hstack([more, part, more]) for part, more in ((own, aside), (other, aside), (other, half))

@@ -29,7 +29,8 @@ import numpy.typing as npt
 from shuffledp._certified.products import product
 from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, gamma, up
 from shuffledp._spans.span import Sides, Span
-from shuffledp.accounting._curves.crowd_laws import Laws, Taking, log_inside
+from shuffledp.accounting._curves.crowd_inside import log_inside
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.facts import AmplificationLaw, Matrix
 
 Places = npt.NDArray[np.intp]

@@ -10,16 +10,15 @@ the middle raised by s^2/2 times a bound of U'', with |phi'| <= sigma, |phi''| <
 the tilted law of variance sigma^2. A coin makes it a log-sum-exp of that line, which is convex: a chord.
 
 **Many.** With the tilted variance v and fourth central moment m, k = (m + 3 v^2)/(12 v): phi(w)^2 is at most
-phi(0)^2 (1 - w^2 v (1 - k w^2)). Up to w1 = (c/k)^(1/2) that is a normal law's of variance (1 - c) v, up to
-w2 = (1/2 k)^(1/2) it is below e^(-(1 - c) w1^2 v), and beyond two of the values of X alone, of tilted masses
-p and q and d apart, leave of every period 2 pi/d no more than (pi/(8 n' p q))^(1/2).
+phi(0)^2 (1 - w^2 v (1 - k w^2)), and likewise with the values of a core alone; two of the values, of tilted
+masses p and q and d apart, leave of every period 2 pi/d no more than (pi/(8 n' p q))^(1/2)
+(crowd_inside.py).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +36,7 @@ from shuffledp._certified.rounding import (
     total,
     up,
 )
+from shuffledp.accounting._curves.crowd_inside import inside
 
 Complexes = npt.NDArray[np.complex128]
 
@@ -53,9 +53,9 @@ _SIZE = 0.25  # speed: |phi| below that is bounded without a tangent
 _UNITS = 64  # soundness: operations and calls that a value, a mass or an exponential carries
 _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing underflows in products
 _MOST_UNITS = 2.0**40  # soundness: beyond, no moment is bounded
-# tightness: up to where a law is compared with a normal one, c (see module)
-_NORMAL = np.array([0.001, 0.005, 0.02, 0.06, 0.15, 0.35])
-_MILLS = np.linspace(0.0, 6.0, 601)  # tightness: between which Mills' ratio is a chord
+_CORES = 6.0 ** -np.arange(1.0, 6.0)  # tightness: radii, of the largest value
+_FEW_VALUES = 8  # speed: laws of no more have no cores
+_NO_CORE = 1e290  # a k that ends at once
 TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
 _AT_ONCE = 2**19  # speed: numbers in a table
 
@@ -335,12 +335,37 @@ class Laws:
         most = (norm + own + 2.0 * off + gamma(units) * deviation) ** 4
         k = positive(most / (12.0 * positive(low)) + 0.25 * high)
         log_all, share = taking.mixed(log_phi, tau)
-        users, shared = taking.users, share * low
+        users, cores = taking.users, (low[:, :, None], k[:, :, None])
+        if x.shape[1] > _FEW_VALUES:
+            inner = self._cores(part, mass, units)
+            cores = np.concatenate([cores[0], inner[0]], axis=2), np.concatenate([cores[1], inner[1]], axis=2)
         pairs = self._returns(part, mass, users * share, units)
-        inside = up(_inside(tau, users * shared, k, *pairs) / (2.0 * math.pi), operations=_UNITS)
+        left = inside(tau, users * share[:, :, None] * cores[0], cores[1], *pairs)
         error = users * 16.0 * unit * (1.0 + tau * moment[0])
-        found = users * log_all + np.log(inside) + error
+        found = users * log_all + np.log(up(left / (2.0 * math.pi), operations=_UNITS)) + error
         return np.where(units <= _MOST_UNITS, found, math.inf)
+
+    def _cores(self, part: slice, mass: Floats, units: Floats) -> tuple[Floats, Floats]:
+        """v from below and k from above of the values within some radii of zero, the last axis (see module).
+
+        With the difference D of two values of a core, v is E[D^2]/2 and k E[D^4]/(24 v), over both in it."""
+        x, size, unit = self.x[part], self.size[part], gamma(_UNITS + 4 * self.x.shape[1])
+        inner = np.abs(x)[:, None, :] <= np.abs(x).max(axis=1)[:, None, None] * _CORES[:, None]
+        powers = np.stack([x**power for power in range(5)] + [size**2, size**4], axis=1)
+        columns = (inner[:, :, None] * powers[:, None]).reshape(len(x), -1, x.shape[1])
+        sums = np.stack([product(one, column.T) for one, column in zip(mass, columns, strict=True)])
+        m0, m1, m2, m3, m4, square, fourth = np.moveaxis(sums.reshape(*mass.shape[:2], -1, 7), 3, 0)
+        # Each sum is off by ``off`` of what it is with |x|; by Cauchy and Schwarz products are at most these.
+        off = gamma(units + _UNITS + 4 * x.shape[1])[:, :, None]
+        second, last = m0 * m2, m0 * m4
+        spread = np.maximum(second - m1 * m1 - 8.0 * off * second, 0.0)
+        bend = np.maximum(last - 4.0 * m1 * m3 + 3.0 * m2 * m2, 0.0) + 32.0 * off * last
+        # Norms, as above: of D, which is off by what both values are.
+        low = down(np.sqrt(spread), _UNITS) - up(4.0 * unit * np.sqrt(m0 * square), _UNITS)
+        high = np.sqrt(np.sqrt(2.0 * bend)) + 4.0 * unit * np.sqrt(np.sqrt(m0 * fourth))
+        variance = down(np.maximum(low, 0.0) ** 2, _UNITS)
+        k = up(high**4 / (24.0 * positive(variance)), _UNITS)
+        return variance, np.where(variance > 0.0, positive(k), _NO_CORE)
 
     def _returns(self, part: slice, mass: Floats, users: Floats, units: Floats) -> tuple[Floats, Floats]:
         """Of two values: the share of a period that their waves leave, at most; how far they lie apart.
@@ -355,35 +380,3 @@ class Laws:
         both = down(mass[law, at, first] * mass[law, at, second] * users, 2.0 * units + 4.0, tiny=0.0)
         share = np.minimum(np.sqrt(math.pi / (8.0 * positive(both))), 1.0)
         return share, apart[law, at, second]
-
-
-def log_inside(tau: Floats, variance: Floats, k: Floats) -> Floats:
-    """log of ``_inside`` / (2 pi), rounded up, where no two values are told apart."""
-    whole = np.ones_like(k)
-    return np.log(up(_inside(tau, variance, k, whole, whole) / (2.0 * math.pi), operations=_UNITS))
-
-
-def _inside(tau: Floats, variance: Floats, k: Floats, left: Floats, apart: Floats) -> Floats:
-    """int of phi^n' / (tau^2 + w^2), phi(0) being one, of sums of this variance: the least over all c."""
-    last = np.sqrt(0.5 / k)
-    beyond = 2.0 / last * np.minimum(left * (1.0 + 2.0 * math.pi / positive(apart * last)), 1.0)
-    c = _NORMAL.reshape(-1, *(1,) * np.ndim(k))
-    away, w1 = tau * np.sqrt(0.5 * variance * (1.0 - c)), np.sqrt(c / k)
-    normal = 2.0 * math.sqrt(math.pi) / tau * _mills(away)  # int e^(-(w away/tau)^2) / (tau^2 + w^2) dw
-    between = 2.0 / w1 * np.exp(-down(0.5 * (1.0 - c) * variance * w1**2, operations=16))
-    return np.asarray(np.minimum((normal + between + beyond).min(axis=0), math.pi / tau))
-
-
-@lru_cache(maxsize=1)
-def _mills_table() -> Floats:
-    found = [0.5 * math.sqrt(math.pi) * math.exp(y * y) * math.erfc(y) for y in _MILLS.tolist()]
-    # y^2 up to 36 is off by a unit, which counts 36 times in its exponential, and y itself is exact.
-    return up(np.array(found), operations=2 * CALL + 64)
-
-
-def _mills(y: Floats) -> Floats:
-    """e^(y^2) int_y e^(-t^2) dt, from above: it is convex, so below its chords; from the last point on it is
-    below 2/(3 y + (y^2 + 4)^(1/2))."""
-    return np.where(
-        y < _MILLS[-1], np.interp(y, _MILLS, _mills_table()), 2.0 / (3.0 * y + np.sqrt(y**2 + 4.0))
-    )

@@ -14,7 +14,8 @@ import numpy as np
 
 from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, down, gamma, positive, up
 from shuffledp.accounting._curves.crowd_family import Places
-from shuffledp.accounting._curves.crowd_laws import Laws, Taking, log_inside
+from shuffledp.accounting._curves.crowd_inside import log_inside
+from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 
 _UNITS = 64  # soundness: operations that a value, a mass or a bound carries
 _POWERS = 6
