@@ -62,6 +62,7 @@ _SECONDS = np.concatenate([[0.01, 0.03, 0.06, 0.1, 0.15], np.linspace(0.2, 1.0, 
 _CLOSE = 1.02  # tightness: a law that is known to be no more than so much above is left as it is
 _CLOSELY = 100  # speed: laws whose integrals are taken
 _MOST_LEFT = 2**22  # speed: laws times types whose moments are taken
+_AT_ONCE = 1000  # speed: laws of a table
 # speed: laws, up to which alpha - 1, whose moments at alpha = 1 are asked first
 _MANY_LEFT, _NEARBY = 64, 0.1
 _MANY_MORE = 4  # speed: times that, where there is no use in beginning
@@ -492,16 +493,11 @@ class _Search:
             left = self._not_nearby(left, most)
             if left.size == 0:
                 return most
-        laws = self.curve.family.pick(left, growth, fraction, self.cap)
-        moments = Moments.of(laws, growth)
-        near = self._above(moments.log_chernoff(self.scales.weight * self.theta, self.taking), most)
-        if self.taking.rate == 1.0:
-            nodes = self.scales.weight[self.scales.nodes] * self.theta
-            rough = moments.some(near).log_normal(nodes, self.taking)
-            near = near[self._above(self.scales.interpolated(rough), most)]
-        if near.size == 0:
+        blocks = np.array_split(left, 1 + left.size // _AT_ONCE)
+        left = np.concatenate([self._near(block, most) for block in blocks])
+        if left.size == 0:
             return most
-        left, laws = left[near], laws.some(near)
+        laws = self.curve.family.pick(left, growth, fraction, self.cap)
         rough = laws.log_integrals(self.scales.weight[self.scales.nodes] * self.theta, self.taking)
         found = self._expectation(self.scales.interpolated(rough) + self._place)
         order = np.argsort(-found)
@@ -511,6 +507,20 @@ class _Search:
             found[place] = min(found[place], self._closely(laws[place], int(left[place]), rough[place], most))
             most = max(most, float(found[place]))
         return max(most, float(found.max()))
+
+    def _near(self, left: Places, most: float) -> Places:
+        """Those of ``left`` that may have more by what their moments say of three weights."""
+        few = self.scales.few
+        laws = self.curve.family.pick(left, self.taking.growth, self.curve.fraction, self.cap)
+        moments, tau = Moments.of(laws, self.taking.growth), self.scales.weight[few] * self.theta
+
+        def above(heights: Floats) -> Places:
+            return self._above(self.scales.interpolated(heights, few), most)
+
+        near = above(moments.log_chernoff(tau, self.taking))
+        if self.taking.rate == 1.0:
+            near = near[above(moments.some(near).log_normal(tau, self.taking))]
+        return left[near[above(laws.some(near).log_integrals(tau, self.taking))]]
 
     def _not_nearby(self, left: Places, most: float) -> Places:
         """Those that may have more by what is known of alpha = 1."""

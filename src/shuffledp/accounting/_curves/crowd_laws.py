@@ -38,6 +38,7 @@ from shuffledp._certified.rounding import (
 )
 from shuffledp.accounting._curves.crowd_inside import inside
 
+Bools = npt.NDArray[np.bool_]
 Complexes = npt.NDArray[np.complex128]
 
 # speed: how far to integrate, in deviations and in tilts at least; beyond counts in full
@@ -55,6 +56,7 @@ _NOTHING = 1e-60  # soundness: far below the relative errors; and speed: nothing
 _MOST_UNITS = 2.0**40  # soundness: beyond, no moment is bounded
 _CORES = 6.0 ** -np.arange(1.0, 6.0)  # tightness: radii, of the largest value
 _FEW_VALUES = 8  # speed: laws of no more have no cores
+_FEW_TAUS = 4  # speed: then masses are cut to cores, else powers of values
 _NO_CORE = 1e290  # a k that ends at once
 TILTS = 1e-30, 1e30  # speed: far flatter and steeper than any that is good
 _AT_ONCE = 2**19  # speed: numbers in a table
@@ -266,6 +268,18 @@ class _Cells:
         return 0.5 * (first + last), 0.5 * (last - first)
 
 
+def _within(mass: Floats, inner: Bools, powers: Floats) -> Floats:
+    """The sum of mass times power within each radius: of laws, taus, radii and powers."""
+    (laws, taus, values), radii = mass.shape, inner.shape[1]
+    if taus <= _FEW_TAUS:
+        masses = (mass[:, :, None] * inner[:, None]).reshape(laws, -1, values)
+        sums = [product(one, power.T) for one, power in zip(masses, powers, strict=True)]
+    else:
+        columns = (inner[:, :, None] * powers[:, None]).reshape(laws, -1, values)
+        sums = [product(one, column.T) for one, column in zip(mass, columns, strict=True)]
+    return np.stack(sums).reshape(laws, taus, radii, -1)
+
+
 @dataclass(frozen=True)
 class Laws:
     """Laws of as many values each, one a row; values of no mass are there to fill up."""
@@ -281,10 +295,13 @@ class Laws:
     ) -> Laws:
         """X = (gap - growth other) / clone, cut at ``cap``, in a cohort that is a ``fraction`` of all."""
         seen = clone > 0.0
-        least = np.where(seen, clone, 1.0)
+        least = clone if seen.all() else np.where(seen, clone, 1.0)
         told, ratio = fraction * gap / least, fraction * other / least + (1.0 - fraction)
-        x, size = told - growth * ratio, np.abs(told) + growth * ratio
-        return cls(np.where(seen, np.minimum(x, cap), 0.0), clone, np.where(seen, size, 0.0), ratio)
+        tilt = growth * ratio
+        x, size = np.minimum(told - tilt, cap), np.abs(told) + tilt
+        if least is not clone:
+            x, size = np.where(seen, x, 0.0), np.where(seen, size, 0.0)
+        return cls(x, clone, size, ratio)
 
     def __getitem__(self, place: int) -> Law:
         seen = self.p[place] > 0.0
@@ -320,7 +337,7 @@ class Laws:
         sums = mass.sum(axis=2)
         log_phi = top + np.log(positive(sums))
         mass /= positive(sums)[:, :, None]
-        moment = [np.einsum("ltv,lv->lt", mass, size**power) for power in (1, 2, 4)]
+        moment = [np.einsum("ltv,lv->lt", mass, power) for power in (size, size**2, (size**2) ** 2)]
         mean = np.einsum("ltv,lv->lt", mass, x)
         square = (x[:, None, :] - mean[:, :, None]) ** 2
         variance, fourth = (mass * square).sum(axis=2), (mass * square**2).sum(axis=2)
@@ -351,10 +368,9 @@ class Laws:
         With the difference D of two values of a core, v is E[D^2]/2 and k E[D^4]/(24 v), over both in it."""
         x, size, unit = self.x[part], self.size[part], gamma(_UNITS + 4 * self.x.shape[1])
         inner = np.abs(x)[:, None, :] <= np.abs(x).max(axis=1)[:, None, None] * _CORES[:, None]
-        powers = np.stack([x**power for power in range(5)] + [size**2, size**4], axis=1)
-        columns = (inner[:, :, None] * powers[:, None]).reshape(len(x), -1, x.shape[1])
-        sums = np.stack([product(one, column.T) for one, column in zip(mass, columns, strict=True)])
-        m0, m1, m2, m3, m4, square, fourth = np.moveaxis(sums.reshape(*mass.shape[:2], -1, 7), 3, 0)
+        two, four = x * x, size * size
+        powers = np.stack([np.ones_like(x), x, two, two * x, two * two, four, four * four], axis=1)
+        m0, m1, m2, m3, m4, square, fourth = np.moveaxis(_within(mass, inner, powers), 3, 0)
         # Each sum is off by ``off`` of what it is with |x|; by Cauchy and Schwarz products are at most these.
         off = gamma(units + _UNITS + 4 * x.shape[1])[:, :, None]
         second, last = m0 * m2, m0 * m4

@@ -88,6 +88,11 @@ class Scales:
         return np.unique(np.concatenate([[0], inner, [self.weight.size - 1]])).astype(np.intp)
 
     @cached_property
+    def few(self) -> Places:
+        """1 and both ends."""
+        return np.unique([0, self.middle, self.weight.size - 1]).astype(np.intp)
+
+    @cached_property
     def thinned(self) -> Scales:
         """Fewer of them, to compare with."""
         places = np.arange(self.middle % _STRIDE, 2 * self.middle + 1, _STRIDE)
@@ -99,9 +104,10 @@ class Scales:
         outward = self.nodes[self.nodes >= self.middle] - self.middle
         return Scales(self.weight[self.nodes], outward.size - 1, self.excess[outward])
 
-    def interpolated(self, values: Floats) -> Floats:
-        """Values at all weights from those at the nodes (columns), linearly: an upper bound if convex."""
-        nodes = self.weight[self.nodes]
+    def interpolated(self, values: Floats, places: Places | None = None) -> Floats:
+        """Values at all weights from those at the nodes (columns), or at these places with both ends,
+        linearly: an upper bound if convex."""
+        nodes = self.weight[self.nodes if places is None else places]
         left = np.searchsorted(nodes[1:], self.weight).clip(max=max(nodes.size - 2, 0))
         right = np.minimum(left + 1, nodes.size - 1)
         share = (self.weight - nodes[left]) / np.where(right > left, nodes[right] - nodes[left], 1.0)

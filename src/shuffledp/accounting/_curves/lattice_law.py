@@ -44,7 +44,7 @@ _DEEPER = 1.0  # speed: than what seems to be needed
 _CANCELLED = 4.0  # speed
 """Chernoff's bound exceeds the sum by more where no tilt suits it: jumps decide."""
 _LARGEST_WHOLE = 2.0**53  # soundness: whole numbers are floats up to here
-_CANCELLED_MORE = 1e5  # tightness: the same of values cut where they decide, in resolutions: rounding remains
+_CANCELLED_MORE = 1e6  # tightness: the same of values cut where they decide, in resolutions: rounding remains
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,8 @@ def _single_epsilon(
     start = profile.hints.start(delta, most) if near is None else min(near, most)
     if profile.slow is not None:
         with suppress(NoCertificateError):
-            if (
-                one := (yield from _of_two(profile, profile.slow, delta, start, tolerance, near))
-            ) is not None:
+            one, start = yield from _of_two(profile, profile.slow, delta, start, tolerance, near)
+            if one is not None:
                 return one
     if not costly:
         if profile.hints.apart:
@@ -113,8 +112,9 @@ def _of_two(
     start: float,
     tolerance: float,
     near: float | None,
-) -> Search[float | None]:
-    """Of a quick bound and a slow one that which passes delta first, if it can be told: each by itself."""
+) -> Search[tuple[float | None, float]]:
+    """Of a quick bound and a slow one that which passes delta first, if it can be told: each by itself; and
+    where to begin with both."""
     quick, level = profile.quick, np.array([delta])
     other = quick.hints.start(delta, min(quick.epsilon_max, LARGEST_EPSILON))
     if 0.0 < start < other and profile.worth_it(np.array([other]), level).any():
@@ -122,12 +122,17 @@ def _of_two(
         if guess <= other:
             # The other one is above there: this is no looser than the smaller of both.
             at = np.array([(found or 0.0) * (1.0 - tolerance)])
-            return found if found and quick.support(at, tolerance).value[0] >= delta else None
+            passed = found and quick.support(at, tolerance).value[0] >= delta
+            return (found if passed else None), start
     found = yield from _single_epsilon(quick, delta, tolerance, near)
     if not profile.worth_it(np.array([found]), level).any():
-        return found
+        return found, start
     at = np.array([found * (1.0 - tolerance)])
-    return found if slow.support(at, tolerance).value[0] >= delta else None
+    lines = slow.support(at, tolerance)
+    if lines.value[0] >= delta:
+        return found, start
+    # The quick one is above delta there, and further down.
+    return _one_by_one(slow, delta, _aimed(slow, at, lines.value, lines, delta), tolerance, found)
 
 
 def _close_to(

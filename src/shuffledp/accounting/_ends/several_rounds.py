@@ -94,7 +94,7 @@ def composed_epsilon(
                         pairs.above, pairs.below, delta, tolerance, _AIMED_BEYOND * tolerance, beside
                     )
                 if at_once is not None and _NEXT_TO_NOTHING * pure <= at_once < pure:
-                    return at_once, ""
+                    return min(at_once, best), ""
                 high = min(pairs.above.upper_epsilon(delta, _AIMED_BEYOND * tolerance), pure)
                 if high == 0.0 or (high == math.inf and pairs.below.infinity > delta):
                     return high, ""

@@ -21,11 +21,12 @@ _STEEP_IN_DEVIATIONS = 3.0  # speed: of the sum, one over the flattest tilt
 _FEW_TYPES = 6  # speed: below, values are neither cut nor told apart
 _RARE_POSITIVE_VALUES = 0.01  # speed: expected number among n
 _TILTS_OF_JUMPS = np.geomspace(0.05, 400.0, 90)[:, None]  # speed: in units of the largest jump
-_FINEST_DECIDED = 2.0**-14  # speed: of the cap
+_FINEST_DECIDED, _WIDE = (2.0**-14, 2.0**-18), 2.0**-7  # speed: of the cap
+"""Sums of typical crowds that are that wide need few frequencies on any lattice; others more on finer ones"""
 _NEAREST = 60.0  # tightness: deviations of what is spread, to where a value would be just enough
 _BLUR = 2.0  # tightness: of the variance, in resolutions
 _NEAREST_SCORE, _BLUR_OF_SCORES = 6.0, 8.0  # tightness: the same of scores, of which only a test is made
-_SPACINGS_OF_JUMPS = np.geomspace(2.0**-17, 0.02, 90)  # speed
+_SPACINGS_OF_JUMPS = np.geomspace(2.0**-20, 0.02, 110)  # speed
 """In units of the cap, from the finest lattice whose sums take seconds."""
 
 
@@ -151,8 +152,9 @@ class LatticeHints:
             mean, variance = (float(part[0]) for part in typical(values[None], weights[None], count))
             nearest = float(np.abs(values + count * mean)[values > 0.0].min(initial=math.inf))
             blur = max(share * count * variance, min(nearest / nearer, 1.0) ** 2)
-            found[row] = self._blurred(values, weights, first, count, blur)
-        return np.maximum(found, _FINEST_DECIDED)
+            wide = count * variance >= _WIDE**2
+            found[row] = max(self._blurred(values, weights, first, count, blur), _FINEST_DECIDED[wide])
+        return found
 
     def _blurred(self, x: Floats, w: Floats, origin: float, n: int, blur: float) -> float:
         """The widest h whose spread adds no more than that to the variance of the sum."""

@@ -58,7 +58,7 @@ _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one 
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
 _SHARE_APART = 0.7, 0.4  # speed: where points take long; the same where few of many, or rare, losses decide
-_FEW_ROUNDS, _MANY_ROUNDS = 16, 100  # speed
+_FEW_ROUNDS, _MANY_ROUNDS = 64, 100  # speed
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
     1e-3,
