@@ -132,7 +132,8 @@ def _of_two(
     if lines.value[0] >= delta:
         return found, start
     # The quick one is above delta there, and further down.
-    return _one_by_one(slow, delta, _aimed(slow, at, lines.value, lines, delta), tolerance, found)
+    aim = _aimed(slow, at, lines.value, lines, delta)
+    return _one_by_one(slow, delta, aim, tolerance, found) if aim > 0.0 else (None, start)
 
 
 def _close_to(
