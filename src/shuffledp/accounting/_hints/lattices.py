@@ -26,8 +26,9 @@ _FINEST_DECIDED, _WIDE = (2.0**-14, 2.0**-18), 2.0**-7  # speed: of the cap
 _NEAREST = 60.0  # tightness: deviations of what is spread, to where a value would be just enough
 _BLUR = 2.0  # tightness: of the variance, in resolutions
 _NEAREST_SCORE, _BLUR_OF_SCORES = 6.0, 8.0  # tightness: the same of scores, of which only a test is made
-_SPACINGS_OF_JUMPS = np.geomspace(2.0**-20, 0.02, 110)  # speed
+_SPACINGS_DECIDED = np.geomspace(2.0**-20, 0.02, 110)  # speed
 """In units of the cap, from the finest lattice whose sums take seconds."""
+_SPACINGS_OF_JUMPS = _SPACINGS_DECIDED[_SPACINGS_DECIDED >= 2.0**-17]  # speed: of several sums
 
 
 class LatticeHints:
@@ -124,7 +125,7 @@ class LatticeHints:
         mean, variance = (float(part[0]) for part in typical(x[None], w[None], n))
         away, spread = n * abs(mean), math.sqrt(n * variance)
         blur = 6.0 * resolution * max(spread * max(away, spread), 0.01 * away**2)
-        return self._blurred(x, w, origin, n, blur)
+        return self._blurred(x, w, origin, n, blur, _SPACINGS_OF_JUMPS)
 
     def decided_spacing(
         self, x: Floats, w: Floats, origin: Floats, n: int | Floats, resolution: float
@@ -153,16 +154,18 @@ class LatticeHints:
             nearest = float(np.abs(values + count * mean)[values > 0.0].min(initial=math.inf))
             blur = max(share * count * variance, min(nearest / nearer, 1.0) ** 2)
             wide = count * variance >= _WIDE**2
-            found[row] = max(self._blurred(values, weights, first, count, blur), _FINEST_DECIDED[wide])
+            found[row] = max(
+                self._blurred(values, weights, first, count, blur, _SPACINGS_DECIDED), _FINEST_DECIDED[wide]
+            )
         return found
 
-    def _blurred(self, x: Floats, w: Floats, origin: float, n: int, blur: float) -> float:
+    def _blurred(self, x: Floats, w: Floats, origin: float, n: int, blur: float, spacings: Floats) -> float:
         """The widest h whose spread adds no more than that to the variance of the sum."""
-        cells = (x - origin)[:, None] / _SPACINGS_OF_JUMPS
+        cells = (x - origin)[:, None] / spacings
         fraction = cells - np.floor(cells)
-        added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * _SPACINGS_OF_JUMPS**2
-        good = _SPACINGS_OF_JUMPS[added <= blur]
-        return float(good[-1] if good.size else _SPACINGS_OF_JUMPS[0])
+        added = (n * (w @ (fraction * (1.0 - fraction))) + 0.25) * spacings**2
+        good = spacings[added <= blur]
+        return float(good[-1] if good.size else spacings[0])
 
     def jump_tilt(self, bulk: Group, jumps: Group, many: int, few: int, threshold: int) -> Floats:
         """theta near the minimum of log E[e^(theta (sum - threshold))] - 2 log theta."""
