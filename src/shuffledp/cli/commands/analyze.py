@@ -18,7 +18,7 @@ from shuffledp.cli.output import present, result_options
 
 EXAMPLE = """
 $ shuffledp analyze shuffled.parquet --plot pets.png --statement privacy.txt
-histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
+histogram of 100,000 reports, epsilon <= 0.99738 at delta = 1e-6
 
   category     count  std. error  1% lies  95% from        to
   cat       50,000.3         8.0  1,001.3  49,985.0  50,016.0

@@ -34,10 +34,10 @@ COUNTS = ("n", "rounds", "cohort")
 
 EXAMPLE = """
 $ shuffledp calibrate --krr 16 --n 1e6 --rounds 30 --epsilon 1 --delta 1e-8
-epsilon0 = 6.4862 meets epsilon <= 1 at delta = 1e-8
+epsilon0 = 6.4852 meets epsilon <= 1 at delta = 1e-8
 
 $ shuffledp calibrate --solve-for n --krr 16 --epsilon0 4 --epsilon 0.1 --delta 1e-8
-n = 174,634 meets epsilon <= 0.1 at delta = 1e-8
+n = 174,694 meets epsilon <= 0.1 at delta = 1e-8
 """
 
 

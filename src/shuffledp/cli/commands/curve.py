@@ -32,9 +32,9 @@ $ shuffledp curve --krr 16 --epsilon0 4 --n 1e6 --csv curve.csv --plot curve.png
 $ shuffledp curve --against n --epsilon0 2 --delta 1e-6 --from 1e3 --to 1e6 --points 4
           n  epsilon lower  epsilon upper  limit mu  shuffle index
       1,000        0.37195         0.3971    0.0932          0.339
-     10,000        0.10764        0.11175    0.0295          0.339
-    100,000       0.031223       0.031509   0.00932          0.339
-  1,000,000      0.0089471      0.0089739   0.00295          0.339
+     10,000        0.10766        0.11138    0.0295          0.339
+    100,000       0.031223        0.03151   0.00932          0.339
+  1,000,000      0.0089472      0.0089815   0.00295          0.339
 """
 
 

@@ -7,7 +7,7 @@ from shuffledp.cli.questions import ask, question_options, verify_options
 
 EXAMPLE = """
 $ shuffledp delta --binary --epsilon0 2 --n 10_000 --epsilon 0.1
-delta <= 1.0943e-7 at epsilon = 0.1
+delta <= 1.0956e-7 at epsilon = 0.1
 """
 QUESTION = "The epsilon at which delta is asked for."
 

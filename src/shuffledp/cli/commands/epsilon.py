@@ -8,10 +8,10 @@ from shuffledp.cli.questions import ask, question_options, verify_options
 
 EXAMPLE = """
 $ shuffledp epsilon --krr 16 --epsilon0 4 --n 1e6 --rounds 30 --delta 1e-8
-epsilon <= 0.23754 at delta = 1e-8
+epsilon <= 0.23748 at delta = 1e-8
 
 $ shuffledp epsilon --krr 5 --epsilon0 3 --n 2e4 --delta 1e-7 --statement policy.txt
-epsilon <= 0.16543 at delta = 1e-7
+epsilon <= 0.16539 at delta = 1e-7
 """
 QUESTION = "The delta at which epsilon is asked for."
 

@@ -12,7 +12,7 @@ from shuffledp.cli.questions import chosen, honest_option, parameters, randomize
 
 EXAMPLE = """
 $ shuffledp groups 1:5000 4:20000 --krr 16 --delta 1e-6
-epsilon <= 0.17206 for everybody at delta = 1e-6
+epsilon <= 0.17199 for everybody at delta = 1e-6
 """
 
 

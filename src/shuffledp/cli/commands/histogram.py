@@ -19,7 +19,7 @@ from shuffledp.cli.options import EXISTING_FILE, command
 
 EXAMPLE = """
 $ shuffledp histogram pets.csv --categories cat,dog,fish --epsilon 1 --delta 1e-6
-histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
+histogram of 100,000 reports, epsilon <= 0.99738 at delta = 1e-6
 
   category     count  std. error  1% lies  95% from        to
   cat       50,000.3         8.0  1,001.3  49,985.0  50,016.0
@@ -27,7 +27,7 @@ histogram of 100,000 reports, epsilon <= 0.9995 at delta = 1e-6
   fish      15,005.6         7.1  1,001.3  14,992.0  15,019.0
 
 $ shuffledp histogram --categories a,b --n 1e5 --plan q.json --epsilon 1 --delta 1e-6
-histogram planned: epsilon <= 0.9995 at delta = 1e-6
+histogram planned: epsilon <= 0.99557 at delta = 1e-6
 """
 
 

@@ -24,7 +24,7 @@ $ shuffledp ledger show readers.jsonl
 readers.jsonl: a budget of epsilon = 2 at delta = 1e-6 for each population
 
   population  collections  epsilon spent    left
-  readers               1         0.9995  1.0005
+  readers               1        0.99738  1.0026
 """
 
 

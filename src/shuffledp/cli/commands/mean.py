@@ -7,7 +7,7 @@ from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp mean ages.csv --low 0 --high 100 --epsilon 1 --delta 1e-6
-mean of 100,000 reports, epsilon <= 0.99938 at delta = 1e-6
+mean of 100,000 reports, epsilon <= 0.99739 at delta = 1e-6
 
   quantity   value  std. error  1% lies  95% from      to
   mean      49.987       0.015    1.007    49.959  50.015

@@ -7,7 +7,7 @@ from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp quantiles ages.csv --low 0 --high 100 --bins 50 --epsilon 1 --delta 1e-6
-quantiles of 100,000 reports, epsilon <= 0.99942 at delta = 1e-6
+quantiles of 100,000 reports, epsilon <= 0.99735 at delta = 1e-6
 """
 
 

@@ -7,7 +7,7 @@ from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp ranges ages.csv --low 0 --high 100 --bins 5 --epsilon 1 --delta 1e-6
-ranges of 100,000 reports, epsilon <= 0.9999 at delta = 1e-6
+ranges of 100,000 reports, epsilon <= 0.99738 at delta = 1e-6
 """
 
 

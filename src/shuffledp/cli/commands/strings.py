@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """
 $ shuffledp strings names.csv --alphabet a-z --length 4 --epsilon 1 --delta 1e-6
-strings, worst of 4 cohorts of 10,000 reports, epsilon <= 1 at delta = 1e-6
+strings, worst of 4 cohorts of 10,000 reports, epsilon <= 0.99825 at delta = 1e-6
 """
 
 

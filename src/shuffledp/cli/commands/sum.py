@@ -7,7 +7,7 @@ from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp sum ages.csv --low 0 --high 100 --epsilon 1 --delta 1e-6
-sum of 100,000 reports, epsilon <= 0.99938 at delta = 1e-6
+sum of 100,000 reports, epsilon <= 0.99739 at delta = 1e-6
 
   quantity      value  std. error  1% lies   95% from         to
   sum       4,998,919       1,404  100,679  4,996,167  5,001,671

@@ -16,7 +16,7 @@ from shuffledp.cli.options import command
 
 EXAMPLE = """
 $ shuffledp table folk.csv --by pet=cat,dog --by home=in,out --epsilon 1 --delta 1e-6
-table of 85,000 reports, epsilon <= 0.9994 at delta = 1e-6
+table of 85,000 reports, epsilon <= 0.99744 at delta = 1e-6
 """
 
 

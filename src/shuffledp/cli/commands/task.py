@@ -27,7 +27,7 @@ $ shuffledp task keys --key analyst.key
 analyst.key: a new key of an analyst
 
 $ shuffledp task create pets --plan survey.json --key analyst.key
-pets: collecting, epsilon <= 0.9995 at delta = 1e-6
+pets: collecting, epsilon <= 0.99738 at delta = 1e-6
 
 $ shuffledp task status pets
 pets: 0 of 100,000 reports, 0 batches released

@@ -8,7 +8,7 @@ from shuffledp.cli.output import json_option, print_answer, print_json
 
 EXAMPLE = """
 $ shuffledp verify month.json
-verified: delta(0.23754) <= 9.9893e-9 by Arb at 256 bits
+verified: delta(0.23748) <= 9.9915e-9 by Arb at 256 bits
 """
 
 
