@@ -251,10 +251,30 @@ def test_only_mechanisms_can_be_added() -> None:
         ({"epsilon": 1.0, "delta": 1e-6, "n": 100, "rounds": -1}, "rounds", "-1"),
         ({"epsilon": 1.0, "delta": 1e-6, "n": 100, "population": 50}, "population", "50"),
         ({"epsilon": 1.0, "delta": 1e-6, "n": 100, "solve_for": "colour"}, "solve_for", "colour"),
+        ({"epsilon": 1.0, "delta": 1e-6, "population": 500, "rate": 1.5}, "rate", "1.5"),
     ],
 )
 def test_calibrate_names_what_is_wrong(settings: dict[str, Any], parameter: str, shown: str) -> None:
     refuses(lambda: sdp.calibrate(sdp.KaryRandomizedResponse, k=4, **settings), parameter, shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"solve_for": "n", "population": 500}, "population must be left out .* got 500: .*cohort"),
+        ({"solve_for": "n", "population": 500, "poisson": True}, "population must be left out"),
+        ({"solve_for": "n", "population": 500, "rate": 0.1}, "rate must be left out where n .* got 0.1"),
+        ({"solve_for": "cohort", "population": 500, "rate": 0.1}, "rate must be left out where cohort"),
+        ({"n": 100, "population": 500, "rate": 0.1}, "rate=0.1 stands in place .* got n=100, too"),
+        ({"cohort": 100, "population": 500, "rate": 0.1}, "rate=0.1 .* got cohort=100, too"),
+        ({"population": 500, "poisson": True, "rate": 0.1}, "rate=0.1 .* got poisson=True, too"),
+        ({"rate": 0.1}, "rate=0.1 needs population"),
+        ({"n": 100, "poisson": True}, "poisson=True needs population"),
+    ],
+)
+def test_calibrate_refuses_sizes_that_say_a_thing_twice_or_half(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        sdp.calibrate(EIGHT, epsilon=1.0, delta=1e-6, **{"solve_for": "rounds"} | settings)
 
 
 # The edges are valid and exact

@@ -460,6 +460,26 @@ def test_calibrate_finds_the_largest_cohort() -> None:
     assert more.epsilon(delta=1e-6).upper > 0.1
 
 
+@pytest.mark.parametrize("solve_for", ["epsilon0", "gamma", "rounds"])
+def test_calibrate_knows_people_who_flip_coins_of_a_rate(solve_for: str) -> None:
+    goal = {"population": 10**6, "rate": 0.05, "epsilon": 0.2, "delta": 1e-7, "solve_for": solve_for}
+    if solve_for == "rounds":
+        found = sdp.calibrate(sdp.KaryRandomizedResponse(k=16, epsilon0=4.0), **goal)
+    else:
+        found = sdp.calibrate(sdp.KaryRandomizedResponse, k=16, rounds=100, **goal)
+
+    def polled(value: float) -> sdp.Mechanism:
+        local = {"epsilon0": 4.0} if solve_for == "rounds" else {solve_for: value}
+        one = sdp.Shuffled(sdp.KaryRandomizedResponse(k=16, **local), n=1)
+        rounds = round(value) if solve_for == "rounds" else 100
+        return rounds * one.sampled_from(10**6, rate=0.05)
+
+    assert found.mechanism.parts == polled(found.value).parts
+    assert polled(found.value).epsilon(delta=1e-7).upper <= 0.2
+    rash = 0.98 if solve_for == "gamma" else 1.02
+    assert polled(rash * found.value).epsilon(delta=1e-7).lower > 0.2
+
+
 @pytest.mark.parametrize("likely", [lambda v: v, lambda v: 1e9 / v, lambda v: 7.0, lambda v: np.nan])
 @pytest.mark.parametrize("first", [1e-3, 1.0, 1e6])
 def test_a_calibration_needs_no_good_guess(likely: Callable[[float], float], first: float) -> None:

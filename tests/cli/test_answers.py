@@ -190,10 +190,12 @@ def test_a_matrix_is_read_from_every_kind_of_file(shuffledp: Run, tmp_path: Path
         ("n", "--krr 16 --epsilon0 4", {}),
         ("rounds", "--krr 16 --epsilon0 4 --n 1e4", {"n": 10**4}),
         ("cohort", "--krr 16 --epsilon0 4 --population 1e6", {"population": 10**6}),
+        ("epsilon0", "--krr 4 --population 1e6 --rate 0.01", {"k": 4, "population": 10**6, "rate": 0.01}),
+        ("rounds", "--krr 16 --epsilon0 4 --population 1e6 --rate 0.01", {"population": 10**6, "rate": 0.01}),
     ],
 )
 def test_calibrate_finds_every_parameter_that_the_library_finds(
-    shuffledp: Run, unknown: str, options: str, arguments: dict[str, int]
+    shuffledp: Run, unknown: str, options: str, arguments: dict[str, Any]
 ) -> None:
     line = f"calibrate --solve-for {unknown} {options} --epsilon 0.5 --delta 1e-6"
     local = unknown in ("epsilon0", "gamma")

@@ -67,6 +67,7 @@ def calibrate(
     population: int | None = None,
     cohort: int | None = None,
     poisson: bool = False,
+    rate: float | None = None,
     honest_fraction: float = 1.0,
     solve_for: str | None = None,
     analysis: str = "best",
@@ -82,10 +83,10 @@ def calibrate(
       ``CALIBRATED`` which parameter is meant where none is named.
     * ``calibrate(answer, solve_for="n", ...)`` finds the smallest n, ``"rounds"`` the most rounds,
       ``"cohort"`` the largest cohort of ``population`` (``cohort=`` stands for n then). The truth rises with
-      the cohort, so every smaller one meets the target, too.
+      the cohort, so every smaller one meets the target, too (and n of a population is not asked for).
 
-    ``poisson`` (everybody of the population flips a coin of their own) and ``honest_fraction`` are those of
-    ``Shuffled`` and ``sampled_from``.
+    ``poisson`` (everybody of the population flips a coin of their own), ``rate`` (of that probability, in
+    place of n) and ``honest_fraction`` are those of ``Shuffled`` and ``sampled_from``.
 
     The answer is re-checked by evaluating it; a local epsilon is within ``tolerance`` of the best one,
     a count is exact up to the looseness ``tolerance`` of the evaluation. ValueError if nothing meets
@@ -106,7 +107,8 @@ def calibrate(
     )
     if unknown != "rounds":
         _validate.count("rounds", rounds)
-    size = _size(n, population, cohort, unknown)
+    _check_coins(rate, unknown, population, n=n, cohort=cohort, poisson=poisson or None)
+    size = 1 if rate is not None else _size(n, population, cohort, unknown)
 
     @cache
     def build(value: float) -> Mechanism:
@@ -115,7 +117,7 @@ def calibrate(
         users = int(value) if unknown in ("n", "cohort") else size
         one = Shuffled(described, n=users, analysis=analysis, honest_fraction=honest_fraction)
         if population is not None:
-            one = one.sampled_from(population, poisson=poisson)
+            one = one.sampled_from(population, poisson=poisson, rate=rate)
         return one * (int(value) if unknown == "rounds" else rounds)
 
     @cache
@@ -208,6 +210,11 @@ def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
         raise ValueError(f"cohort={cohort!r} needs population")
     if unknown == "cohort" and population is None:
         raise ValueError("solve_for='cohort' needs population")
+    if unknown == "n" and population is not None:
+        raise ValueError(
+            f"population must be left out where n is to be found, got {population!r}: a cohort tells the "
+            'more the larger it is, so n = 1 would do, if any does (solve_for="cohort" finds the largest)'
+        )
     if unknown in ("n", "cohort"):
         if n is not None or cohort is not None:
             raise ValueError(f"{unknown} is to be found: n and cohort must be left out")
@@ -216,6 +223,18 @@ def _size(n: Any, population: Any, cohort: Any, unknown: str) -> int:
     if len(given) != 1:
         raise ValueError(f"give one of n and cohort, got {n=} and {cohort=}")
     return _validate.count("n" if cohort is None else "cohort", given[0])
+
+
+def _check_coins(rate: Any, unknown: str, population: Any, **others: Any) -> None:
+    """There are people who flip them; and of what a rate says nothing else is given, or to be found."""
+    given = [f"{name}={value!r}" for name, value in others.items() if value is not None]
+    if population is None and (rate is not None or others["poisson"]):
+        coins = given[-1] if rate is None else f"{rate=}"
+        raise ValueError(f"{coins} needs population, the people who flip a coin")
+    if rate is not None and unknown in ("n", "cohort"):
+        raise ValueError(f"rate must be left out where {unknown} is to be found, got {rate!r}")
+    if rate is not None and given:
+        raise ValueError(f"{rate=} stands in place of n, cohort and poisson, got {', '.join(given)}, too")
 
 
 def solve(

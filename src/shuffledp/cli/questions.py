@@ -207,7 +207,9 @@ def check_sizes(given: Given, unknown: str | None = None) -> None:
     for name in ("poisson", "rate"):
         if given[name] and given["population"] is None:
             raise click.UsageError(f"--{name} needs --population.")
-    if given["rate"] is not None and (given["n"] is not None or given["poisson"] or unknown is not None):
+    if given["rate"] is not None and unknown in ("n", "cohort"):
+        raise click.UsageError(f"--rate does not go with --solve-for {unknown}.")
+    if given["rate"] is not None and (given["n"] is not None or given["poisson"]):
         raise click.UsageError("--rate stands in place of --n, and for itself: leave out the others.")
     if given["n"] is None and given["rate"] is None and unknown not in ("n", "cohort"):
         raise click.UsageError("Missing option '--n'.")

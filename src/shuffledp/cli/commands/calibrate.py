@@ -84,7 +84,7 @@ def _solve(given: Given) -> Calibration:
 
     _check_counts(given)
     target = {name: given[name] for name in ("epsilon", "delta", "analysis")} | tolerance_of(given)
-    sizes = {name: given[name] for name in ("n", "population", "poisson", "honest_fraction")}
+    sizes = {name: given[name] for name in ("n", "population", "poisson", "rate", "honest_fraction")}
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
     subject, arguments = _subject(given)
     return calibrate(subject, solve_for=given["solve_for"], **target, **sizes, **rounds, **arguments)
@@ -95,12 +95,15 @@ def _check_counts(given: Given) -> None:
     unknown = given["solve_for"]
     if unknown == "cohort" and given["population"] is None:
         raise click.UsageError("--solve-for cohort needs --population.")
+    if unknown == "n" and given["population"] is not None:
+        raise click.UsageError(
+            "--solve-for n does not go with --population: a cohort tells the more the larger it is, so "
+            "n = 1 would do, if any does (--solve-for cohort finds the largest)."
+        )
     taken = "n" if unknown == "cohort" else unknown
     if unknown in COUNTS and given[taken] is not None:
         raise click.UsageError(f"{unknown} is to be found: leave out --{taken}.")
     check_sizes(given, unknown)
-    if taken != "n" and given["n"] is None:
-        raise click.UsageError("Missing option '--n'.")
     if given["n"] and given["population"] and given["population"] < given["n"]:
         raise click.UsageError(f"--population must be at least --n {given['n']}.")
 
