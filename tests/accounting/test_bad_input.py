@@ -259,6 +259,22 @@ def test_calibrate_names_what_is_wrong(settings: dict[str, Any], parameter: str,
 
 
 @pytest.mark.parametrize(
+    ("kind", "solve_for", "known"),
+    [
+        (sdp.DiscreteGaussian, "epsilon0", "'sigma', 'n', 'rounds', 'cohort' for DiscreteGaussian"),
+        (sdp.KaryRandomizedResponse, "sigma", "'epsilon0', 'gamma', 'n', 'rounds', 'cohort'"),
+        (sdp.FiniteRandomizer, None, "one of 'n', 'rounds', 'cohort' for FiniteRandomizer"),
+        (lambda epsilon0: sdp.Facts(epsilon0), "sigma", "one of 'epsilon0', 'n'"),
+    ],
+)
+def test_calibrate_says_what_can_be_found_of_a_kind(kind: Any, solve_for: str | None, known: str) -> None:
+    with pytest.raises(ValueError, match="solve_for must be one of") as refused:
+        sdp.calibrate(kind, n=100, epsilon=1.0, delta=1e-6, solve_for=solve_for)
+    assert known in str(refused.value)
+    assert repr(solve_for or "epsilon0") in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"solve_for": "n", "population": 500}, "population must be left out .* got 500: .*cohort"),

@@ -222,6 +222,22 @@ def test_calibrate_finds_every_parameter_that_the_library_finds(
         assert value == expected.value
 
 
+@pytest.mark.parametrize("given", ["--gaussian", "--gaussian auto", "--gaussian --solve-for sigma"])
+def test_the_sigma_that_calibrate_shows_meets_the_goal_when_it_is_asked_about(
+    shuffledp: Run, given: str
+) -> None:
+    line = f"calibrate {given} --n 1e4 --rounds 2 --epsilon 1 --delta 1e-6"
+    expected = sdp.calibrate(sdp.DiscreteGaussian, n=10**4, rounds=2, epsilon=1.0, delta=1e-6)
+    found = answer(shuffledp(line + " --json"))
+    assert (found["parameter"], found["value"]) == ("sigma", expected.value)
+    words = re.match(r"sigma = (\S+) meets epsilon <= 1 at delta = 1e-6", shuffledp(line).stdout)
+    assert words
+    assert expected.value <= float(words[1]) <= expected.value * 1.0001
+    assert f"<tr><td>sigma</td><td>{words[1]}</td>" in expected._repr_html_()
+    shown = answer(shuffledp(f"epsilon --gaussian {words[1]} --n 1e4 --rounds 2 --delta 1e-6 --json"))
+    assert 0.98 <= shown["upper"] <= 1.0
+
+
 @pytest.mark.parametrize("question", ["--delta 1e-6", "--epsilon 0.3"])
 def test_compare_lists_what_the_library_compares(shuffledp: Run, tmp_path: Path, question: str) -> None:
     line = f"compare --krr 4 --epsilon0 2 --n 300 {question}"

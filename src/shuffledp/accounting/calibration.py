@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -49,8 +50,8 @@ class Calibration:
         return float(self.value)
 
     def _repr_html_(self) -> str:
-        # To the safe side: a smaller epsilon0, a larger gamma; counts are whole.
-        safe = {"epsilon0": rounded_down, "gamma": rounded_up}.get(
+        # To the safe side: a smaller epsilon0, a larger gamma or sigma; counts are whole.
+        safe = {"epsilon0": rounded_down, "gamma": rounded_up, "sigma": rounded_up}.get(
             self.parameter, lambda count: f"{count:,.0f}"
         )
         met = f"epsilon <= {rounded_up(self.epsilon.upper)} at delta = {written(self.delta)}"
@@ -135,6 +136,15 @@ def _makes(randomizer: Any) -> bool:
     return isinstance(randomizer, type) or (callable(randomizer) and not hasattr(randomizer, "facts"))
 
 
+def _takes(make: Any, name: str) -> bool:
+    """Whether it takes an argument of this name, as far as is known."""
+    try:
+        taken = inspect.signature(make).parameters
+    except (TypeError, ValueError):  # nothing is known
+        return True
+    return name in taken or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
+
+
 def _most_epsilon0(randomizer: Any) -> float:
     """The largest local epsilon that a class says it accepts."""
     try:
@@ -159,6 +169,13 @@ def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any])
     if makes != (unknown in _LOCAL):
         kind = "the randomizer's class" if unknown in _LOCAL else "a randomizer"
         raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
+    if makes and not _takes(randomizer, unknown):
+        known = [name for name in _SOLVABLE if name not in _LOCAL or _takes(randomizer, name)]
+        name = getattr(randomizer, "__name__", repr(randomizer))
+        raise ValueError(
+            f"solve_for must be one of {', '.join(map(repr, known))} for {name} (the last three of a "
+            f"randomizer, not of its class), got {unknown!r}"
+        )
     if parameters and not makes:
         raise TypeError(f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}")
     return unknown

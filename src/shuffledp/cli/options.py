@@ -28,6 +28,8 @@ Given = dict[str, Any]
 """The options of a command by name."""
 
 OUTPUT = "Output"
+AUTO = "auto"
+"""In place of a number that is to be found."""
 _NEAR = 0.7  # of difflib: what is less alike was meant by nobody
 _SAMPLED = ("--population", "--rate")
 _MEANT = {"--sampling": _SAMPLED, "--sampling-rate": _SAMPLED, "--sample-rate": _SAMPLED, "--q": _SAMPLED}
@@ -157,7 +159,19 @@ class WholeOrAuto(Whole):
     """A whole number, or the word auto."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return "auto" if value == "auto" else super().convert(value, param, ctx)
+        return AUTO if value == AUTO else super().convert(value, param, ctx)
+
+
+class RealOrAuto(FloatType):
+    """A number, or the word auto."""
+
+    name = "x"
+
+    def __init__(self, number: Real) -> None:
+        self.number = number
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return AUTO if value == AUTO else self.number.convert(value, param, ctx)
 
 
 class Real(FloatType):

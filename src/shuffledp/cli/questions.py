@@ -16,6 +16,7 @@ from shuffledp._digits import rounded_down, rounded_up, written
 from shuffledp._progress import Progress
 from shuffledp.cli.files import output_option, read_matrix, write_text
 from shuffledp.cli.options import (
+    AUTO,
     EPSILON0,
     EXISTING_FILE,
     OUTPUT,
@@ -23,6 +24,7 @@ from shuffledp.cli.options import (
     WHOLE,
     Given,
     Real,
+    RealOrAuto,
     Whole,
     option,
     stacked,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 RANDOMIZER = "Randomizer (one of these; none: any epsilon0-LDP randomizer)"
 DETAILS = "Its parameters"
 
+FOUND = ("sigma",)
+"""What a randomizer's own option takes and a calibration finds."""
 _LOCAL = {
     "epsilon0": (EPSILON0, "Local epsilon of one report."),
     "gamma": (POSITIVE_PROBABILITY, "Instead of epsilon0: the chance of a uniformly random report."),
@@ -58,11 +62,15 @@ def _kind(parameter: Parameter) -> Any:
     return Real(float(parameter.least), float(parameter.most))
 
 
-def _choice(entry: Registration) -> Callable[[Any], Any]:
+def _choice(entry: Registration, found: bool) -> Callable[[Any], Any]:
+    """Its option; where its value can be ``found``, it may be left out."""
     if entry.takes is None:
         return option(f"--{entry.option}", None, entry.summary, group=RANDOMIZER)
     kind, metavar = _kind(entry.takes), entry.takes.metavar
-    return option(f"--{entry.option}", kind, entry.summary, group=RANDOMIZER, metavar=metavar)
+    auto: Given = {}
+    if found and entry.takes.name in FOUND:
+        kind, metavar, auto = RealOrAuto(kind), f"[{metavar}]", {"is_flag": False, "flag_value": AUTO}
+    return option(f"--{entry.option}", kind, entry.summary, group=RANDOMIZER, metavar=metavar, **auto)
 
 
 def _details() -> dict[str, tuple[Any, str]]:
@@ -71,13 +79,15 @@ def _details() -> dict[str, tuple[Any, str]]:
     return _LOCAL | {name: (_kind(one), one.help) for name, one in known.items()}
 
 
-randomizer_options = stacked(
-    *map(_choice, registered()),
-    *(
+def _randomizer_options(found: bool) -> Callable[[Any], Any]:
+    details = (
         option(_flag(name), kind, text, group=DETAILS, metavar="X")
         for name, (kind, text) in _details().items()
-    ),
-)
+    )
+    return stacked(*(_choice(entry, found) for entry in registered()), *details)
+
+
+randomizer_options = _randomizer_options(found=False)
 
 
 def chosen(given: Given) -> Registration:
@@ -99,21 +109,39 @@ def parameters(entry: Registration, given: Given, unknown: str | None = None) ->
             raise click.UsageError(f"{_flag(name)} does not go with --{entry.option}.")
     local = [name for name in entry.local if name in details]
     if unknown is not None:
-        _check_unknown(entry, unknown, local)
+        _check_unknown(entry, unknown, local, given)
     elif entry.local and len(local) != 1:
         wanted = " or ".join(map(_flag, entry.local))
         if entry.option == "local" and not given.get("local"):
             raise click.UsageError(f"describe the randomizer: {wanted}, or one of its own options.")
         raise click.UsageError(f"--{entry.option} needs {wanted}{', not both' if local else ''}.")
-    if entry.takes is not None:
+    if entry.takes is not None and entry.takes.name != unknown:
         value = given[entry.option.replace("-", "_")]
+        if value == AUTO:
+            raise click.UsageError(
+                f"--{entry.option} needs its {entry.takes.metavar}, which is not to be found."
+            )
         details[entry.takes.name] = read_matrix(value) if entry.takes.type == "file" else value
     return details
 
 
-def _check_unknown(entry: Registration, unknown: str, local: list[str]) -> None:
-    if unknown not in entry.local:
-        raise click.UsageError(f"--solve-for {unknown} does not go with --{entry.option}.")
+def local_unknowns(entry: Registration) -> tuple[str, ...]:
+    """The parameters of a randomizer that can be found, the usual one first."""
+    own = () if entry.takes is None or entry.takes.name not in FOUND else (entry.takes.name,)
+    return (*own, *entry.local)
+
+
+def _check_unknown(entry: Registration, unknown: str, local: list[str], given: Given) -> None:
+    if unknown not in local_unknowns(entry):
+        known = ", ".join([*local_unknowns(entry), "n", "rounds"])
+        raise click.UsageError(
+            f"--solve-for {unknown} does not go with --{entry.option}: {known} and cohort do."
+        )
+    if unknown not in entry.local and given[entry.option.replace("-", "_")] != AUTO:
+        raise click.UsageError(
+            f"{unknown} is to be found: leave out the value of --{entry.option}, or find something else "
+            "(--solve-for n, rounds or cohort)."
+        )
     if local:
         raise click.UsageError(f"{unknown} is to be found: leave out {_flag(local[0])}.")
 
@@ -177,6 +205,7 @@ verify_options = stacked(
     output_option("--certificate certificate_file", "Write what `shuffledp verify` needs (.json)."),
 )
 question_options = stacked(randomizer_options, rounds_options, json_option)
+calibration_options = stacked(_randomizer_options(found=True), rounds_options, json_option)
 
 
 def mechanism_of(given: Given) -> Mechanism:

@@ -10,12 +10,13 @@ from shuffledp.cli.options import POSITIVE, PROBABILITY, Given, command, option,
 from shuffledp.cli.output import print_answer, print_json, warn
 from shuffledp.cli.questions import (
     as_fields,
+    calibration_options,
     certificate,
     check_sizes,
     chosen,
     limit_fields,
+    local_unknowns,
     parameters,
-    question_options,
     randomizer_of,
     refuse_unverified,
     shown,
@@ -26,9 +27,10 @@ from shuffledp.cli.questions import (
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibration import Calibration
+    from shuffledp.randomizers.registry import Registration
 
 GROUP = "Question"
-LOCAL = {"epsilon0": 30.0, "gamma": 0.5}
+LOCAL = {"epsilon0": 30.0, "gamma": 0.5, "sigma": 1.0}
 """Parameters of the randomizer that can be found, with a value at which every description is valid."""
 COUNTS = ("n", "rounds", "cohort")
 
@@ -38,6 +40,9 @@ epsilon0 = 6.4852 meets epsilon <= 1 at delta = 1e-8
 
 $ shuffledp calibrate --solve-for n --krr 16 --epsilon0 4 --epsilon 0.1 --delta 1e-8
 n = 174,694 meets epsilon <= 0.1 at delta = 1e-8
+
+$ shuffledp calibrate --gaussian --n 1e4 --epsilon 1 --delta 1e-6
+sigma = 0.5534 meets epsilon <= 1 at delta = 1e-6
 """
 
 
@@ -47,13 +52,12 @@ n = 174,694 meets epsilon <= 0.1 at delta = 1e-8
 @option(
     "--solve-for",
     click.Choice([*LOCAL, *COUNTS]),
-    "The largest epsilon0 (default), rounds or cohort (of --population), or the smallest gamma or n.",
+    "The largest epsilon0 (default), rounds or cohort (of --population), or the smallest gamma, n or sigma "
+    "(default with --gaussian, which is then given no SIGMA).",
     group=GROUP,
-    default="epsilon0",
-    show_default=False,
     metavar="NAME",
 )
-@question_options
+@calibration_options
 @verify_options
 def calibrate(as_json: bool, **given: Any) -> None:
     """The parameter that meets a wanted (epsilon, delta).
@@ -82,11 +86,13 @@ def calibrate(as_json: bool, **given: Any) -> None:
 def _solve(given: Given) -> Calibration:
     from shuffledp import calibrate
 
+    choice = chosen(given)
+    given = given | {"solve_for": given["solve_for"] or [*local_unknowns(choice), "epsilon0"][0]}
     _check_counts(given)
     target = {name: given[name] for name in ("epsilon", "delta", "analysis")} | tolerance_of(given)
     sizes = {name: given[name] for name in ("n", "population", "poisson", "rate", "honest_fraction")}
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
-    subject, arguments = _subject(given)
+    subject, arguments = _subject(choice, given)
     return calibrate(subject, solve_for=given["solve_for"], **target, **sizes, **rounds, **arguments)
 
 
@@ -108,7 +114,7 @@ def _check_counts(given: Given) -> None:
         raise click.UsageError(f"--population must be at least --n {given['n']}.")
 
 
-def _subject(given: Given) -> tuple[Any, Given]:
+def _subject(choice: Registration, given: Given) -> tuple[Any, Given]:
     """What is calibrated: a class with its other parameters, or a randomizer; checked on one user."""
     from shuffledp import Shuffled
 
@@ -117,7 +123,6 @@ def _subject(given: Given) -> tuple[Any, Given]:
     if unknown in COUNTS:
         subject = randomizer_of(given)
     else:
-        choice = chosen(given)
         subject, arguments = choice.load(), parameters(choice, given, unknown)
     with wrong_usage():
         trial = subject if unknown in COUNTS else subject(**arguments, **{unknown: LOCAL[unknown]})
@@ -126,7 +131,7 @@ def _subject(given: Given) -> tuple[Any, Given]:
 
 
 def _shown(found: Calibration) -> str:
-    """Rounded to the safe side: a smaller epsilon0, a larger gamma."""
+    """Rounded to the safe side: a smaller epsilon0, a larger gamma or sigma."""
     if found.parameter in COUNTS:
         return f"{int(found.value):,}"
     return (rounded_down if found.parameter == "epsilon0" else rounded_up)(found.value)
