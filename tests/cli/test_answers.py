@@ -259,6 +259,16 @@ def test_compare_lists_what_the_library_compares(shuffledp: Run, tmp_path: Path,
             assert f"{row.bound}: {row.note}" in result.stdout
 
 
+@pytest.mark.parametrize("options", ["--n 300 --poisson", "--rate 0.1", "--n 300 --honest-fraction 0.9"])
+def test_compare_says_why_no_published_bound_is_shown(shuffledp: Run, options: str) -> None:
+    line = f"compare --krr 4 --epsilon0 2 --population 3e3 {options} --delta 1e-3"
+    result = shuffledp(line)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("  No published bound is shown: they are about ") == 1
+    assert answer(shuffledp(line + " --json"))["left_out"] in result.stdout
+    assert "No published" not in shuffledp("compare --krr 4 --epsilon0 2 --n 300 --delta 1e-3").stdout
+
+
 @pytest.mark.parametrize(
     "line",
     [

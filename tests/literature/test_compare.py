@@ -26,6 +26,7 @@ MECHANISMS = {
     "mix": 2 * SURVEY + COHORT,
     "nothing local": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=0.0), n=10),
     "no rounds": 0 * SURVEY,
+    "coins": SURVEY.sampled_from(20_000, poisson=True),
     "strong": sdp.Shuffled(sdp.KaryRandomizedResponse(k=4, epsilon0=2.0), n=300, analysis="strong"),
 }
 
@@ -93,6 +94,41 @@ def test_a_mix_of_rounds_is_compared_by_the_certified_analyses_alone() -> None:
     assert {row.bound for row in found} == {"clones", "clones-2021"}
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "why"),
+    [
+        (MECHANISMS["coins"], "coins of their own"),
+        (SURVEY.sampled_from(20_000, rate=0.05), "coins of their own"),
+        (SURVEY.sampled_from(20_000, honest_fraction=0.9), "cohorts of honest people alone"),
+        (MECHANISMS["mix"], "repetitions of one shuffled round"),
+        (sdp.Shuffled(Facts(epsilon0=sdp.Bound(0.0, 1.0), delta0=1e-10), n=1000), "pure local privacy"),
+        (MECHANISMS["nothing local"], "epsilon0 in (0, 300], here 0"),
+    ],
+)
+def test_it_is_said_why_no_published_bound_is_shown(mechanism: sdp.Mechanism, why: str) -> None:
+    found = sdp.compare(mechanism, delta=1e-3)
+    assert {row.note for row in found} == {"certified numerically"}
+    assert found.left_out.startswith("No published bound is shown: ")
+    assert why in found.left_out
+    assert str(found).endswith(found.left_out)
+    assert found.left_out in found._repr_html_()
+    assert found.to_dict()["left_out"] == found.left_out
+
+
+def test_published_bounds_of_honest_people_alone_are_those_of_a_crowd_of_them() -> None:
+    some = sdp.compare(sdp.Shuffled(SURVEY.randomizer, n=1000, honest_fraction=0.9), delta=1e-6)
+    fewer = sdp.compare(sdp.Shuffled(SURVEY.randomizer, n=900), delta=1e-6)
+    assert {row.bound: row.value for row in some} == {row.bound: row.value for row in fewer}
+    assert some.left_out == fewer.left_out == ""
+
+
+def test_what_one_analysis_alone_is_about_is_not_compared() -> None:
+    groups = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 500, 2.0: 500}, k=4)
+    for mechanism in (groups, groups.person(1.0), 3 * SURVEY + groups):
+        with pytest.raises(TypeError, match="mechanism must be rounds of Shuffled to be compared, got"):
+            sdp.compare(mechanism, delta=1e-6)
+
+
 def test_it_renders_in_a_terminal_a_notebook_and_pandas() -> None:
     found = sdp.compare(30 * SURVEY, delta=1e-6)
     text = str(found)
@@ -113,6 +149,7 @@ def test_it_renders_in_a_terminal_a_notebook_and_pandas() -> None:
 def test_beyond_the_local_epsilon_nothing_is_left_to_compare() -> None:
     found = sdp.compare(3 * SURVEY, epsilon=50.0)
     assert {row.value for row in found} == {0.0}
+    assert "delta is zero" in found.left_out
     assert "strong" not in {row.bound for row in found}
 
 

@@ -25,23 +25,27 @@ class Case:
     gamma: float = 0.0
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> Case | None:
-        """The mechanism as repetitions of one shuffled round, or None if it mixes several.
-
-        Also None where no theorem says anything: no round, a local epsilon that is zero or too large, only
-        approximate local privacy, people who flip coins, or a cohort that is honest in part."""
+    def of(cls, mechanism: Mechanism) -> Case | str:
+        """The mechanism as repetitions of one shuffled round, or why no theorem says anything about it."""
         kinds = [(part, count) for part, count in mechanism.parts if count]
-        part, rounds = kinds[0] if len(kinds) == 1 else (None, 0)
-        if not isinstance(part, Shuffled) or part.facts.delta0 > 0.0 or part.rate is not None:
-            return None
+        part, rounds = kinds[0] if kinds else (None, 0)
+        if not isinstance(part, Shuffled) or len(kinds) > 1:
+            return "they are about repetitions of one shuffled round"
+        if part.facts.delta0 > 0.0:
+            return "they are about pure local privacy"
+        if part.rate is not None:
+            return "they are about a fixed number of reports, here people flip coins of their own"
         if part.honest_fraction < 1.0:
             if part.population is not None:
-                return None
+                return "they are about cohorts of honest people alone, here some of the population are not"
             part = replace(part, n=part.honest, honest_fraction=1.0)
         facts = part.facts
         epsilon0, response = facts.epsilon0.upper, facts.response
         if not 0.0 < epsilon0 <= _validate.MAX_EPSILON0 or not part.round.profile.hints.scale > 0.0:
-            return None
+            allowed = f"(0, {_validate.MAX_EPSILON0:g}]"
+            return (
+                f"they are about reports that tell something, with epsilon0 in {allowed}, here {epsilon0:.4g}"
+            )
         if response is None:
             return cls(part, rounds, epsilon0)
         return cls(part, rounds, epsilon0, response.k, response.gamma)

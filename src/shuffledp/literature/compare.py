@@ -52,7 +52,8 @@ class Row:
 class Comparison:
     """Bounds of one quantity of one mechanism, the smallest first.
 
-    ``lower`` is attained by concrete neighbours, for who sees the reports: what lies below it is wrong."""
+    ``lower`` is attained by concrete neighbours, for who sees the reports: what lies below it is wrong.
+    ``left_out`` says why no published bound is among the rows, if none is."""
 
     mechanism: str
     quantity: str
@@ -60,6 +61,7 @@ class Comparison:
     level: float
     lower: float
     rows: tuple[Row, ...]
+    left_out: str = ""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -92,12 +94,14 @@ class Comparison:
         ]
         lines.insert(1, "  ".join("-" * width for width in widths))
         truth = f"the truth is at least {rounded_down(self.lower)} (concrete neighbouring datasets)"
-        return "\n".join([f"{self.title}: {self.mechanism}", *lines, truth])
+        said = [truth, self.left_out] if self.left_out else [truth]
+        return "\n".join([f"{self.title}: {self.mechanism}", *lines, *said])
 
     def _repr_html_(self) -> str:
         truth = f"The truth is at least {rounded_down(self.lower)}."
+        said = f"{truth} {self.left_out}".rstrip()
         return _html.table(
-            _COLUMNS, [row.cells() for row in self.rows], f"{self.title}: {self.mechanism}. {truth}"
+            _COLUMNS, [row.cells() for row in self.rows], f"{self.title}: {self.mechanism}. {said}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,6 +133,12 @@ def compare(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     delta = 1), and says so. A bound that is unsound says why."""
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a shuffledp Mechanism, got {mechanism!r}")
+    others = [part for part, count in mechanism.parts if count and not isinstance(part, Shuffled)]
+    if others:
+        raise TypeError(
+            f"mechanism must be rounds of Shuffled to be compared, got {others[0]!r}: one analysis alone and "
+            "no published bound is about it; its epsilon(delta=...) encloses it"
+        )
     if (delta is None) == (epsilon is None):
         raise ValueError(f"give one of delta and epsilon, got {delta=} and {epsilon=}")
     if delta is not None:
@@ -140,9 +150,14 @@ def compare(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
         # Of the reports alone: what another analysis adds to the adversary's view is no fault of the others.
         # Finer than epsilon() looks for it: here it shows which bounds are too small.
         lower = getattr(_under(mechanism, "best"), f"lower_{quantity}")(**{given: level})
-        rows = [*_certified(mechanism, quantity, level), *_published(mechanism, quantity, level)]
+        rows, left_out = [*_certified(mechanism, quantity, level)], ""
+        published = _published(mechanism, quantity, level)
+        if isinstance(published, str):
+            left_out = f"No published bound is shown: {published}."
+        else:
+            rows += published
     rows.sort(key=lambda row: row.value)
-    return Comparison(repr(mechanism), quantity, given, level, float(lower), tuple(rows))
+    return Comparison(repr(mechanism), quantity, given, level, float(lower), tuple(rows), left_out)
 
 
 def _timed(answer: Callable[[], float]) -> tuple[float, float]:
@@ -171,11 +186,11 @@ def _certified(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Ro
 
 def _versions(mechanism: Mechanism) -> dict[str, Mechanism]:
     """The mechanism under every analysis that applies to all its rounds, the tightest first."""
-    kinds = [part for part, count in mechanism.parts if count]
-    known = [names_for(part.facts) for part in kinds if isinstance(part, Shuffled)]
-    if not known or len(known) < len(kinds):
+    kinds = [part for part, count in mechanism.parts if count and isinstance(part, Shuffled)]
+    known = [names_for(part.facts) for part in kinds]
+    if not known:
         return {}
-    coins = any(part.rate is not None for part in kinds if isinstance(part, Shuffled))
+    coins = any(part.rate is not None for part in kinds)
     every = [name for name in known[0] if not (coins and name == "strong")]  # it covers fixed sizes only
     shared = [name for name in every if all(name in other for other in known)]
     return {name: _under(mechanism, name) for name in shared}
@@ -197,15 +212,16 @@ def _pure(mechanism: Mechanism) -> float:
     return sum(count * float(part.facts.epsilon0.upper) for part, count in kinds)
 
 
-def _published(mechanism: Mechanism, quantity: str, level: float) -> Iterator[Row]:
+def _published(mechanism: Mechanism, quantity: str, level: float) -> list[Row] | str:
+    """The rows, or why there are none."""
     case = Case.of(mechanism)
-    if case is None:
-        return
+    if isinstance(case, str):
+        return case
     if quantity == "delta" and level >= case.rounds * case.epsilon0:
-        return  # delta is zero there without any theorem
-    for entry in (*_entries.ENTRIES, *_quarantined.ENTRIES):
-        if entry.applies(case) and getattr(entry, quantity) is not None:
-            yield _row(entry, case, quantity, level)
+        return "delta is zero from the sum of all local epsilons on, without any theorem"
+    entries = (*_entries.ENTRIES, *_quarantined.ENTRIES)
+    asked = [entry for entry in entries if entry.applies(case) and getattr(entry, quantity) is not None]
+    return [_row(entry, case, quantity, level) for entry in asked]
 
 
 def _row(entry: Entry, case: Case, quantity: str, level: float) -> Row:

@@ -152,7 +152,8 @@ def _compare(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
         }
         for row in found
     ]
-    return {"rows": rows, "lower": found.lower, "shown_lower": rounded_down(found.lower, 4)}
+    ends = {"lower": found.lower, "shown_lower": rounded_down(found.lower, 4)}
+    return {"rows": rows, "left_out": found.left_out, **ends}
 
 
 def _honest(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:

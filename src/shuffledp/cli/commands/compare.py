@@ -52,10 +52,8 @@ def compare(
         _draw(found, plot_file)
     if as_json:
         best = {"upper": found.best.value, "analysis": found.best.bound}
-        bounds = found.to_dict()["rows"]
-        print_json(
-            quantity=found.quantity, lower=found.lower, **best, **limit_fields(mechanism), bounds=bounds
-        )
+        known = {"lower": found.lower, **best, **limit_fields(mechanism), "left_out": found.left_out}
+        print_json(quantity=found.quantity, **known, bounds=found.to_dict()["rows"])
     else:
         _print(found)
         click.echo(f"  the limit of many people: {limit_row(mechanism)[1]}")
@@ -79,3 +77,5 @@ def _print(found: Comparison) -> None:
             click.echo(f"  {row.bound}: {row.note}")
     looked = "looked for more finely than by `shuffledp epsilon`"
     click.echo(f"  the truth is at least {rounded_down(found.lower)} ({looked})")
+    if found.left_out:
+        click.echo(f"  {found.left_out}")

@@ -72,7 +72,7 @@ const parts = {
       byId("compare-text").textContent = found.refusal;
       return;
     }
-    byId("compare-text").textContent = `Smaller is a better proof (strong: of more, your own coin is known); logarithmic scale. No proof can give less than ${found.shown_lower}.`;
+    byId("compare-text").textContent = `Smaller is a better proof (strong: of more, your own coin is known); logarithmic scale. No proof can give less than ${found.shown_lower}. ${found.left_out}`;
     const values = found.rows.filter((row) => !row.unsound).map((row) => Number(row.value)).filter((value) => value > 0 && Number.isFinite(value));
     const [low, high] = [Math.min(...values) / 2, Math.max(...values)]; // what is no bound may be absurdly small
     const ours = found.rows.find((row) => row.certified);
