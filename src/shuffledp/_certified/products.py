@@ -41,6 +41,13 @@ def product(left: Table, right: Table) -> Table:
     return found
 
 
+def products(left: Table, right: Table) -> Table:
+    """left @ right of every pair of tables, of three dimensions."""
+    (_, rows, inner), columns = left.shape, right.shape[2]
+    parts = _steps(rows, max(_ALONE // max(inner * columns, 1), 1)) if rows else [slice(0, 0)]
+    return np.concatenate([np.matmul(left[:, part], right) for part in parts], axis=1)
+
+
 def _steps(count: int, most: int) -> list[slice]:
     """Of about one length: a single row or column would be another kind of product."""
     ends = np.linspace(0, count, -(-count // most) + 1).astype(int).tolist()

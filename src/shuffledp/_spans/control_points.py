@@ -21,12 +21,12 @@ from shuffledp._spans.span import Span
 
 _ADDED_VARIANCE = 0.003, 0.005  # tightness: of X, by what types hide; where each type has a row
 _WIDEST, _WIDER, _SELDOM = 0.2, 0.36, 1e-8  # tightness: of a type, in log rho, and where reports are so rare
-_MOST_TYPES = 150, 36  # speed; where each type has a row
+_MOST_TYPES = 220, 36  # speed; where each type has a row
 _KINKED = 0.6  # speed: how straight log f is at zero; of a parabola this is a third
 _PIECES = (3, 4, 6, 8, 12, 16)  # speed: of a spline
 _FITTED = 16  # speed: places in each
 _DEGREE = 3
-_CLOSE, _USEFUL = 1.5e-6, 1e-3  # tightness: what mixtures may miss in the mean, in deviations of X
+_CLOSE, _USEFUL = 4e-6, 1e-3  # tightness: what mixtures may miss in the mean, in deviations of X
 _LARGEST_SPREAD = 0.95  # soundness: below one
 _NOT_WORTH_IT = 1e-12  # speed: a spread that is as well counted as missed
 

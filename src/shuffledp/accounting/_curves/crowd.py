@@ -27,10 +27,11 @@ Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,7 +47,7 @@ from shuffledp.accounting._curves.crowd_family import Family, Places, Table, log
 from shuffledp.accounting._curves.crowd_laws import TILTS, Law, Laws, Taking
 from shuffledp.accounting._curves.crowd_moments import Moments
 from shuffledp.accounting._curves.crowd_near import Nearby
-from shuffledp.accounting._curves.crowd_weights import Corners, Scales, expectation
+from shuffledp.accounting._curves.crowd_weights import Corners, Cut, Scales, expectation
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
 from shuffledp.accounting._hints.crowds import CrowdCurveHints
 from shuffledp.facts import AmplificationLaw
@@ -69,9 +70,11 @@ _MANY_MORE = 4  # speed: times that, where there is no use in beginning
 _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much further on
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
 _CROWD, _VERY_MANY, _OF_MANY = 2_500, 200, (2, 6)  # speed: the same of rows that span; pools that are tried
-_WELL = 1.35  # tightness: a bound no larger than so many times the guess is good
+_WELL, _ABOUT = 0.85, 1.35  # tightness: a bound no larger than so many times the guess is good; may be
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
+_HOPELESS_WEIGHT = 16.0  # speed: the same where such weights count; a pool twice as large is the next
+_DECADES = 1.0  # tightness: of what a cap is chosen for
 _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _FEW_TYPES = 64  # speed: of all laws
 _CROWDED, _ENOUGH = 3000, 10**5  # tightness: people, from whom on moments are mostly close, and always
@@ -229,6 +232,12 @@ class CrowdProfile(PrivacyProfile):
         """Those of some pools are kept, as long as this value is."""
         return lru_cache(maxsize=64)(self._corners_of)
 
+    @cached_property
+    def _beyond(self) -> Callable[[int], float]:
+        """Of a pool, about what weights that are hopeless have; likewise."""
+        far = np.array([math.log(_HOPELESS_WEIGHT)])
+        return lru_cache(maxsize=64)(lambda size: float(self.pool(size + 1).upper(far, _POOL_RESOLUTION)[0]))
+
     def _corners_of(self, size: int, least: float) -> Corners:
         """Of a pool, whose curve is followed far out only where it is above ``least`` there: it falls."""
         curve = self.pool(size + 1)
@@ -293,13 +302,14 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     growth, hints = math.expm1(min(epsilon, curve.epsilon_max, curve.epsilon0)), curve.hints.crowd
     taking = Taking(float(curve.n), curve.rate, growth)
     seconds, rest = curve.family.seconds.at(taking, curve.fraction)
-    most = curve.most
     about = hints.normal_tail(float(seconds.max()), curve.n, growth)
-    cap = curve.family.cap(about, most)[0]
     widest = np.argpartition(-seconds, min(_WIDEST, seconds.size) - 1)[:_WIDEST]
-    some = curve.family.pick(widest, growth, curve.fraction, curve.fraction * cap)
-    first = widest[hints.leaders(some, curve.n)]
-    return _Problem(curve, taking, seconds, rest, most, first.astype(np.intp), curve.wide), cap
+    begun = _Problem(curve, taking, seconds, rest, curve.most, widest, curve.wide)
+    cap = curve.family.cap(about, curve.most)[0]
+    problem = begun.led(cap)
+    if (settled := problem.settled(about, cap)) != cap:
+        problem, cap = begun.led(settled), settled
+    return problem, cap
 
 
 @dataclass(frozen=True)
@@ -319,6 +329,26 @@ class _Problem:
         share = self.curve.fraction
         return self.curve.family.pick(self.first, self.taking.growth, share, share * cap)
 
+    def led(self, cap: float) -> _Problem:
+        """With those of the ``first`` laws that lead where values are cut there."""
+        leaders = self.curve.hints.crowd.leaders(self._leaders(cap), self.curve.n)
+        return replace(self, first=self.first[leaders].astype(np.intp))
+
+    def settled(self, about: float, cap: float) -> float:
+        """Where to cut: there what is cut is little of the bound, which is more than ``about`` by what rare
+        large values add."""
+        if self.curve.family.cap(1.0, self.most)[0] == self.most:
+            return cap
+        low, high = math.log10(positive(about)), min(self._log_guess(cap), 0.0)
+        while high - low > _DECADES:
+            middle = 0.5 * (low + high)
+            cap = self.curve.family.cap(10.0**middle, self.most)[0]
+            low, high = (middle, high) if self._log_guess(cap) > middle else (low, middle)
+        return cap
+
+    def _log_guess(self, cap: float) -> float:
+        return math.log10(positive(self._tilt(self._leaders(cap), self.curve.n)[1]))
+
     def in_cohort(self, cap: float) -> tuple[float, float]:
         curve, laws = self.curve, self._leaders(cap)
         theta, guess = self._tilt(laws, curve.n)
@@ -332,32 +362,45 @@ class _Problem:
 
     def with_pool(self, cap: float) -> tuple[float, float]:
         """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
-        curve, laws, hints = self.curve, self._leaders(cap), self.curve.hints.crowd
+        curve, laws, moved = self.curve, self._leaders(cap), self.curve.lost(self.taking.growth)
         theta, guess = self._tilt(laws, curve.n)
         laws = self._leaders(curve.family.cap(guess, self.most)[0])
         if not curve.serves or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
-        sizes = (max(1, size) for size in hints.pool_sizes(curve.n, curve.variance, guess, curve.moved))
-        best, chosen = math.inf, None
-        for size in islice(sizes, *curve._pools_tried):
-            if size > min(_LARGEST_SHARE * curve.n, curve.n - 2):
-                break
-            taking = self.taking._replace(users=float(curve.n - 1 - size))
-            theta, guess = self._tilt(laws, int(taking.users))
-            corners = curve._corners(size, _NOTHING if guess > _SMALL_BOUND else 0.0)
-            scales, cut = corners.until(hints.last_weight(corners.cost(taking.growth), guess))
-            search, lost = self._search(taking, theta, guess, scales, curve.lost(self.taking.growth))
-            search, about = search.against(self._heaviest(search.cap, theta * float(scales.weight[-1])))
-            lost += float(cut.lost(taking.growth, 0.5 / (taking.users * search.theta)))
+        best, chosen, (first, beyond) = math.inf, None, curve._pools_tried
+        pools = self.pools(laws, guess, first)
+        for pool in islice(pools, beyond - first):
+            search, lost = self._search(pool.taking, pool.theta, pool.guess, pool.scales, moved)
+            search, about = search.against(self._heaviest(search.cap, pool.theta * pool.cut.last))
+            lost += float(pool.cut.lost(self.taking.growth, 0.5 / (pool.taking.users * search.theta)))
             if about + lost >= best < 1.0:
                 break
-            best, chosen = about + lost, (search, lost, guess)
-            hoped = guess + float(cut.shift(taking.growth))
+            best, chosen = about + lost, (search, lost, pool.guess)
+            hoped = pool.guess + float(pool.cut.shift(self.taking.growth))
             if best <= _WELL * hoped:
                 break
             if best > _FAR_OFF * hoped:
-                next(sizes)
+                next(pools, None)
         return (1.0, 1.0) if chosen is None else self._bound(*chosen)
+
+    def pools(self, laws: Laws, guess: float, first: int = 0) -> Iterator[_Pool]:
+        """From the ``first`` size on that is guessed, larger and larger ones; where the largest weights that
+        count are hopeless, each twice as large as the one before."""
+        curve, hints, growth = self.curve, self.curve.hints.crowd, self.taking.growth
+        largest = min(_LARGEST_SHARE * curve.n, curve.n - 2)
+        sizes = islice(hints.pool_sizes(curve.n, curve.variance, guess, curve.moved), first, None)
+        while (size := max(1, next(sizes))) <= largest:
+            taking = self.taking._replace(users=float(curve.n - 1 - size))
+            theta, left = self._tilt(laws, int(taking.users))
+            if curve.is_spanned and curve._beyond(size) > left:
+                next(sizes)
+                continue
+            corners = curve._corners(size, _NOTHING if left > _SMALL_BOUND else 0.0)
+            scales, cut = corners.until(hints.last_weight(corners.cost(growth), left))
+            if cut.last > _HOPELESS_WEIGHT:
+                next(sizes)
+            else:
+                yield _Pool(size, taking, theta, left, scales, cut)
 
     def _heaviest(self, cap: float, tau: float) -> int:
         """A law of the largest exponential moment, about: the worst one with the largest weights of pools."""
@@ -378,7 +421,7 @@ class _Problem:
         crude = log_bennett(
             few, np.array([theta]), self.taking, self.curve.family.ends(cap), self.curve.family.excess
         )[:, 0]
-        settled = few[crude - math.log(self.curve.n) <= math.log(positive(_WELL * guess))]
+        settled = few[crude - math.log(self.curve.n) <= math.log(positive(_ABOUT * guess))]
         left = int((self.seconds > settled.max(initial=0.0)).sum())
         return left * self.curve.family.types > _MANY_MORE * _MOST_LEFT
 
@@ -398,6 +441,18 @@ class _Problem:
             return 1.0, users * theta
         cap = search.cap / self.curve.fraction
         return bound, bound * users * theta * self._leaders(cap)[0].other(theta)
+
+
+class _Pool(NamedTuple):
+    """A pool of this ``size``; of those who remain the tilt, about what the bound comes to, and the weights
+    that the pool gives them, cut."""
+
+    size: int
+    taking: Taking
+    theta: float
+    guess: float
+    scales: Scales
+    cut: Cut
 
 
 def _usable(theta: float) -> float:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.products import product
+from shuffledp._certified.products import product, products
 from shuffledp._certified.rounding import (
     CALL,
     LARGEST_EXPONENT,
@@ -273,11 +273,11 @@ def _within(mass: Floats, inner: Bools, powers: Floats) -> Floats:
     (laws, taus, values), radii = mass.shape, inner.shape[1]
     if taus <= _FEW_TAUS:
         masses = (mass[:, :, None] * inner[:, None]).reshape(laws, -1, values)
-        sums = [product(one, power.T) for one, power in zip(masses, powers, strict=True)]
+        sums = products(masses, powers.transpose(0, 2, 1))
     else:
         columns = (inner[:, :, None] * powers[:, None]).reshape(laws, -1, values)
-        sums = [product(one, column.T) for one, column in zip(mass, columns, strict=True)]
-    return np.stack(sums).reshape(laws, taus, radii, -1)
+        sums = products(mass, columns.transpose(0, 2, 1))
+    return sums.reshape(laws, taus, radii, -1)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ class Tilted:
     parts: Sequence[Part | NormalPart]
     theta: float
     epsilon: float
+    delta: float | None = None
 
     @property
     def about(self) -> float:
@@ -78,8 +79,11 @@ class Tilted:
     def _cells(self, place: int, edges: Floats, rate: float) -> Floats:
         part, theta = self.parts[place], self.theta
         middle, (log_all, _) = 0.5 * (edges[1:] + edges[:-1]), part.tilted(theta)
-        scale = part.count * theta * (theta + 1.0) / max(theta * self.epsilon, _LEAST_EXPONENT)
-        return np.asarray(scale * np.exp(capped(rate * middle - log_all)) * (edges[1:] - edges[:-1]))
+        scale = part.count / max(theta * self.epsilon, _LEAST_EXPONENT)
+        width = edges[1:] - edges[:-1]
+        found = scale * theta * (theta + 1.0) * np.exp(capped(rate * middle - log_all)) * width
+        # The others' loss is there with a probability of one at most.
+        return np.asarray(found if self.delta is None else np.minimum(found, scale / positive(self.delta)))
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,7 @@ def influence(parts: Sequence[Part], theta: float, epsilon: float, delta: float 
             found = Decided(parts, theta, epsilon, delta)
             if found.fine:
                 return found
-    return Tilted(parts, theta, epsilon)
+    return Tilted(parts, theta, epsilon, delta)
 
 
 def _excess(parts: Sequence[Part], theta: float) -> float:

@@ -58,7 +58,7 @@ _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one 
 _FLAT = 1e-9  # speed: a relative fall that is none
 _SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
 _SHARE_APART = 0.7, 0.4  # speed: where points take long; the same where few of many, or rare, losses decide
-_FEW_ROUNDS, _MANY_ROUNDS = 64, 100  # speed
+_FEW_ROUNDS, _MANY_ROUNDS = 16, 100  # speed
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
     1e-3,
@@ -349,7 +349,7 @@ class _Likely:
         if not small or any(each.apart or each.company < _COMPANY for each in hints):
             return None
         tilts = Tilts(NormalSum(sum(part.variance for part in parts)))
-        asked = [Tilted(parts, theta, epsilon) for theta, epsilon, _ in question(tilts)]
+        asked = [Tilted(parts, *each) for each in question(tilts)]
         return cls(normal_places(parts, asked, allowed), asked)
 
 
@@ -376,7 +376,7 @@ def _power(size: Any) -> Any:
 
 def _tilted(asked: Influences) -> Influences:
     """Bins hide the corners of curves of a few users: of these the tilt tells."""
-    return [Tilted(each.parts, each.theta, each.epsilon) for each in asked]
+    return [Tilted(each.parts, each.theta, each.epsilon, each.delta) for each in asked]
 
 
 def _larger(*asked: Influences) -> list[Influences]:
