@@ -59,6 +59,8 @@ def test_poisson_sampling_is_another_number() -> None:
     pytest.importorskip("dp_accounting")
     run = sdp.ShuffledBatches(noise_multiplier=1.0, batches=100)
     assert run.poisson_epsilon(delta=1e-6) == pytest.approx(0.954, abs=0.01)
+    both = sdp.ShuffledBatches(5.0, 3).poisson_epsilon(delta=[1e-6, 1e-3])
+    assert both.tolist() == [sdp.ShuffledBatches(5.0, 3).poisson_epsilon(delta=d) for d in (1e-6, 1e-3)]
 
 
 def two_drawn_batches(epsilon: float, s: float) -> tuple[float, float]:
@@ -111,6 +113,36 @@ def test_random_allocation_refuses_hardly_any_noise() -> None:
     assert few.allocation_epsilon(delta=1e-6).lower > 0.85 * few.epsilon(delta=1e-6).upper
     with pytest.raises(ValueError, match=r"noise_multiplier must be at least 0\.1"):
         sdp.ShuffledBatches(0.05, 10).allocation_epsilon(delta=1e-6)
+
+
+def test_arrays_are_answered_one_by_one_in_their_shape() -> None:
+    run, deltas = sdp.ShuffledBatches(5.0, 3), [[1e-6], [1e-3]]
+    for question in (run.epsilon, run.allocation_epsilon):
+        found = question(delta=deltas)
+        assert found.lower.shape == found.upper.shape == (2, 1)
+        for i, delta in enumerate((1e-6, 1e-3)):
+            alone = question(delta=delta)
+            assert (found.lower[i, 0], found.upper[i, 0]) == (alone.lower, alone.upper)
+    curve = run.delta(epsilon=np.array([0.1, 0.5]))
+    assert curve.upper.tolist() == [run.delta(epsilon=epsilon).upper for epsilon in (0.1, 0.5)]
+    assert curve.lower.tolist() == [run.delta(epsilon=epsilon).lower for epsilon in (0.1, 0.5)]
+    assert type(run.delta(epsilon=0.1).upper) is float
+    assert run.delta(epsilon=[]).upper.shape == run.epsilon(delta=[]).upper.shape == (0,)
+    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\], got 2\.0"):
+        run.epsilon(delta=[1e-6, 2.0])
+    with pytest.raises(ValueError, match=r"epsilon must be in \[0, inf\), got -1\.0"):
+        run.delta(epsilon=[0.1, -1.0])
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_the_upper_end_is_what_tensorflow_privacy_says_of_each_example_once_per_epoch(epochs: int) -> None:
+    """It composes Gaussian sums, one for every epoch, of half the noise with microbatches."""
+    dp_accounting = pytest.importorskip("dp_accounting")
+    once = dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(2.0 / 2.0), epochs)
+    run = sdp.ShuffledBatches(noise_multiplier=2.0 / 2.0, batches=100, epochs=epochs)
+    told = dp_accounting.pld.PLDAccountant().compose(once).get_epsilon(1e-6)
+    assert run.epsilon(delta=1e-6).upper == pytest.approx(told, rel=1e-3)
+    assert dp_accounting.rdp.RdpAccountant().compose(once).get_epsilon(1e-6) >= told
 
 
 @pytest.mark.parametrize("wrong", [{"noise_multiplier": 0.0}, {"batches": 0}, {"epochs": 0}])

@@ -11,6 +11,7 @@ docs/proofs/shuffled-batches.md). Beside it, for comparison, what random allocat
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,35 +59,45 @@ class ShuffledBatches:
         """Standard deviation of the mean of a batch's sums."""
         return self.noise_multiplier / math.sqrt(self.epochs)
 
-    def delta(self, *, epsilon: float) -> Bound:
-        """The smallest delta at epsilon, enclosed."""
-        at = float(_validate.non_negative("epsilon", epsilon).reshape(()))
-        return Bound(self._lower(at), self._upper(at))
+    def delta(self, *, epsilon: Any) -> Bound:
+        """The smallest delta at epsilon (a number or an array), enclosed."""
+        points = _validate.non_negative("epsilon", epsilon)
+        low, high = ([end(float(one)) for one in points.ravel()] for end in (self._lower, self._upper))
+        return Bound.of(np.array(low), np.array(high), epsilon)
 
-    def epsilon(self, *, delta: float) -> Bound:
-        """The smallest epsilon at delta, enclosed."""
+    def epsilon(self, *, delta: Any) -> Bound:
+        """The smallest epsilon at delta (a number or an array), enclosed."""
+        if np.ndim(delta):
+            return _each(lambda one: self.epsilon(delta=one), delta)
         level = _validate.probability("delta", delta, positive=True)
         if level == 1.0:
             return Bound(0.0, 0.0)
         return Bound(_crossing(self._lower, level)[0], _crossing(self._upper, level)[1])
 
-    def poisson_epsilon(self, *, delta: float) -> float:
-        """What is usually reported: the same noise, Poisson batches of rate 1/batches (extra ``interop``).
+    def poisson_epsilon(self, *, delta: Any) -> Any:
+        """What is usually reported: the same noise, Poisson batches of rate 1/batches (extra ``interop``); at
+        delta (a number or an array).
 
         By dp-accounting, for adding or removing a record: another sampling, and another neighbour."""
         from shuffledp.interop.dp_accounting import poisson_gaussian_epsilon
 
+        if np.ndim(delta):
+            found = [self.poisson_epsilon(delta=float(one)) for one in np.ravel(delta)]
+            return np.reshape(found, np.shape(delta))
         steps = self.batches * self.epochs
         return poisson_gaussian_epsilon(self.noise_multiplier, 1.0 / self.batches, steps, delta)
 
-    def allocation_epsilon(self, *, delta: float) -> Bound:
-        """What random allocation would cost, enclosed: each record goes to one batch of every epoch, drawn
-        for it alone, so that batches differ in size. For the same noise, adversary and neighbours.
+    def allocation_epsilon(self, *, delta: Any) -> Bound:
+        """What random allocation would cost at delta (a number or an array), enclosed: each record goes to
+        one batch of every epoch, drawn for it alone, so that batches differ in size. For the same noise,
+        adversary and neighbours.
 
         >>> run = ShuffledBatches(noise_multiplier=5.0, batches=10)
         >>> run.allocation_epsilon(delta=1e-6)  # doctest: +ELLIPSIS
         Bound(lower=0.245..., upper=0.246...)
         """
+        if np.ndim(delta):
+            return _each(lambda one: self.allocation_epsilon(delta=one), delta)
         level = _validate.probability("delta", delta, positive=True)
         if self.noise_multiplier < _LEAST_NOISE:
             raise ValueError(
@@ -136,6 +147,12 @@ class ShuffledBatches:
             return 1.0
         none = math.log1p(-own) + (self.batches - 1) * math.log1p(-other)
         return min(1.0, float(step(-math.expm1(none), operations=4 * CALL)))
+
+
+def _each(question: Callable[[float], Bound], points: Any) -> Bound:
+    """The answers to a question about each of the points, as arrays."""
+    found = [question(float(one)) for one in np.ravel(points)]
+    return Bound.of(np.array([one.lower for one in found]), np.array([one.upper for one in found]), points)
 
 
 def _beyond(x: float, step: Any) -> float:
