@@ -22,7 +22,11 @@ from shuffledp._spans.density import Density
 from shuffledp._spans.span import Span
 from shuffledp.accounting import _allocation, _renyi, groups
 from shuffledp.accounting._curves import clones
+from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
+from shuffledp.accounting._curves.far import log_far
+from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.profile import SupportingLines
+from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting.shuffled_batches import ShuffledBatches
 from shuffledp.facts import AmplificationLaw, Blanket, Matrix, enclosed
 from shuffledp.randomizers import _privunit_crowds, _privunit_directions
@@ -62,6 +66,11 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
         kinds = _renyi._Lines, _renyi._Chords
         return ends(tuple(_renyi._divergences(kind, (sure, sure), [2.0], 0.5)[0] for kind in kinds))
 
+    def far() -> Ends:
+        binary, at = ExactBinaryProfile(30, 1.0), np.array([0.5])
+        kinds = sure, binary, SubsampledProfile(binary, 0.5), MixtureProfile((0.5, 0.5), (sure, binary))
+        return above(*(float(np.exp(log_far(kind, at))[0]) for kind in kinds))
+
     def aligned() -> Ends:
         law = AmplificationLaw((0.5, 0.3, 0.2), (0.3, 0.5, 0.2), (0.3, 0.2, 0.1))
         other = AmplificationLaw((0.6, 0.3, 0.1), (0.3, 0.6, 0.1), (0.2, 0.2, 0.1))
@@ -78,6 +87,7 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
 
     return {
         "Renyi cells": cells,
+        "far tails": far,
         "Renyi integral": integral,
         "Renyi": divergence,
         "Renyi of rounds": lambda: ends(tuple((2 * one).renyi(2.0, tolerance=0.3))),

@@ -2,9 +2,9 @@
 
 Theorem T15 (docs/proofs/renyi.md) writes E_Q[(P/Q)^order] as an integral of the curve, which is convex in
 alpha: chords between upper values lie above it, its supporting lines below. Both are integrated exactly
-against the exponential, each from points of its own, more of them where they matter. A PrivacyProfile is
-symmetric unless two are given; its upper curve bounds the divergence of every pair it covers, in both
-directions.
+against the exponential, each from points of its own, more of them where they matter. Large orders ask for
+the far tail, of which logarithms are known (T15', ``far``). A PrivacyProfile is symmetric unless two are
+given; its upper curve bounds the divergence of every pair it covers, in both directions.
 
 >>> from shuffledp.accounting._curves.clones import strong_clones
 >>> bound = renyi_divergence(strong_clones(4.0, 1000), order=2)
@@ -24,8 +24,9 @@ from functools import reduce
 import numpy as np
 
 from shuffledp import _validate
-from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, capped, down, gamma, positive, up
+from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, Floats, capped, down, gamma, positive, up
 from shuffledp._progress import expected
+from shuffledp.accounting._curves.far import log_above, log_far
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.bound import Bound
 from shuffledp.errors import NoCertificateError
@@ -36,6 +37,7 @@ _SHARE, _REST = 0.2, 1e-3  # tightness: of the tolerance, for cells, and for wha
 _USUAL_POINTS, _TOLD_AFTER = 100, 24  # that a warning of long work counts on; and looks after so many
 _ROUGH, _AS_LARGE = 0.1, 0.8  # speed, tightness: the witnesses that are looked at closely
 INTEGRATING = "integrating the curve"
+_DEEP = 500.0  # speed: growth up to here leaves next to nothing of what doubles do not hold
 _STEEPEST = 300.0  # soundness: the growth of e^{rate epsilon} in one cell does not overflow
 _MOST_GROWTH = 5e5  # soundness: exponents up to this are good to a tenth of _DIVERGENCE
 _CELL = 90_000  # soundness: units; the integrals of a cell are good to 1e-13, so is the sum of all
@@ -109,7 +111,7 @@ def _divergences(kind: type[_Points], pair: Pair, orders: Sequence[float], toler
     else:
         found = _integrals(kind, pair[0], ahead, allowed) + _integrals(kind, pair[1], back, allowed)
     ends = zip(several, found[: len(several)], found[len(several) :], strict=True)
-    return [kind.rounded(*each, pair[0].epsilon_max) for each in ends]
+    return kind.monotone(several, [kind.rounded(*each, pair[0].epsilon_max) for each in ends])
 
 
 def _require_moderate(order: float, epsilon_max: float) -> None:
@@ -132,12 +134,13 @@ def _integrals(
         return [-math.inf] * len(rates)
     reach = end if math.isfinite(end) else 40.0 * profile.hints.scale + 1.0
     edges = _first_edges(profile.hints.scale, reach, max(map(abs, rates)))
+    deep = math.isfinite(end) and max(rates) * end > _DEEP
     with expected(_USUAL_POINTS, INTEGRATING) as looked:
 
         def look(points: Floats) -> _Points:
             found = []
             for some in np.array_split(points, -(-points.size // _TOLD_AFTER)):
-                found.append(kind.at(profile, some, 0.1 * tolerance))
+                found.append(kind.at(profile, some, 0.1 * tolerance, deep))
                 looked(some.size)
             return reduce(lambda known, more: known.merge(more), found)
 
@@ -221,8 +224,8 @@ class _Points(ABC):
 
     @classmethod
     @abstractmethod
-    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float) -> _Points:
-        """Of the curve."""
+    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float, deep: bool) -> _Points:
+        """Of the curve; ``deep``: also where its values are below what doubles hold."""
 
     @abstractmethod
     def merge(self, others: _Points) -> _Points:
@@ -234,21 +237,27 @@ class _Points(ABC):
 
     @property
     @abstractmethod
-    def value(self) -> Floats:
-        """The bounds of the curve."""
+    def log_last(self) -> float:
+        """log of the bound at the last point."""
 
     @abstractmethod
-    def slopes(self) -> tuple[Floats, Floats]:
-        """About how steeply the curve falls in alpha, at the left and at the right of every cell."""
+    def bends(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Of every cell: a scale, as its logarithm; in units of it the bound at the left, and about how
+        steeply the curve falls in alpha at the left and at the right."""
 
     @staticmethod
     @abstractmethod
     def rounded(order: float, ahead: float, back: float, most: float) -> float:
         """The divergence, outward, from the logarithms of the two integrals."""
 
+    @staticmethod
+    @abstractmethod
+    def monotone(orders: Sequence[float], found: Sequence[float]) -> list[float]:
+        """Divergences grow with the order: what bounds one bounds others."""
+
     def log_rest(self, rate: float) -> float:
         """log of about what is right of the last point, if the curve stays as it is there."""
-        last, value = float(self.epsilon[-1]), math.log(positive(float(self.value[-1])))
+        last, value = float(self.epsilon[-1]), self.log_last
         if last >= self.end:
             return -math.inf
         edge = self.end if rate > 0.0 else last
@@ -259,11 +268,11 @@ class _Points(ABC):
         in alpha and in epsilon."""
         width = np.diff(self.epsilon)
         run = np.exp(capped(self.epsilon[:-1])) * np.expm1(np.minimum(width, _STEEPEST))
-        before, after = self.slopes()
-        bend = np.minimum(np.maximum(before - after, 0.0) * run / 12.0, self.value[:-1])
+        scale, most, before, after = self.bends()
+        bend = np.minimum(np.maximum(before - after, 0.0) * run / 12.0, most)
         with np.errstate(over="ignore", under="ignore"):
             share = _power(rate, width) * np.exp(
-                np.minimum(rate * self.epsilon[:-1] - self.log_integral(rate), _STEEPEST)
+                np.minimum(rate * self.epsilon[:-1] + scale - self.log_integral(rate), _STEEPEST)
             )
         return np.asarray(np.nan_to_num(bend * share, posinf=1.0))
 
@@ -277,46 +286,63 @@ def _divergence(order: float, ahead: float, back: float) -> float:
 class _Chords(_Points):
     """Upper values, and the chords between them."""
 
-    upper: Floats
+    log_upper: Floats
+    """Their logarithms."""
 
     @classmethod
-    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float) -> _Chords:
+    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float, deep: bool) -> _Chords:
+        """Where the far tail is known, and below all that doubles hold, no value is asked for."""
         inside = epsilon[epsilon < profile.epsilon_max]
-        upper = np.minimum(profile.upper(inside, resolution), 1.0) if inside.size else inside
+        log_upper = log_far(profile, inside) if deep else np.full(inside.size, np.inf)
+        near = log_upper > math.log(TINY)
+        if near.any():
+            upper = log_above(np.minimum(profile.upper(inside[near], resolution), 1.0))
+            log_upper[near] = np.minimum(log_upper[near], upper)
         return cls._falling(
-            epsilon, profile.epsilon_max, np.append(upper, np.zeros(epsilon.size - inside.size))
+            epsilon, profile.epsilon_max, np.append(log_upper, np.full(epsilon.size - inside.size, -np.inf))
         )
 
     @classmethod
-    def _falling(cls, epsilon: Floats, end: float, upper: Floats) -> _Chords:
-        return cls(epsilon, end, np.minimum.accumulate(upper))
+    def _falling(cls, epsilon: Floats, end: float, log_upper: Floats) -> _Chords:
+        return cls(epsilon, end, np.minimum.accumulate(log_upper))
 
     def merge(self, others: _Points) -> _Chords:
+        assert isinstance(others, _Chords)
         epsilon = np.append(self.epsilon, others.epsilon)
         order = np.argsort(epsilon)
-        return self._falling(epsilon[order], self.end, np.append(self.upper, others.value)[order])
+        return self._falling(epsilon[order], self.end, np.append(self.log_upper, others.log_upper)[order])
 
     @property
-    def value(self) -> Floats:
-        return self.upper
+    def log_last(self) -> float:
+        return float(self.log_upper[-1])
 
-    def slopes(self) -> tuple[Floats, Floats]:
-        """Half way to those of the neighbouring chords."""
+    def bends(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """In units of the bound at the left; slopes half way to those of the neighbouring chords."""
         run = np.exp(capped(self.epsilon[:-1])) * np.expm1(np.minimum(np.diff(self.epsilon), _STEEPEST))
-        chord = -np.diff(self.upper) / positive(run)
-        between = 0.5 * (chord[1:] + chord[:-1])
-        return np.append(chord[:1], between), np.append(between, chord[-1:])
+        left = self.log_upper[:-1]
+        some = np.isfinite(left)
+        fall = np.where(some, self.log_upper[1:], 0.0) - np.where(some, left, 0.0)
+        kept = np.exp(np.maximum(fall, -_STEEPEST))
+        chord = (1.0 - kept) / positive(run)
+        before = np.append(chord[:1], 0.5 * (chord[:-1] / kept[:-1] + chord[1:]))
+        after = np.append(0.5 * (chord[:-1] + chord[1:] * kept[:-1]), chord[-1:])
+        return left, np.ones(left.size), before, after
 
     def log_integral(self, rate: float) -> float:
         """Beyond the last point the curve is at most its last value."""
-        with np.errstate(divide="ignore"):
-            cells = _log_chord(rate, self.epsilon[:-1], self.epsilon[1:], self.upper[:-1], self.upper[1:])
+        ends = self.log_upper[:-1], self.log_upper[1:]
+        cells = _log_chord(rate, self.epsilon[:-1], self.epsilon[1:], *ends)
         return float(np.logaddexp(_log_sum(cells), self.log_rest(rate))) + gamma(_CELL)
 
     @staticmethod
     def rounded(order: float, ahead: float, back: float, most: float) -> float:
         """No order exceeds the largest loss."""
         return min(up(_divergence(order, ahead, back), _DIVERGENCE, tiny=0.0), most)
+
+    @staticmethod
+    def monotone(orders: Sequence[float], found: Sequence[float]) -> list[float]:
+        """Those of larger orders bound those of smaller ones."""
+        return [min(b for other, b in zip(orders, found, strict=True) if other >= order) for order in orders]
 
 
 @dataclass(frozen=True)
@@ -326,7 +352,7 @@ class _Lines(_Points):
     lines: SupportingLines
 
     @classmethod
-    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float) -> _Lines:
+    def at(cls, profile: PrivacyProfile, epsilon: Floats, resolution: float, deep: bool) -> _Lines:
         """Zero is below the curve, also where an exponential would overflow."""
         inside = epsilon < min(profile.epsilon_max, LARGEST_EXPONENT)
         lines, zeros = profile.support(epsilon[inside], resolution), np.zeros((3, epsilon.size))
@@ -345,8 +371,13 @@ class _Lines(_Points):
     def value(self) -> Floats:
         return self.lines.value
 
-    def slopes(self) -> tuple[Floats, Floats]:
-        return 0.5 * self.lines.slope_high[:-1], 0.5 * self.lines.slope_low[1:]
+    @property
+    def log_last(self) -> float:
+        return math.log(positive(float(self.value[-1])))
+
+    def bends(self) -> tuple[Floats, Floats, Floats, Floats]:
+        before, after = 0.5 * self.lines.slope_high[:-1], 0.5 * self.lines.slope_low[1:]
+        return 0.0 * before, self.value[:-1], before, after
 
     def log_integral(self, rate: float) -> float:
         after = self._steps()
@@ -382,6 +413,11 @@ class _Lines(_Points):
         """No less than zero."""
         return float(down(_divergence(order, ahead, back), _DIVERGENCE))
 
+    @staticmethod
+    def monotone(orders: Sequence[float], found: Sequence[float]) -> list[float]:
+        """Those of smaller orders are attained by larger ones."""
+        return [max(b for other, b in zip(orders, found, strict=True) if other <= order) for order in orders]
+
 
 def _power(rate: float, step: Floats) -> Floats:
     """int_0^step e^{rate t} dt."""
@@ -413,12 +449,17 @@ def _tilted_series(rate: float, step: Floats) -> Floats:
     return total
 
 
-def _log_chord(rate: float, left: Floats, right: Floats, high: Floats, low: Floats) -> Floats:
-    """log int e^{rate epsilon} (the chord in alpha from ``high`` at left to ``low`` at right) d epsilon."""
+def _log_chord(rate: float, left: Floats, right: Floats, log_high: Floats, log_low: Floats) -> Floats:
+    """log int e^{rate epsilon} (the chord in alpha from e^log_high at left to e^log_low at right)."""
     d = right - left
     flat = _power(rate, d)
     # The share of high - low left at t is (e^d - e^t)/(e^d - 1).
     share = flat - _tilted(rate, d) / np.expm1(d)
+    some = np.isfinite(log_high)
+    fall = np.where(some, log_low, 0.0) - np.where(some, log_high, 0.0)
+    low = np.exp(np.maximum(fall, -LARGEST_EXPONENT))
     with np.errstate(divide="ignore"):
-        inside = low * flat + (high - low) * np.minimum(share, flat)
-        return np.asarray(np.log(up(inside, _CELL, tiny=0.0)) + rate * left)
+        inside = low * flat + (1.0 - low) * np.minimum(share, flat)
+        found = np.log(up(inside, _CELL, tiny=0.0)) + rate * left + log_high
+    # Both may be large where they cancel.
+    return np.asarray(found + gamma(4) * (np.abs(rate * left) + np.where(some, np.abs(log_high), 0.0)))

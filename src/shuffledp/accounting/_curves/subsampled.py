@@ -70,10 +70,7 @@ def polled(profile: PrivacyProfile, rate: float) -> PrivacyProfile:
         case AmplificationProfile():
             return profile.polled(rate)
         case CloneProfile(weight=1.0) if profile.epsilon0 < math.inf:
-            half = 0.5 * profile.rate
-            lie = math.exp(-profile.epsilon0) / (1.0 + math.exp(-profile.epsilon0))
-            own, gap = (1.0 - lie, lie), (profile.kappa, -profile.kappa)
-            return AmplificationProfile(profile.n, own, own[::-1], gap, (half, half)).polled(rate)
+            return clones_law(profile).polled(rate)
         case FiniteBlanketProfile() | CrowdProfile():
             return replace(profile, rate=rate)
         case LargestProfile():
@@ -83,6 +80,14 @@ def polled(profile: PrivacyProfile, rate: float) -> PrivacyProfile:
         case ApproximateProfile():
             return replace(profile, clones=polled(profile.clones, rate), rate=rate)
     raise NoCertificateError("this analysis does not cover people who take part by a coin of their own")
+
+
+def clones_law(profile: CloneProfile) -> AmplificationProfile:
+    """The law of X of clones of a finite epsilon0 (T2)."""
+    half = 0.5 * profile.rate
+    lie = math.exp(-profile.epsilon0) / (1.0 + math.exp(-profile.epsilon0))
+    own, gap = (1.0 - lie, lie), (profile.kappa, -profile.kappa)
+    return AmplificationProfile(profile.n, own, own[::-1], gap, (half, half))
 
 
 def _clones_in_cohort(profile: CloneProfile, fraction: float) -> PrivacyProfile:
