@@ -75,17 +75,18 @@ def tolerance(value: Any) -> float:
     return number
 
 
-def non_negative(name: str, value: Any) -> npt.NDArray[np.float64]:
-    """A number or array of numbers in [0, inf)."""
+def non_negative(name: str, value: Any, *, most: float = math.inf) -> npt.NDArray[np.float64]:
+    """A number or array of numbers in [0, inf), or in [0, most]."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
         raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}")
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}") from None
-    bad = ~((array >= 0.0) & np.isfinite(array))
+    bad = ~((array >= 0.0) & (array <= most) & np.isfinite(array))
     if bad.any():
-        raise ValueError(f"{name} must be in [0, inf), got {float(array[bad][0])!r}")
+        allowed = f"[0, {most:g}]" if math.isfinite(most) else "[0, inf)"
+        raise ValueError(f"{name} must be in {allowed}, got {float(array[bad][0])!r}")
     return array
 
 

@@ -108,8 +108,9 @@ def test_renyi_of_a_crowd_bounds_its_epsilon() -> None:
     assert 0.0 < found.lower <= found.upper <= 1.05 * found.lower
     with pytest.raises(ValueError, match="order must be"):
         crowd.renyi(1.0)
-    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
-        crowd.trade_off(1.5)
+    for outside in (1.5, -0.1, math.nan, [0.5, -math.inf]):
+        with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\], got"):
+            crowd.trade_off(outside)
 
 
 @pytest.mark.thorough

@@ -214,11 +214,17 @@ def test_losses_beyond_exponentials_raise_no_warning() -> None:
     assert np.all(bound.lower <= bound.upper)
 
 
-def test_a_delta_that_reports_reach_at_every_epsilon_is_refused_with_what_to_do() -> None:
+def test_a_delta_that_reports_reach_at_every_epsilon_is_answered_with_what_to_do() -> None:
     """Half of the reports of the second input give it away: at delta = .5 rounding decides."""
     given_away = sdp.Shuffled(sdp.FiniteRandomizer([[1.0, 0.0], [0.5, 0.5]]), n=1000)
-    with pytest.raises(sdp.NoCertificateError, match="ask for a larger delta"):
-        given_away.epsilon(delta=0.5)
+    for delta in (0.5, [0.5]):
+        with pytest.warns(sdp.CoarserBoundWarning, match="ask for a larger delta"):
+            bound = given_away.epsilon(delta=delta)
+        assert (bound.lower, bound.upper) == (0.0, math.inf)
+    with pytest.warns(sdp.CoarserBoundWarning, match="ask for a larger delta"):
+        assert (2 * given_away).epsilon(delta=0.75).upper == math.inf
+    with pytest.raises(sdp.NoCertificateError, match="nothing to certify"):
+        given_away.certificate(epsilon=math.inf, delta=0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert given_away.trade_off(0.5).upper < 1e-12

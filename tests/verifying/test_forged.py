@@ -1,6 +1,7 @@
 """Certificates forged by hand: consistent in form, with a fresh digest, and claiming less than the truth."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -292,3 +293,25 @@ def test_local_epsilons_add_up_where_delta_covers_every_delta0() -> None:
     for epsilon, delta in ((99.9, 1.001e-7), (100.0, 0.999e-7)):
         with suppress(ValueError):
             assert not sdp.Certificate.made(epsilon, delta, content["rounds"]).verify()
+
+
+def test_what_a_cohort_leaks_is_its_share_of_all_that_may_be() -> None:
+    leaky = sdp.Shuffled(sdp.LocalRandomizer(1.0, delta0=1e-7), n=100).sampled_from(400)
+    epsilon, delta = math.log1p(0.25 * math.expm1(1.0)) * (1 + 1e-12), 0.25 * 1e-7  # both exact: a quarter
+    (whole,) = leaky.certificate(epsilon=epsilon, delta=delta).to_dict()["rounds"]
+    assert sdp.Certificate.made(epsilon, delta, [whole]).verify()
+    assert not sdp.Certificate.made(epsilon * (1 - 1e-9), delta, [whole]).verify()
+    assert not sdp.Certificate.made(epsilon, delta * (1 - 1e-15), [whole]).verify()
+    honest = sdp.Shuffled(leaky.randomizer, n=100).sampled_from(400, honest_fraction=0.5)
+    (part,) = honest.certificate(epsilon=1.0, delta=1e-6).to_dict()["rounds"]
+    assert sdp.Certificate.made(0.63, 1.05 * delta, [part]).verify()  # 100 of 200, at most: 0.6201
+    for weights in ([0.0], [-1.0], [0.5]):
+        some = {**part["curve"], "weights": weights, "curves": part["curve"]["curves"][-1:]}
+        with pytest.raises(ValueError, match="weights"):
+            sdp.Certificate.made(0.7, 0.9 * delta, [{**part, "curve": some}]).verify()
+    for fraction in (-0.25, 0.0, 1.5):
+        forged = json.loads(json.dumps(whole))
+        for curve in curves(forged):
+            curve.update({"fraction": fraction} if "fraction" in curve else {})
+        with pytest.raises(ValueError, match="fraction"):
+            sdp.Certificate.made(epsilon, delta, [forged]).verify()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
@@ -24,7 +25,7 @@ from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
-from shuffledp.accounting._curves.subsampled import SubsampledProfile
+from shuffledp.accounting._curves.subsampled import SubsampledProfile, subsampled_epsilon
 from shuffledp.accounting._curves.thinned_sum import ThinnedSumProfile
 from shuffledp.accounting._curves.third_value import EvenCrowdProfile
 from shuffledp.accounting._ends.several_rounds import AS_MUCH, attempts, finer, grid_for
@@ -50,10 +51,7 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
         raise NoCertificateError(f"there is nothing to certify: epsilon is {epsilon!r}")
     made = stated(parts)
     rounds = [(part, count) for part, count, _ in parts]
-    local = [local_guarantee(entry) or (math.inf, 0.0) for entry in made]
-    alone = epsilon >= math.fsum(entry["count"] * one for entry, (one, _) in zip(made, local, strict=True))
-    covered = delta >= math.fsum(entry["count"] * leak for entry, (_, leak) in zip(made, local, strict=True))
-    if (alone and covered) or is_single(rounds):
+    if _holds_alone(made, epsilon, delta) or is_single(rounds):
         return Certificate.made(epsilon, delta, made)
     for allowed in (tolerance, *(coarser for coarser in COARSER if coarser > tolerance)):
         with suppress(NoCertificateError):
@@ -61,6 +59,16 @@ def certificate_of(parts: Sequence[Part], epsilon: float, delta: float, toleranc
             entries = [{**entry, "grid": grid} for entry, grid in zip(made, grids, strict=True)]
             return Certificate.made(epsilon, delta, entries, spacing)
     raise NoCertificateError("no grid was found on which the bound can be derived again")
+
+
+def _holds_alone(made: Sequence[Curve], epsilon: float, delta: float) -> bool:
+    """Whether the claim holds whatever the crowd adds, by what is stated."""
+    known = [(entry["count"], local_guarantee(entry)) for entry in made]
+    local = [(count, found) for count, found in known if found is not None]
+    if len(local) < len(known) or sum(count * one.delta0 for count, one in local) > Fraction(delta):
+        return False
+    within = [(count, subsampled_epsilon(one.epsilon0, float(one.share))) for count, one in local]
+    return epsilon >= math.fsum(count * loss for count, loss in within)
 
 
 def _grids(

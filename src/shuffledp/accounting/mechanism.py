@@ -17,7 +17,7 @@ import numpy as np
 from shuffledp import _html, _validate
 from shuffledp._certified.rounding import CALL, down, up
 from shuffledp._progress import expected
-from shuffledp.accounting._analyses import BEST, BY_NAME, NAMES, names_for, profile_of
+from shuffledp.accounting._analyses import BEST, BY_NAME, NAMES, covers_leaks, names_for, profile_of
 from shuffledp.accounting._certificate import certificate_of, stated
 from shuffledp.accounting._curves.cohort_pair import CohortPair
 from shuffledp.accounting._curves.combined import BestProfile
@@ -108,11 +108,11 @@ class Mechanism(ABC):
             return upper_end(self._rounds(), level, allowed, near, self._alone(level))
 
     def _alone(self, delta: float) -> float:
-        """What holds whatever the crowd adds: the local epsilons add up if delta covers every delta0."""
-        leak = sum(count * Fraction(one.delta0) for one, count in self.parts if one.delta0)
-        if not 0 < leak <= Fraction(delta):
+        """What holds whatever the crowd adds: the local epsilons add up if delta covers all that leaks."""
+        known = [(count, *one.alone) for one, count in self.parts if count]
+        if not 0 < sum(count * leak for count, _, leak in known) <= Fraction(delta):
             return math.inf
-        return up(math.fsum(count * one.epsilon0 for one, count in self.parts), operations=2, tiny=0.0)
+        return up(math.fsum(count * epsilon for count, epsilon, _ in known), operations=2, tiny=0.0)
 
     def lower_epsilon(self, *, delta: float, tolerance: float = FINE_TOLERANCE) -> float:
         """``epsilon(...).lower`` alone, finer than by default: a claimed bound below it is false."""
@@ -201,9 +201,7 @@ class Mechanism(ABC):
 
         ``lower`` is the guarantee: no test between neighbouring datasets that accuses wrongly with
         probability alpha misses less often than that."""
-        points = _validate.non_negative("alpha", alpha)
-        if (points > 1.0).any():
-            raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
+        points = _validate.non_negative("alpha", alpha, most=1.0)
         found = trade_off(self, points.ravel(), _validate.tolerance(tolerance))
         return Bound.of(np.asarray(found.lower), np.asarray(found.upper), alpha)
 
@@ -371,6 +369,11 @@ class OneRound(Mechanism):
     def delta0(self) -> float:
         """Of approximate local privacy."""
         return 0.0
+    @property
+    def alone(self) -> tuple[float, Fraction]:
+        """(epsilon, delta) of a round whatever the crowd adds: epsilon rounded up, delta as it is."""
+        return self.round.pure, Fraction(0)
+
 
     @property
     @abstractmethod
@@ -458,6 +461,24 @@ class Shuffled(OneRound):
     @property
     def delta0(self) -> float:
         return self.facts.delta0
+    @property
+    def alone(self) -> tuple[float, Fraction]:
+        """Of a report, in a random cohort (docs/proofs/approximate-local.md). Who knows which of the others
+        answered at random may see that none of them sent it: for them only what leaks is less."""
+        if self.facts.delta0 == 0.0:
+            return super().alone
+        leaky = self.analysis == "best-leaked" or (self.analysis in BY_NAME and covers_leaks(self.analysis))
+        epsilon = self.epsilon0 if leaky else self._local(self.epsilon0, up)
+        return epsilon, self._asked * Fraction(self.facts.delta0)
+
+    @property
+    def _asked(self) -> Fraction:
+        """The probability that one person takes part; honest people are as likely to as others."""
+        if self.population is None:
+            return Fraction(1)
+        share = Fraction(self.n, self.population)
+        return share if self.rate in (None, self.n / self.population) else Fraction(self.rate)
+
 
     @property
     def fraction(self) -> float:

@@ -230,7 +230,11 @@ class PlannedStatement:
     @property
     def _certificate(self) -> str:
         low = rounded_down(self.bound.lower)
-        covered = "" if leaks_are_covered(self.analysis) else "; no leaked coin of anybody is covered"
+        covered = (
+            ""
+            if leaks_are_covered(self.mechanism, self.analysis)
+            else "; no leaked coin of anybody is covered"
+        )
         return (
             f"The smallest epsilon at this delta lies in [{low}, {self.epsilon}] (analysis: {self.analysis}"
             f"{covered})"
@@ -263,9 +267,12 @@ def analysis_used(mechanism: Mechanism, epsilon: float) -> str:
     return ", ".join(dict.fromkeys(names)) or "given losses"
 
 
-def leaks_are_covered(analysis: str) -> bool:
-    """Whether all analyses that ``analysis_used`` names hold if it leaks which others answered at random."""
-    return all(covers_leaks(name) for name in analysis.split(", ") if name in BY_NAME)
+def leaks_are_covered(mechanism: Mechanism, analysis: str) -> bool:
+    """Whether all analyses that ``analysis_used`` names hold if it leaks which others answered at random.
+
+    With a delta0 none does (docs/proofs/approximate-local.md)."""
+    leaking = any(count and part.delta0 > 0.0 for part, count in mechanism.parts)
+    return not leaking and all(covers_leaks(name) for name in analysis.split(", ") if name in BY_NAME)
 
 
 def _of_round(part: Shuffled, share: float) -> str:

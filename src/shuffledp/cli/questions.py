@@ -157,7 +157,7 @@ def randomizer_of(given: Given) -> Any:
 ROUNDS = "Rounds"
 ANALYSES = ("best", "best-leaked", "exact", "crowd", "blanket", "clones", "clones-2021", "strong")
 """Those of the accountant (a test compares them): importing its table would load NumPy for the help."""
-_UNCOVERED = "  covers no leaked coin flip of anybody (--analysis best-leaked does)"
+_UNCOVERED, _BUT = "  covers no leaked coin flip of anybody", " (--analysis best-leaked does)"
 
 honest_option = option(
     "--honest-fraction",
@@ -313,11 +313,12 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
 
     ((part, rounds),) = mechanism.parts
     high, low = rounded_up(bound.upper), rounded_down(bound.lower)
+    uncovered = _UNCOVERED + ("" if part.delta0 else _BUT)
     width = max(len(high), len(low))
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
-        ("analysis", analysis + ("" if leaks_are_covered(analysis) else _UNCOVERED)),
+        ("analysis", analysis + ("" if leaks_are_covered(mechanism, analysis) else uncovered)),
         ("randomizer", repr(part.randomizer)),
         ("reports", _reports(part)),
         ("rounds", f"{rounds:,}"),

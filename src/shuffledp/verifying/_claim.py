@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from flint import arb, ctx
@@ -14,7 +15,7 @@ from shuffledp.errors import NoCertificateError
 from shuffledp.verifying._balls import positive
 from shuffledp.verifying._curves import Curve, alternatives, least_of
 from shuffledp.verifying._rounds import Losses, precision, thinned
-from shuffledp.verifying._stated import largest_loss, local_guarantee
+from shuffledp.verifying._stated import Local, largest_loss, local_guarantee
 
 _NEARLY = 2e-4, 3e-5, 3e-6, 3e-7  # speed: points of a grid that are confirmed up to here are raised
 _PER_POINT = 500  # speed: how much points that are too high by a share may raise delta, as a multiple
@@ -45,7 +46,8 @@ def _bound(content: dict[str, Any], epsilon: float, delta: float) -> arb:
         return alone
     if len(rounds) == 1 and rounds[0]["count"] == 1:
         with Progress.clock("verifying"):
-            return least_of(alternatives(rounds[0]["curve"]), arb(epsilon), arb(delta))[0]
+            found = least_of(alternatives(rounds[0]["curve"]), arb(epsilon), arb(delta))[0]
+        return found if alone is None else found.min(alone)
     if sum(part["count"] for part in rounds) > _MOST_ROUNDS:
         raise NoCertificateError(f"at most {_MOST_ROUNDS:,} rounds are verified")
     spacing = arb(float(content["spacing"])) * (1 + _WIDER)
@@ -70,11 +72,23 @@ def _alone(rounds: list[dict[str, Any]], epsilon: float) -> arb | None:
     """All delta0 together, whatever a crowd adds, and what epsilon lacks of the local epsilons L together:
     P(A) - e^epsilon Q(A) <= 1 - e^(epsilon - L) + delta0 if P(A) <= e^L Q(A) + delta0."""
     known = [(part["count"], local_guarantee(part)) for part in rounds]
-    local = [(count, *found) for count, found in known if found is not None]
+    local = [(count, found) for count, found in known if found is not None]
     if len(local) < len(rounds):
         return None
-    lacking = positive(sum((c * arb(e) for c, e, _ in local), arb(0)) - arb(epsilon))
-    return sum((c * arb(leak) for c, _, leak in local), arb(0)) - (-lacking).expm1()
+    together = sum((count * _within(one) for count, one in local), arb(0))
+    leak = _exactly(sum((count * one.delta0 for count, one in local), Fraction(0)))
+    return leak - (-positive(together - arb(epsilon))).expm1()
+
+
+def _within(local: Local) -> arb:
+    """The local epsilon of a round, in a cohort."""
+    if local.share == 1:
+        return arb(local.epsilon0)
+    return (_exactly(local.share) * arb(local.epsilon0).expm1()).log1p()
+
+
+def _exactly(number: Fraction) -> arb:
+    return arb(number.numerator) / arb(number.denominator)
 
 
 def _composed(grids: list[_Grid], counts: list[int], epsilon: float, delta: float, progress: Progress) -> arb:

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from shuffledp.errors import NoCertificateError
 
 ROUNDING = 2.0**-47  # soundness: 64 units, eight of each of some masses
+_UNITS = 8  # soundness: of 2^-53, that a share may be off by
 _MARGIN = 1e-9  # of what hides, and of mirror images: laws of noise on the line are known up to this
 _LOSS_MARGIN = 1e-8  # of losses, where the larger one counts
 _SLACK = 1e-6  # of totals: what misses one by more is a mistake
@@ -121,28 +124,71 @@ def largest_loss(part: dict[str, Any]) -> float | None:
     return max(float(stated), found)
 
 
-def local_guarantee(part: dict[str, Any]) -> tuple[float, float] | None:
-    """(epsilon0, delta0) of a round's reports, if it says so."""
+@dataclass(frozen=True)
+class Local:
+    """A round is (log(1 + share (e^epsilon0 - 1)), delta0)-DP, whatever the crowd adds.
+
+    ``epsilon0`` is that of a report, ``share`` that of a random cohort; ``delta0`` counts that, too."""
+
+    epsilon0: float
+    share: Fraction = Fraction(1)
+    delta0: Fraction = Fraction(0)
+
+
+def local_guarantee(part: dict[str, Any]) -> Local | None:
+    """What a round says of its reports, if it does."""
     loss = largest_loss(part)
-    return (loss, 0.0) if loss is not None else _leaking(part["curve"])
+    return Local(loss) if loss is not None else _leaking(part["curve"])
 
 
-def _leaking(curve: dict[str, Any]) -> tuple[float, float] | None:
-    """That of analyses of which any holds, or of all kinds of a round."""
+def _leaking(curve: dict[str, Any]) -> Local | None:
+    """That of analyses of which any holds, or of all kinds of a round, met with their weights."""
     if curve["kind"] == "approximate":
-        epsilon0, delta0 = float(curve["base"]["epsilon0"]), float(curve["delta0"])
-        if not (0.0 <= epsilon0 < math.inf and 0.0 <= delta0 <= 1.0):
-            raise ValueError(
-                f"a round must have epsilon0 >= 0 and delta0 in [0, 1], got {epsilon0!r}, {delta0!r}"
-            )
-        return epsilon0, delta0
+        return _leaking_report(curve)
     inner = [_leaking(one) for one in curve.get("curves", [])]
     known = [found for found in inner if found is not None]
     if curve["kind"] == "least" and known:
         return known[0]
-    if curve["kind"] in ("mixture", "largest") and known and len(known) == len(inner):
-        return max(epsilon0 for epsilon0, _ in known), max(delta0 for _, delta0 in known)
-    return None
+    if curve["kind"] not in ("mixture", "largest") or not known or len(known) < len(inner):
+        return None
+    delta0 = max(one.delta0 for one in known)
+    if curve["kind"] == "mixture":
+        weights = [Fraction(weight) for weight in curve["weights"]]
+        if min(weights) < 0 or sum(weights) < 1 - Fraction(ROUNDING):
+            raise ValueError("weights must not be negative, and sum to 1")
+        met = sum((w * one.delta0 for w, one in zip(weights, known, strict=True)), Fraction(0))
+        delta0 = min(delta0, met * (1 + 2 * Fraction(ROUNDING)))
+    return Local(max(one.epsilon0 for one in known), max(one.share for one in known), delta0)
+
+
+def _leaking_report(curve: dict[str, Any]) -> Local:
+    """In a random cohort, or by coins, which hide no epsilon (T9', docs/proofs/approximate-local.md)."""
+    epsilon0, delta0 = float(curve["base"]["epsilon0"]), float(curve["delta0"])
+    if not (0.0 <= epsilon0 < math.inf and 0.0 <= delta0 <= 1.0):
+        raise ValueError(
+            f"a round must have epsilon0 >= 0 and delta0 in [0, 1], got {epsilon0!r}, {delta0!r}"
+        )
+    share, rate = _share(curve), min(_raised(curve.get("rate", 1.0)), Fraction(1))
+    return Local(epsilon0, share, share * rate * Fraction(delta0))
+
+
+def _share(curve: dict[str, Any]) -> Fraction:
+    """n of whole people: the number that the fraction tells, if it tells one."""
+    stated, n = curve.get("fraction", 1.0), int(curve["base"]["n"])
+    raised = _raised(stated)
+    if raised >= 1:
+        return Fraction(1)
+    people = round(n / Fraction(stated))
+    alone = people * ROUNDING < 0.5
+    told = abs(Fraction(n, people) / Fraction(stated) - 1) * 2**53 <= _UNITS
+    return Fraction(n, people) if alone and told else raised
+
+
+def _raised(share: Any) -> Fraction:
+    """No less than what a double stands for."""
+    if not 0.0 < float(share) <= 1.0 + _MARGIN:
+        raise ValueError(f"fraction and rate must be in (0, 1], got {share!r}")
+    return Fraction(1) if share >= 1.0 else Fraction(share) * (1 + Fraction(_UNITS, 2**53))
 
 
 def _not_below(stated: float, found: float, margin: float = ROUNDING) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shuffledp._certified.rounding import CALL, Floats, down, positive
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, positive
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 from shuffledp.accounting._ends.search import NEAR_IN_TOLERANCES, crossing
 from shuffledp.accounting._ends.together import Asked, Search
@@ -74,8 +74,6 @@ def lower_epsilon(
     """An epsilon at which the witnesses still exceed ``delta``. ``first``: the ``first_look``, if known."""
     if upper == 0.0 or not all(part.witnesses for part, _ in rounds):
         return 0.0
-    if delta < seen_at_once(rounds):
-        return math.inf
     if is_single(rounds):
         return (yield from _witness_epsilon(rounds[0][0], delta, upper, tolerance))
 
@@ -116,7 +114,8 @@ def _outshone(rounds: Rounds, rank: int, delta: float, upper: float) -> bool:
     """Whether the witnesses of a rank seem to show less than the first ones, wherever that matters."""
     for part, count in rounds:
         first, other = _ranked(part, 0), _ranked(part, rank)
-        points = np.append(0.0, np.geomspace(_FIRST_LOOK * min(first.hints.scale, upper), upper, _SEEN_AT))
+        last = min(upper, LARGEST_EXPONENT)
+        points = np.append(0.0, np.geomspace(_FIRST_LOOK * min(first.hints.scale, last), last, _SEEN_AT))
         curves = [_sides(witness) for witness in (first, other)]
         seen = [[curve.hints.log_about(points) for curve in pair] for pair in curves]
         if any(side is None for pair in seen for side in pair):

@@ -17,7 +17,7 @@ from shuffledp.accounting._curves.combined import BestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
 from shuffledp.accounting._curves.profile import PrivacyProfile
 from shuffledp.accounting._ends.coarser import say
-from shuffledp.accounting._ends.lower import first_look, lower_delta, lower_epsilon
+from shuffledp.accounting._ends.lower import first_look, lower_delta, lower_epsilon, seen_at_once
 from shuffledp.accounting._ends.one_round import LARGEST_EPSILON, round_epsilon, single_delta
 from shuffledp.accounting._ends.several_rounds import (
     STRIDE,
@@ -46,6 +46,7 @@ _AGREEMENT_UNITS = 2**26  # soundness: further apart, the two ends contradict ea
 _NO_CROWD = 2.0  # speed: deviations of the loss from which on the crowd hides next to nothing
 _FAR_BELOW = 3.0  # speed: in nats, more than an estimate is off by
 _ROUGHLY = 0.1  # speed: a resolution that shows about how much is seen
+_BEYOND_ROUNDING = 1.000_000_001  # tightness: of what is seen at every epsilon
 _LOOKS_APART, _POINTS = 3, 9  # speed: to a percent
 
 
@@ -79,7 +80,9 @@ def ends_of(
     upper, coarser = known or (yield from _upper_end(rounds, delta, tolerance, None, local, beside))
     if coarser:
         say(coarser)
-    if delta == 0.0:
+    if delta < seen_at_once(rounds):
+        lower = math.inf
+    elif delta == 0.0:
         lower = sum(count * part.attained for part, count in rounds)
         lower = lower if is_single(rounds) else down(lower, operations=2 * len(rounds), tiny=0.0)
     else:
@@ -118,7 +121,7 @@ def _upper_end(
 ) -> Search[tuple[float, str]]:
     """``beside``: what will be asked next, which may be looked at on the way."""
     found, said = yield from _crowd_end(rounds, delta, tolerance, near, min(_pure(rounds), local), beside)
-    if found == local < _pure(rounds) and not all(part.alone for part, _ in rounds):
+    if 0.0 < found == local < _pure(rounds) and not all(part.alone for part, _ in rounds):
         said = "the upper end is coarse: what the local epsilons add up to, whatever the crowd adds"
     return found, said
 
@@ -158,13 +161,15 @@ def _crowd_end(
         )
         return pure, said
     if (apart := _apart_epsilon(rounds, delta)) >= pure == math.inf:
-        raise NoCertificateError(
+        said = (
             f"no finite epsilon could be certified at delta = {delta:g}, which reports may reach at every "
             "epsilon: ask for a larger delta"
         )
-    return min(
-        apart, pure
-    ), "the upper end is coarse: of every round by itself, at its share of delta, added up"
+        if delta > _BEYOND_ROUNDING * infinite_loss(rounds):
+            raise NoCertificateError(said)
+        return math.inf, said
+    said = "the upper end is coarse: of every round by itself, at its share of delta, added up"
+    return min(apart, pure), said
 
 
 def _apart_epsilon(rounds: Rounds, delta: float) -> float:
