@@ -149,6 +149,55 @@ def test_large_crowds_are_near_their_gaussian_limit(randomizer: object) -> None:
         assert found.upper == pytest.approx(normal_epsilon(limit.upper, 1e-6), rel=0.04)
 
 
+def rounds_of(randomizer: object) -> dict[str, sdp.Shuffled]:
+    """Everybody, cohorts, coins, and the same where half of the people are honest."""
+    few, many = (sdp.Shuffled(randomizer, n=n) for n in (10**4, 10**6))
+    return {
+        "few": few,
+        "many": many,
+        "half honest": sdp.Shuffled(randomizer, n=10**6, honest_fraction=0.5),
+        "small cohort": few.sampled_from(10**6),
+        "cohort": many.sampled_from(10**7),
+        "half honest cohort": many.sampled_from(10**7, honest_fraction=0.5),
+        "coins": many.sampled_from(10**7, poisson=True),
+        "many coins": many.sampled_from(2 * 10**6, rate=0.5),
+        "half honest coins": many.sampled_from(10**7, rate=0.2, honest_fraction=0.5),
+    }
+
+
+@pytest.mark.parametrize("epsilon0", [1.0, 4.0])
+def test_cohorts_coins_and_honest_people_are_near_their_gaussian_limit(epsilon0: float) -> None:
+    for name, one in rounds_of(sdp.KaryRandomizedResponse(k=16, epsilon0=epsilon0)).items():
+        limit, found = one.gaussian_limit(), one.epsilon(delta=1e-6)
+        near = 0.02 if name == "few" else 0.005
+        assert found.lower == pytest.approx(normal_epsilon(limit.lower, 1e-6), rel=near), name
+        assert found.upper == pytest.approx(normal_epsilon(limit.upper, 1e-6), rel=near), name
+
+
+@pytest.mark.parametrize("epsilon0", [1.0, 4.0])
+@pytest.mark.parametrize("k", [2, 16])
+def test_the_shuffle_index_is_that_of_the_randomizer_whoever_is_asked(k: int, epsilon0: float) -> None:
+    """The loss of one report among many others who hold a third value, or (k = 2) one of two: chi-square."""
+    p = 1.0 / (math.exp(epsilon0) + k - 1.0)
+    own, gap = math.exp(epsilon0) * p, (math.exp(epsilon0) - 1.0) * p
+    index = math.sqrt(own * p) / gap if k == 2 else math.sqrt(0.5 * p) / gap
+    for name, one in rounds_of(sdp.KaryRandomizedResponse(k=k, epsilon0=epsilon0)).items():
+        assert one.shuffle_index == pytest.approx(index, rel=0.004), name
+
+
+@pytest.mark.parametrize(
+    "randomizer", [sdp.LocalRandomizer(epsilon0=1.0), sdp.DiscreteLaplace(epsilon0=1.0, levels=4)]
+)
+def test_the_shuffle_index_does_not_depend_on_who_is_asked(randomizer: object) -> None:
+    index = sdp.Shuffled(randomizer, n=10**6).shuffle_index
+    for name, one in rounds_of(randomizer).items():
+        assert one.shuffle_index == pytest.approx(index, rel=0.004), name
+
+
+def test_what_reveals_nothing_has_an_infinite_shuffle_index() -> None:
+    assert sdp.Shuffled(sdp.KaryRandomizedResponse(k=3, epsilon0=0.0), n=10).shuffle_index == math.inf
+
+
 def test_reports_that_only_one_input_sends_have_an_infinite_renyi_divergence() -> None:
     zeros = sdp.Shuffled(sdp.FiniteRandomizer([[1.0, 0.0], [0.5, 0.5]]), n=100)
     found = zeros.renyi([1.5, 4.0])

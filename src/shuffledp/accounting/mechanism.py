@@ -209,8 +209,7 @@ class Mechanism(ABC):
         """mu of the normal laws N(0, 1) and N(mu, 1) that are as far apart as neighbouring datasets of many
         people: of datasets that were tried (lower) and of the analysis (upper).
 
-        A number to compare with, of a limit; no certificate. 1 / (mu n^(1/2)) of one round is the *shuffle
-        index* of its randomizer."""
+        A number to compare with, of a limit; no certificate. See ``Shuffled.shuffle_index``."""
         squares = [0.0, 0.0]
         for part, count in self._rounds():
             shown = max((float(pair.hints.scale) for pair in part.witnesses), default=0.0)
@@ -369,11 +368,11 @@ class OneRound(Mechanism):
     def delta0(self) -> float:
         """Of approximate local privacy."""
         return 0.0
+
     @property
     def alone(self) -> tuple[float, Fraction]:
         """(epsilon, delta) of a round whatever the crowd adds: epsilon rounded up, delta as it is."""
         return self.round.pure, Fraction(0)
-
 
     @property
     @abstractmethod
@@ -461,6 +460,7 @@ class Shuffled(OneRound):
     @property
     def delta0(self) -> float:
         return self.facts.delta0
+
     @property
     def alone(self) -> tuple[float, Fraction]:
         """Of a report, in a random cohort (docs/proofs/approximate-local.md). Who knows which of the others
@@ -479,13 +479,22 @@ class Shuffled(OneRound):
         share = Fraction(self.n, self.population)
         return share if self.rate in (None, self.n / self.population) else Fraction(self.rate)
 
-
     @property
     def fraction(self) -> float:
         """The share of the population that takes part in a round."""
         if self.rate is not None:
             return self.rate
         return 1.0 if self.population is None else self.n / self.population
+
+    @property
+    def shuffle_index(self) -> float:
+        """What the randomizer adds to the ``gaussian_limit`` of one round: (g / h)^(1/2) / mu, with h honest
+        people of whom each takes part with probability g, so that mu = g / (index (g h)^(1/2)).
+
+        1 / (mu n^(1/2)) where everybody takes part and is honest. It depends on the randomizer and the
+        analysis, not on how many people there are or who is asked; the larger, the more private."""
+        mu = self.gaussian_limit().upper
+        return math.sqrt(self.fraction / self.honest) / mu if mu > 0.0 else math.inf
 
     @property
     def honest(self) -> int:

@@ -5,7 +5,6 @@ epsilon0."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -313,8 +312,8 @@ def certificate(mechanism: Any, bound: Bound, analysis: str) -> list[tuple[str, 
 
     ((part, rounds),) = mechanism.parts
     high, low = rounded_up(bound.upper), rounded_down(bound.lower)
-    uncovered = _UNCOVERED + ("" if part.delta0 else _BUT)
     width = max(len(high), len(low))
+    uncovered = _UNCOVERED + ("" if part.delta0 else _BUT)
     return [
         ("upper", f"{high:<{width}}  holds for every pair of neighbouring datasets"),
         ("lower", f"{low:<{width}}  no analysis can certify less"),
@@ -340,10 +339,9 @@ def limit_fields(mechanism: Any) -> dict[str, Any]:
 
 
 def shuffle_index(mechanism: Any) -> float:
-    """1 / (mu n^(1/2)) of one round: what the randomizer adds to the Gaussian limit of many people."""
+    """Of the randomizer of all rounds."""
     ((part, _),) = mechanism.parts
-    spread = part.gaussian_limit().upper * math.sqrt(part.n)
-    return 1.0 / spread if spread > 0.0 else math.inf
+    return float(part.shuffle_index)
 
 
 def _reports(part: Any) -> str:
