@@ -18,6 +18,7 @@ from shuffledp.web._question import read
 pytestmark = pytest.mark.quick
 SMALL: dict[str, Any] = {"n": "300", "delta": "1e-4"}
 VALUES = {"k": "4", "epsilon0": "1.5", "dimension": "8", "sigma": "2"}
+THREE = sdp.KaryRandomizedResponse(k=3, epsilon0=1.0)
 SHORT = {"laplace": {"levels": "4"}, "gaussian": {"levels": "2", "n": "40"}}
 
 
@@ -84,8 +85,62 @@ def test_a_cohort_of_which_some_are_silent_is_asked_as_often_as_before() -> None
 
 
 @pytest.mark.parametrize(
+    ("sizes", "asked"),
+    [
+        ({"n": "200", "population": "20k", "poisson": "1"}, sdp.Shuffled(THREE, n=200)),
+        ({"n": 200, "population": 20_000, "poisson": True, "dropout": "10%"}, sdp.Shuffled(THREE, n=180)),
+        ({"rate": "1%", "population": "20k"}, sdp.Shuffled(THREE, n=1)),
+        (
+            {"rate": 0.01, "population": 20_000, "dropout": 0.1, "honest_fraction": "0.9"},
+            sdp.Shuffled(THREE, n=1, honest_fraction=0.9),
+        ),
+    ],
+)
+def test_people_who_flip_coins_are_asked_about_as_the_command_line_does(
+    sizes: dict[str, Any], asked: sdp.Shuffled
+) -> None:
+    question = {"krr": 3, "epsilon0": 1, "delta": 1e-5, "rounds": 2, **sizes}
+    people = 18_000 if "dropout" in sizes else 20_000
+    coins = {"rate": 0.01} if "rate" in sizes else {"poisson": True}
+    found = answer(question)
+    assert found["epsilon"]["upper"] == (2 * asked.sampled_from(people, **coins)).epsilon(delta=1e-5).upper
+    assert found["honest"] == round(0.01 * people * (0.9 if "honest_fraction" in sizes else 1.0))
+    shell = shlex.split(found["shell"])
+    told = json.loads(CliRunner().invoke(cli, [*shell[1:], "--json"], prog_name=shell[0]).stdout)
+    names: dict[str, Any] = {}
+    exec(found["python"], names)
+    assert told["upper"] == float(names["bound"]) == found["epsilon"]["upper"]
+    assert read(found["link"]) == read(question)
+    assert "coins of their own" in answer({**question, "ask": "compare"})["left_out"]
+    most = answer({**question, "ask": "target", "target": {"epsilon": "0.1", "solve_for": "epsilon0"}})
+    assert answer({**question, "epsilon0": most["value"]})["epsilon"]["upper"] <= 0.1
+
+
+def test_the_gaussian_limit_is_that_of_the_command_line() -> None:
+    found = answer(DEFAULT)
+    shell = shlex.split(found["shell"])
+    told = json.loads(CliRunner().invoke(cli, [*shell[1:], "--json"], prog_name=shell[0]).stdout)
+    for name in ("gaussian_limit_mu", "shuffle_index"):
+        assert found[name] == told[name]
+    printed = CliRunner().invoke(cli, shell[1:], prog_name=shell[0]).stdout
+    assert f"limit       {found['limit']}\n" in printed
+
+
+@pytest.mark.parametrize(
     ("change", "knob", "words"),
     [
+        ({"poisson": "1"}, "population", "how many are they"),
+        ({"poisson": "maybe"}, "poisson", "1 or 0, got maybe"),
+        ({"rate": "0.1"}, "rate", "in place of n"),
+        ({"n": "", "rate": "0.1"}, "population", "how many are they"),
+        ({"n": "", "rate": "2", "population": "100"}, "rate", "from 0 to 1, got 2"),
+        ({"n": "", "rate": "0", "population": "100"}, "rate", "above 0"),
+        ({"n": "", "rate": "0.1", "poisson": "1", "population": "100"}, "rate", "leave them out"),
+        (
+            {"population": "5000", "ask": "target", "target": {"epsilon": "1", "solve_for": "n"}},
+            "target",
+            "the more is told",
+        ),
         ({"n": "0"}, "n", "from 1 to 2\\^53, got 0"),
         ({"n": ""}, "n", "must be given"),
         ({"n": "1.5"}, "n", "whole number"),

@@ -230,6 +230,22 @@ def test_a_refusal_takes_the_number_away_and_points_at_its_knob(server: Server, 
     expect(page.locator("#n")).to_have_attribute("aria-invalid", "false")
 
 
+def test_people_who_flip_coins_are_one_tick_away_and_the_limit_stands_beside_the_answer(
+    server: Server, page: Page
+) -> None:
+    question = {**SMALL, "population": "90000"}
+    page.goto(server.url + link(question))
+    settled(page, answer(question)["epsilon"]["shown"])
+    page.locator("#poisson").check()
+    found = answer({**question, "poisson": "1"})
+    settled(page, found["epsilon"]["shown"])
+    assert "poisson=1" in page.evaluate("location.hash")
+    expect(page.locator("#gauge")).to_contain_text(f"Limit of many people: {found['limit']}")
+    expect(page.locator("#compare-text")).to_contain_text("coins of their own")
+    page.locator("#population").fill("")
+    expect(page.locator("#population-wrong")).to_contain_text("how many are they?")
+
+
 def test_a_server_that_is_gone_is_a_sentence(server: Server, browser: Browser) -> None:
     page = browser.new_page()
     page.set_default_timeout(60_000)

@@ -100,6 +100,7 @@ def _epsilon(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
         "assumption": statement.assumption,
         "without": _without(local, question.rounds),
         "honest": question.honest,
+        **_limit(question),
         "warnings": list(statement.warnings),
         "error": {
             "shown": short,
@@ -117,6 +118,16 @@ def _without(local: float, rounds: int) -> str:
     if math.isinf(local):
         return "Without the shuffler nothing could be promised: a single report may give its sender away."
     return f"Without the shuffler the same reports would allow a factor of {factor(rounds * local)}."
+
+
+def _limit(question: Question) -> dict[str, Any]:
+    """The Gaussian limit of many people, as the command line shows it. No certificate."""
+    mu, index = question.mechanism.gaussian_limit(), float(question.one.shuffle_index)
+    return {
+        "limit": f"mu {mu.upper:.3g}, shuffle index {index:.3g}",
+        "gaussian_limit_mu": {"lower": mu.lower, "upper": mu.upper},
+        "shuffle_index": index,
+    }
 
 
 def _curve(question: Question, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,8 +203,17 @@ def _solved(*found: Any) -> dict[str, Any]:
 
 def _calibrated(question: Question, unknown: str, epsilon: float) -> Calibration:
     target: dict[str, Any] = {"epsilon": epsilon, "delta": question.delta, "solve_for": unknown}
+    if unknown == "n" and question.crowd is not None:
+        raise QuestionError(
+            "The more of a population are asked, the more is told: the fewest that will do are one, or none. "
+            "Leave the population empty, or find something else.",
+            "target",
+        )
     counts: dict[str, Any] = {"n": question.received, "rounds": question.rounds, "population": question.crowd}
+    counts |= {"poisson": question.poisson, "rate": question.coin}
     counts.pop(unknown, None)
+    if question.coin is not None:
+        del counts["n"]
     counts["honest_fraction"] = float(question.honest_fraction)
     if unknown != "epsilon0":
         return calibrate(question.randomizer, **target, **counts)

@@ -25,6 +25,7 @@ _KNOBS = {  # name: (label, whole number, least, most, default)
     "n": ("People in one round", True, 1, 2**53, None),
     "rounds": ("Rounds", True, 1, _MOST_ROUNDS, 1),
     "population": ("The population", True, 1, 2**53, ""),
+    "rate": ("The rate", False, 0, 1, ""),
     "delta": ("delta", False, 0, 1, None),
     "honest_fraction": ("The honest share", False, 0, 1, 1),
     "dropout": ("The share that drops out", False, 0, 1, 0),
@@ -42,13 +43,17 @@ class Question:
     n: int
     rounds: int
     population: int | None
+    poisson: bool
+    rate: Fraction | None
     delta: float
     honest_fraction: Fraction
     dropout: Fraction
 
     @property
     def received(self) -> int:
-        """Reports that arrive in a round."""
+        """Reports that arrive in a round, or are expected."""
+        if self.rate is not None:
+            return _expected(self.rate, self.crowd or 0)
         return math.floor(self.n * (1 - self.dropout))
 
     @property
@@ -59,22 +64,37 @@ class Question:
     @property
     def crowd(self) -> int | None:
         """The population, smaller like the cohort: nobody is asked more rarely because others are silent."""
-        return None if self.population is None else self.population * self.received // self.n
+        if self.population is None:
+            return None
+        if self.rate is not None:
+            return math.floor(self.population * (1 - self.dropout))
+        return self.population * self.received // self.n
 
     @cached_property
     def randomizer(self) -> Any:
         return self.entry.load()(**dict(self.arguments))
 
     @property
-    def mechanism(self) -> Mechanism:
-        """All rounds."""
+    def one(self) -> Shuffled:
+        """One round."""
         if self.honest < 1:
             raise QuestionError(
                 "No honest report is left in a round: nobody hides anybody.", "honest_fraction"
             )
-        honest = float(self.honest_fraction)
-        one = Shuffled(self.randomizer, n=self.received, population=self.crowd, honest_fraction=honest)
-        return self.rounds * one
+        one = Shuffled(self.randomizer, n=self.received, honest_fraction=float(self.honest_fraction))
+        if self.crowd is not None:
+            one = one.sampled_from(self.crowd, poisson=self.poisson, rate=self.coin)
+        return one
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All rounds."""
+        return self.rounds * self.one
+
+    @property
+    def coin(self) -> float | None:
+        """The rate as the library takes it."""
+        return None if self.rate is None else float(self.rate)
 
     @property
     def link(self) -> dict[str, str]:
@@ -83,14 +103,22 @@ class Question:
         named = dict(self.arguments)
         found = {self.entry.option: _text(named.pop(takes.name)) if takes else "1"}
         found |= {name.replace("_", "-"): _text(value) for name, value in named.items()}
-        found |= {"n": str(self.n), "rounds": str(self.rounds), "delta": _text(self.delta)}
+        found |= {"n": str(self.n)} if self.rate is None else {"rate": _text(float(self.rate))}
+        found |= {"rounds": str(self.rounds), "delta": _text(self.delta)}
         if self.population is not None:
             found["population"] = str(self.population)
+        if self.poisson:
+            found["poisson"] = "1"
         if self.honest_fraction != 1:
             found["honest-fraction"] = _text(float(self.honest_fraction))
         if self.dropout:
             found["dropout"] = _text(float(self.dropout))
         return {"v": str(VERSION), **found}
+
+
+def _expected(rate: Fraction, people: int) -> int:
+    """As many as ``sampled_from`` counts on; none of nobody."""
+    return max(1, math.floor(rate * people)) if people else 0
 
 
 def _text(value: Any) -> str:
@@ -123,13 +151,34 @@ def read(given: Mapping[str, Any]) -> Question:
         raise QuestionError(f"Choose one randomizer; chosen: {names}.", "randomizer")
     (entry,) = chosen
     arguments = dict(_arguments(entry, asked))
+    poisson = _flag("poisson", asked.pop("poisson", None))
+    if asked.get("rate") not in (None, ""):
+        asked["n"] = _expected_of(asked, poisson)
     knobs = {name: _knob(name, asked.pop(name, None)) for name in _KNOBS}
     if asked:
         raise QuestionError(f"{sorted(asked)[0][:40]!r} does not go with {entry.option}.")
-    question = Question(entry, tuple(arguments.items()), **knobs)
+    if poisson and knobs["population"] is None:
+        raise QuestionError("Those who flip coins are a population: how many are they?", "population")
+    question = Question(entry, tuple(arguments.items()), poisson=poisson, **knobs)
     if question.population is not None and question.population < question.n:
         raise QuestionError("The population must be at least the people in one round.", "population")
     return question
+
+
+def _expected_of(asked: dict[str, Any], poisson: bool) -> int:
+    """The people in one round where a rate stands in place of their number."""
+    if asked.get("n") not in (None, "") or poisson:
+        raise QuestionError("A rate stands in place of n and poisson: leave them out.", "rate")
+    people = _knob("population", asked.get("population"))
+    if people is None:
+        raise QuestionError("Those who flip coins are a population: how many are they?", "population")
+    return _expected(_knob("rate", asked["rate"]), people)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if str(value).lower() not in ("none", "", "0", "1", "false", "true"):
+        raise QuestionError(f"{name} must be 1 or 0, got {str(value)[:40]}.", name)
+    return str(value).lower() in ("1", "true")
 
 
 def _arguments(entry: Registration, asked: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -158,7 +207,9 @@ def _knob(name: str, value: Any) -> Any:
     if value == "":
         return None
     number = _number(value, label, whole, least, most, name)
-    return _share(value) if name in ("honest_fraction", "dropout") else number
+    if name == "rate" and number == 0:
+        raise QuestionError("The rate must be above 0: nobody takes part.", name)
+    return _share(value) if name in ("honest_fraction", "dropout", "rate") else number
 
 
 def _share(value: Any) -> Fraction:
@@ -182,14 +233,16 @@ def _number(value: Any, label: str, whole: bool, least: float, most: float, knob
 def python(question: Question, shown: str) -> str:
     """A program that prints the number."""
     arguments = ", ".join(f"{name}={_literal(value)}" for name, value in question.arguments)
-    cohort = "" if question.crowd is None else f", population={question.crowd:_}"
+    made = f"n={question.received:_}" if question.rate is None else "n=1"
     if question.honest_fraction != 1:
-        cohort += f", honest_fraction={float(question.honest_fraction)!r}"
+        made += f", honest_fraction={float(question.honest_fraction)!r}"
+    coins = ", poisson=True" if question.poisson else f", rate={question.coin!r}" if question.rate else ""
+    cohort = "" if question.crowd is None else f".sampled_from({question.crowd:_}{coins})"
     rounds = "one" if question.rounds == 1 else f"({question.rounds:_} * one)"
     return (
         "import shuffledp as sdp\n\n"
         f"randomizer = sdp.{question.entry.name}({arguments})\n"
-        f"one = sdp.Shuffled(randomizer, n={question.received:_}{cohort})\n"
+        f"one = sdp.Shuffled(randomizer, {made}){cohort}\n"
         f"bound = {rounds}.epsilon(delta={question.delta!r})\n"
         f"print(float(bound))  # the upper end, at most {shown}\n"
     )
@@ -202,11 +255,11 @@ def shell(question: Question) -> str:
     own = f" {_text(named.pop(takes.name))}" if takes else ""
     words = ["shuffledp", "epsilon", f"--{question.entry.option}{own}"]
     words += [f"--{name.replace('_', '-')} {_text(value)}" for name, value in named.items()]
-    words.append(f"--n {question.received}")
+    words.append(f"--n {question.received}" if question.coin is None else f"--rate {_text(question.coin)}")
     if question.rounds > 1:
         words.append(f"--rounds {question.rounds}")
     if question.crowd is not None:
-        words.append(f"--population {question.crowd}")
+        words.append(f"--population {question.crowd}{' --poisson' if question.poisson else ''}")
     if question.honest_fraction != 1:
         words.append(f"--honest-fraction {_text(float(question.honest_fraction))}")
     return " ".join([*words, f"--delta {_text(question.delta)}"]) + "\n"

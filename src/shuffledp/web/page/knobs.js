@@ -22,9 +22,10 @@ const LOOK = {
   honest_fraction: ["Honest people", linear(50, 100), percent, "right", "Others do not randomize, or tell."],
   dropout: ["Drop out", linear(0, 50), percent, "left", "People whose report never comes."],
 };
-const CROWD = ["n", "rounds", "population", "delta"];
+const CROWD = ["n", "rounds", "population", "poisson", "delta"];
 const WHATIF = ["honest_fraction", "dropout"];
-const START = { population: "", honest_fraction: "100 %", dropout: "0 %" };
+const START = { population: "", poisson: "", honest_fraction: "100 %", dropout: "0 %" };
+const CHECKS = { poisson: ["Each flips a coin of their own", "People in one round are then an average."] };
 const OWN = { k: "5", epsilon0: "3", dimension: "100", sigma: "1" };
 const numberOf = (text) => {
   const found = /^\s*([\d.,_]+(?:e[+-]?\d+)?)\s*([kmg%]?)\s*$/i.exec(text);
@@ -65,12 +66,25 @@ function knob(name, help, changed) {
   };
 }
 
+// Yes or no: "1" or nothing.
+function check(name, label, hint, changed) {
+  const field = make("input", { type: "checkbox", id: name, "aria-describedby": `${name}-hint ${name}-wrong` });
+  const wrong = make("p", { class: "wrong", id: `${name}-wrong` });
+  field.addEventListener("change", changed);
+  return {
+    box: make("div", { class: "knob check" }, make("label", { for: name }, field, ` ${label}`), make("p", { class: "hint", id: `${name}-hint` }, hint), wrong),
+    get value() { return field.checked ? "1" : ""; },
+    set value(value) { field.checked = /^(1|true)$/i.test(value); },
+    blame(sentence) { field.setAttribute("aria-invalid", String(Boolean(sentence))); wrong.textContent = sentence; },
+  };
+}
+
 export function knobs(catalogue, changed) {
   const options = Object.fromEntries(catalogue.map((entry) => [entry.option, entry]));
   const select = byId("randomizer");
   for (const entry of catalogue) select.append(make("option", { value: entry.option }, entry.summary.replace(/\.$/, "")));
   const fixed = {};
-  const shared = (names, place) => names.forEach((name) => { fixed[name] = knob(name, "", changed); byId(place).append(fixed[name].box); });
+  const shared = (names, place) => names.forEach((name) => { fixed[name] = name in CHECKS ? check(name, ...CHECKS[name], changed) : knob(name, "", changed); byId(place).append(fixed[name].box); });
   shared(CROWD, "crowd");
   shared(WHATIF, "whatif");
   let own = {};

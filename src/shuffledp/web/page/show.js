@@ -49,6 +49,7 @@ const parts = {
       make("span", {}, "Certified: between ", make("b", {}, low), " and ", make("b", {}, shown)),
       make("span", {}, "Analysis: ", make("b", {}, found.analysis), silent),
       make("span", {}, "Honest reports in a round: ", make("b", {}, n)),
+      make("span", {}, `Limit of many people: ${found.limit}`),
     );
     byId("assumption").textContent = found.assumption;
     byId("warnings").replaceChildren(...found.warnings.map((text) => make("li", {}, text)));
