@@ -145,6 +145,10 @@ def _takes(make: Any, name: str) -> bool:
     return name in taken or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
 
 
+def _name(make: Any) -> str:
+    return str(make.__name__) if isinstance(make, type) else repr(make)
+
+
 def _most_epsilon0(randomizer: Any) -> float:
     """The largest local epsilon that a class says it accepts."""
     try:
@@ -171,10 +175,9 @@ def _unknown(randomizer: Any, solve_for: str | None, parameters: dict[str, Any])
         raise ValueError(f"solve_for={unknown!r} needs {kind}, got {randomizer!r}")
     if makes and not _takes(randomizer, unknown):
         known = [name for name in _SOLVABLE if name not in _LOCAL or _takes(randomizer, name)]
-        name = getattr(randomizer, "__name__", repr(randomizer))
         raise ValueError(
-            f"solve_for must be one of {', '.join(map(repr, known))} for {name} (the last three of a "
-            f"randomizer, not of its class), got {unknown!r}"
+            f"solve_for must be one of {', '.join(map(repr, known))} for {_name(randomizer)} (the last three "
+            f"of a randomizer, not of its class), got {unknown!r}"
         )
     if parameters and not makes:
         raise TypeError(f"unexpected parameters {sorted(parameters)} for the randomizer {randomizer!r}")
