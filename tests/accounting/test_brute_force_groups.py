@@ -21,6 +21,9 @@ from oracles import brute
 from oracles.brute import Matrix
 from oracles.claims import assert_at_least, assert_at_most, rational_curve
 from oracles.hockey import ONE, ZERO, Atoms, Law, atoms, between, ratios
+from shuffledp.accounting._curves.exact_binary import BinaryAmongProfile
+from shuffledp.accounting._curves.groups import GroupPairsProfile
+from shuffledp.accounting.groups import _pair
 from shuffledp.bound import Bound
 from shuffledp.facts import Blanket, Facts
 from shuffledp.randomizers._privunit_crowds import opposite
@@ -106,12 +109,153 @@ def test_groups_of_local_hashing_cover_every_dataset() -> None:
 
 
 @pytest.mark.parametrize("kind", [sdp.SymmetricUnaryEncoding, sdp.OptimisedUnaryEncoding])
-@pytest.mark.parametrize(("k", "sizes"), [(2, (2, 1)), (3, (1, 1))])
+@pytest.mark.parametrize(("k", "sizes"), [(2, (2, 1)), (2, (2, 2)), (3, (1, 1)), (3, (2, 2)), (4, (1, 1))])
 def test_groups_of_unary_encodings_cover_every_dataset(kind: Any, k: int, sizes: tuple[int, int]) -> None:
     oracles = [kind(k=k, epsilon0=local) for local in (0.7, 2.0)]
     groups = [(bits(one, k), count) for one, count in zip(oracles, sizes, strict=True)]
     survey = sdp.ShuffledGroups(tuple(zip(oracles, sizes, strict=True)))
     check(groups, survey, [survey.person(one.epsilon0) for one in oracles])
+
+
+@pytest.mark.parametrize("kind", [sdp.SymmetricUnaryEncoding, sdp.OptimisedUnaryEncoding])
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+def test_unary_encodings_state_the_law_of_every_pair_and_what_every_input_sends(kind: Any, k: int) -> None:
+    """Report by report, of the whole-number weights: types are the two bits and the number of other ones."""
+    oracle = kind(k=k, epsilon0=1.3)
+    matrix, stated = bits(oracle, k), oracle.facts().blanket.law
+    for x, y in permutations(range(k), 2):
+        types: dict[tuple[int, int, int], list[Fraction]] = defaultdict(lambda: [ZERO] * 3)
+        for place, report in enumerate(product((0, 1), repeat=k)):
+            column = [row[place] for row in matrix]
+            rest = sum(report) - report[x] - report[y]
+            found = types[rest, report[x], report[y]]
+            for i, mass in enumerate((column[x], column[y], min(column))):
+                found[i] += mass
+        order = [(rest, a, b) for rest in range(k - 1) for a, b in ((1, 0), (0, 1), (1, 1), (0, 0))]
+        for place, masses in enumerate((stated.own, stated.other, stated.clone)):
+            assert masses == pytest.approx([float(types[key][place]) for key in order], rel=1e-15)
+        gaps = [float(types[key][0] - types[key][1]) for key in order]
+        assert stated.gap == pytest.approx(gaps, rel=1e-15, abs=0.0)
+
+
+@pytest.mark.parametrize("kind", [sdp.SymmetricUnaryEncoding, sdp.OptimisedUnaryEncoding])
+@pytest.mark.parametrize("share", [0.1, 0.6, 1.5])
+def test_any_share_of_the_others_blanket_covers_every_dataset(kind: Any, share: float) -> None:
+    """What is left of the own group's, if the others send their share of it, hides (T21)."""
+    oracles, counts = [kind(k=3, epsilon0=local) for local in (0.7, 2.0)], (1, 2)
+    laws = [one.facts().blanket.law for one in oracles]
+    for place in (0, 1):
+        people = tuple(count - (j == place) for j, count in enumerate(counts))
+        nu = np.minimum(laws[place].clone, np.array(laws[1 - place].clone) / share)
+        shares = tuple(1.0 if j == place else share * (1.0 - 1e-15) for j in (0, 1))
+        found = _pair(laws[place].among(tuple(nu.tolist())), shares, people)
+        truth = pairs_of_person([(bits(one, 3), n) for one, n in zip(oracles, counts, strict=True)], place)
+        for epsilon in (0.0, 0.2, 0.6, 1.2):
+            exact = brute.worst(truth, Fraction(float(np.exp(epsilon))))
+            assert_at_least(float(found.upper(np.array([epsilon]), 0.01)[0]), exact)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("kind", [sdp.SymmetricUnaryEncoding, sdp.OptimisedUnaryEncoding])
+@pytest.mark.parametrize("k", [13, 16, 64, 128, 129, 10_000])
+def test_unary_encodings_of_any_number_of_categories_are_answered(kind: Any, k: int) -> None:
+    """And nobody is worse off than in their own group."""
+    survey = sdp.ShuffledGroups.of(kind, {0.3: 3_000, 0.4: 5_000}, k=k)
+    for local, people in ((0.3, 3_000), (0.4, 5_000)):
+        found = survey.person(local).epsilon(delta=1e-6)
+        alone = sdp.Shuffled(kind(k=k, epsilon0=local), n=people).epsilon(delta=1e-6).upper
+        assert 0.0 < found.lower < found.upper <= 1.001 * alone
+        assert k > 64 or found.upper < 0.95 * alone
+
+
+def signs(randomizer: Any) -> Matrix:
+    """Probabilities of (row, sign) for the corners of a square and its middle."""
+    truth = Fraction(2 * randomizer.weight, 2**64) - 1
+    return tuple(
+        tuple((1 + s * entry * truth) / 4 for entry in image for s in (-1, 1))
+        for image in ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 0))
+    )
+
+
+@pytest.mark.parametrize("kind", [sdp.LInfinityRandomizer, sdp.L1Randomizer])
+def test_groups_of_noisy_signs_cover_every_dataset(kind: Any) -> None:
+    """The image of the l1 ball of two dimensions is the same square."""
+    oracles, sizes = [kind(2, local) for local in (0.7, 2.0)], (1, 2)
+    groups = [(signs(one), count) for one, count in zip(oracles, sizes, strict=True)]
+    survey = sdp.ShuffledGroups(tuple(zip(oracles, sizes, strict=True)))
+    check(groups, survey, [survey.person(one.epsilon0) for one in oracles])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_signs_of_many_rows_hide_as_binary_response_does(dimension: int) -> None:
+    of = partial(sdp.ShuffledGroups.of, groups={1.0: 500, 2.0: 2_000})
+    ball, binary = of(sdp.LInfinityRandomizer, dimension=dimension), of(sdp.KaryRandomizedResponse, k=2)
+    for local in (1.0, 2.0):
+        bits_, one = (survey.person(local).epsilon(delta=1e-6) for survey in (binary, ball))
+        assert one.lower == pytest.approx(bits_.lower, rel=1e-3)
+        assert bits_.upper <= one.upper <= 1.2 * bits_.upper
+
+
+@pytest.mark.parametrize(("own", "others"), [(2, 5), (5, 2), (3, 3)])
+def test_a_binary_response_among_others_is_exact(own: int, others: int) -> None:
+    for n in (2, 4):
+        profile = BinaryAmongProfile(n, log(own), log(others))
+        truth = pairs_of_person([(brute.k_ary(2, own), 1), (brute.k_ary(2, others), n - 1)], 0)
+        for epsilon in (0.0, 0.2, 0.5, 1.0):
+            exact, at = brute.worst(truth, Fraction(float(np.exp(epsilon)))), np.array([epsilon])
+            assert_at_least(float(profile.upper(at, 1e-3)[0]), exact)
+            assert_at_most(float(profile.support(at, 1e-3).value[0]), exact)
+            assert float(profile.upper(at, 1e-3)[0]) <= 1.001 * exact + 1e-9
+
+
+@pytest.mark.parametrize(("own", "others"), [(1.0, 2.0), (2.0, 1.0)])
+def test_a_binary_response_among_many_others_is_their_worst_dataset(own: float, others: float) -> None:
+    """All of them, added up in floats."""
+    n, (keep, lie) = 500, (1 / (1 + exp(-others)), 1 / (1 + exp(others)))
+    one = np.array([1 / (1 + exp(-own)), 1 / (1 + exp(own))])
+    counts = [np.ones(1)]
+    for _ in range(n - 1):
+        counts.append(np.convolve(counts[-1], [lie, keep]))
+    profile, at = BinaryAmongProfile(n, own, others), np.array([0.05, 0.15, 0.3])
+    upper, lower = profile.upper(at, 1e-3), profile.support(at, 1e-3).value
+    for place, epsilon in enumerate(at):
+        weights = [one - exp(epsilon) * one[::-1], one[::-1] - exp(epsilon) * one]
+        worst = 0.0
+        for m in range(n):
+            law = np.convolve(counts[m], counts[n - 1 - m][::-1])
+            worst = max(worst, *(float(np.maximum(np.convolve(law, w), 0.0).sum()) for w in weights))
+        assert lower[place] * (1 - 1e-9) <= worst <= upper[place] * (1 + 1e-9)
+        assert upper[place] <= 1.01 * worst
+
+
+@pytest.mark.quick
+def test_binary_groups_count_as_one_of_the_larger_epsilon0() -> None:
+    survey = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 500, 2.0: 2_000}, k=2)
+    together = sdp.Shuffled(sdp.KaryRandomizedResponse(k=2, epsilon0=2.0), n=2_500).epsilon(delta=1e-6)
+    assert survey.person(2.0).epsilon(delta=1e-6).upper <= 1.001 * together.upper
+    assert survey.person(1.0).epsilon(delta=1e-6).upper <= 0.6 * together.upper
+
+
+@pytest.mark.quick
+def test_pairs_of_inputs_are_all_covered_by_one_that_leads() -> None:
+    noise = [(sdp.DiscreteLaplace(local, levels=6), people) for local, people in ((1.0, 300), (2.0, 900))]
+    survey, at = sdp.ShuffledGroups(tuple(noise)), np.array([0.0, 0.05, 0.1, 0.2])
+    for place in (0, 1):
+        pairs: Any = survey._of_group(place).profile
+        led = pairs.profiles[0]
+        assert isinstance(led, GroupPairsProfile)
+        assert len(led.profiles) > 20
+        upper, lines = led.upper(at, 0.01), led.support(at, 0.01).value
+        each, left = (
+            np.array([one.upper(place, 0.01) for one in led.profiles]).max(axis=0)
+            for place in (at, 0.999 * at)
+        )
+        least = np.array([one.support(at, 0.01).value for one in led.profiles]).max(axis=0)
+        assert (upper >= least).all()
+        assert (upper <= 1.02 * left).all()
+        assert (lines <= each).all()
+        assert (lines >= 0.98 * least).all()
 
 
 def bits(randomizer: Any, k: int) -> Matrix:
@@ -165,7 +309,8 @@ def test_rounds_of_groups_cover_the_adaptive_adversary() -> None:
 def test_groups_that_are_alike_are_one_group(k: int) -> None:
     answer = sdp.KaryRandomizedResponse(k=k, epsilon0=2.0)
     apart = sdp.ShuffledGroups(((answer, 4_000), (answer, 6_000))).epsilon(delta=1e-6)
-    together = sdp.Shuffled(answer, n=10_000, analysis="blanket").epsilon(delta=1e-6)
+    analysis = "exact" if k == 2 else "blanket"
+    together = sdp.Shuffled(answer, n=10_000, analysis=analysis).epsilon(delta=1e-6)
     assert apart.upper == pytest.approx(together.upper, rel=2e-3)
     assert apart.lower == pytest.approx(together.lower, rel=0.01) or k == 2
 
@@ -206,9 +351,10 @@ def test_a_person_is_hidden_by_all_groups() -> None:
         (sdp.HadamardResponse, {"k": 8}),
         (sdp.PrivUnit, {"dimension": 20, "cap_probability": 0.2}),
         (sdp.DiscreteLaplace, {"levels": 3}),
+        (sdp.DiscreteLaplace, {"levels": 16}),
         (
             sdp.DiscreteLaplace,
-            {"levels": 16},
+            {"levels": 40},
         ),  # more inputs than are compared: everybody hides in their group
     ],
 )
@@ -224,9 +370,15 @@ def test_other_groups_never_hurt(kind: Any, parameters: dict[str, Any]) -> None:
 
 @pytest.mark.quick
 def test_what_has_no_common_blanket_is_refused_with_the_reason() -> None:
-    unary = [(sdp.OptimisedUnaryEncoding(k=100, epsilon0=local), 10) for local in (1.0, 2.0)]
+    unary = [(sdp.OptimisedUnaryEncoding(k=k, epsilon0=1.0), 10) for k in (100, 200)]
     with pytest.raises(ValueError, match="unary"):
         sdp.ShuffledGroups(tuple(unary))
+    noise = [(sdp.DiscreteGaussian(sigma=sigma), 10) for sigma in (1.0, 2.0)]
+    with pytest.raises(ValueError, match=r"got \[123, 235\].*depends on sigma.*each group alone"):
+        sdp.ShuffledGroups(tuple(noise))
+    rows = [(sdp.LInfinityRandomizer(dimension, 1.0), 10) for dimension in (2, 3)]
+    with pytest.raises(ValueError, match="rows"):
+        sdp.ShuffledGroups(tuple(rows))
     with pytest.raises(ValueError, match="share a blanket"):
         sdp.ShuffledGroups(tuple((sdp.KaryRandomizedResponse(k=k, epsilon0=1.0), 10) for k in (3, 4)))
     survey = sdp.ShuffledGroups.of(sdp.KaryRandomizedResponse, {1.0: 10}, k=4)

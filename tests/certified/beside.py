@@ -28,7 +28,7 @@ from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.profile import SupportingLines
 from shuffledp.accounting._curves.subsampled import SubsampledProfile
 from shuffledp.accounting.shuffled_batches import ShuffledBatches
-from shuffledp.facts import AmplificationLaw, Blanket, Matrix, enclosed
+from shuffledp.facts import Matrix, enclosed
 from shuffledp.randomizers import _privunit_crowds, _privunit_directions
 
 
@@ -71,11 +71,10 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
         kinds = sure, binary, SubsampledProfile(binary, 0.5), MixtureProfile((0.5, 0.5), (sure, binary))
         return above(*(float(np.exp(log_far(kind, at))[0]) for kind in kinds))
 
-    def aligned() -> Ends:
-        law = AmplificationLaw((0.5, 0.3, 0.2), (0.3, 0.5, 0.2), (0.3, 0.2, 0.1))
-        other = AmplificationLaw((0.6, 0.3, 0.1), (0.3, 0.6, 0.1), (0.2, 0.2, 0.1))
-        found = groups._aligned([Blanket("some", law, None), Blanket("some", other, None)])
-        return lower(*(part.clone for laws, _ in found for part in laws))
+    def parts_of_blankets() -> Ends:
+        pair = np.array([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]])
+        least = [np.array([0.3, 0.2, 0.1]), np.array([0.1, 0.07, 0.03])]
+        return lower(*groups.shared(least, 0, (10, 20), pair, pair)[1][1:])
 
     def of_vectors() -> Ends:
         near, *shown = vectors.round.profile, seen.round.witnesses[0], vectors.round.witnesses[0]
@@ -95,12 +94,10 @@ def mechanisms() -> dict[str, Callable[[], Ends]]:
         "left of one": lambda: ends(tuple(one.profile([0.5, 0.9]))),
         "local epsilons": lambda: above((3 * vague)._alone(1e-8)),
         "claim": lambda: above(one.delta(epsilon=0.3).source.keywords["delta"]),
-        "aligned groups": aligned,
+        "parts of blankets": parts_of_blankets,
         "vectors": of_vectors,
         "sums": of_sums,
-        "shares of groups": lambda: lower(
-            *two._pair(two._blanket[1][0][0], two._blanket[1][1], (3, 2)).crowd
-        ),
+        "shares of groups": lambda: lower(*two._hidden(1, (3, 2))[1]),
         "batches at zero": lambda: ends(tuple(batches.delta(epsilon=0.0)), tuple(batches.delta(epsilon=3.0))),
         "random allocation": lambda: above(
             *(part.error for part in (*drawn.profile.profiles[:1], *drawn.witnesses)),

@@ -46,10 +46,10 @@ from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
 from shuffledp.accounting._curves.crowd_near import Nearby
 from shuffledp.accounting._curves.crowd_weights import Corners, Cut, Scales, expectation
-from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
+from shuffledp.accounting._curves.exact_binary import BinaryAmongProfile, ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile, LossLaw
 from shuffledp.accounting._curves.gaussian_sum import GaussianSumProfile
-from shuffledp.accounting._curves.groups import GroupsProfile
+from shuffledp.accounting._curves.groups import GroupPairsProfile, GroupsProfile
 from shuffledp.accounting._curves.inexact import InexactProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.many_laws import ManyLaws
@@ -149,6 +149,15 @@ def curves() -> dict[str, tuple[Any, ...]]:
             0.02,
         ),
         "group of one": (GroupsProfile((0.6, 0.4), (0.4, 0.6), (0.2, -0.2), ((0.4, 0.4),), (0,)), 0.02),
+        "pairs in groups": (
+            GroupPairsProfile(
+                (
+                    GroupsProfile((0.6, 0.4), (0.4, 0.6), (0.2, -0.2), ((0.4, 0.4), (0.2, 0.2)), (50, 60)),
+                    GroupsProfile((0.5, 0.5), (0.4, 0.6), (0.1, -0.1), ((0.4, 0.4), (0.2, 0.2)), (50, 60)),
+                )
+            ),
+            0.02,
+        ),
         **near,
         "thinned sum": (ThinnedSumProfile(3, 2.0, 0.9, -0.1), 0.1, 1.0),
         "inexact": (InexactProfile(many, 1e-9), 0.05, 0.3),
@@ -179,6 +188,7 @@ def curves() -> dict[str, tuple[Any, ...]]:
         "mixture": (MixtureProfile((0.25, 0.7), (sure, clones.strong_adversary(3, 0.6, 0.4, 30))), 0.3),
         "exact binary, few": (ExactBinaryProfile(20, 1.0), 0.1, 0.8),
         "exact binary": (ExactBinaryProfile(3000, 1.0), 0.02),
+        "binary among others": (BinaryAmongProfile(3000, 1.0, 2.0), 0.02),
         "centre": (blanket.from_the_centre(1.0, 0.6, 50, CrowdHints()), 0.1),
         "centre, many": (blanket.from_the_centre(0.5, None, 500, CrowdHints()), 0.05),
         "centre, unknown": (blanket.from_the_centre(1.0, None, 50, CrowdHints()), 0.1),

@@ -126,6 +126,18 @@ def test_dishonest_people_never_make_an_answer_better(shuffledp: Run, line: str,
     assert values[0] < values[1] < values[2]
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "matrix"])
+def test_groups_that_epsilon0_does_not_tell_are_refused_in_words(
+    shuffledp: Run, tmp_path: Path, noise: str
+) -> None:
+    written = tmp_path / "noise.json"
+    written.write_text(json.dumps(NOISE), encoding="utf-8")
+    given = 1 if noise == "gaussian" else written
+    said = shuffledp(f"groups 1:500 2:2000 --{noise} {given} --delta 1e-6")
+    assert said.exit_code == 2
+    assert f"told by epsilon0, which --{noise} does not take" in said.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "analysis"),
     [

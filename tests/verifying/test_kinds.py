@@ -52,6 +52,15 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     "crowd, five rounds": 5 * sdp.Shuffled(UNARY, n=10**5),
     "groups": GROUPS,
     "one group": GROUPS.person(1.0),
+    "one group of one bit": sdp.ShuffledGroups.of(
+        sdp.KaryRandomizedResponse, {1.0: 500, 2.0: 2_000}, k=2
+    ).person(1.0),
+    "one group of noise": sdp.ShuffledGroups.of(sdp.DiscreteLaplace, {1.0: 500, 2.0: 2_000}, levels=2).person(
+        1.0
+    ),
+    "one group of many bits": sdp.ShuffledGroups.of(
+        sdp.OptimisedUnaryEncoding, {0.3: 3_000, 0.4: 5_000}, k=64
+    ).person(0.3),
     "groups, ten rounds": 10 * GROUPS,
     "shares": SUM,
     "shares, ten rounds": 10 * SUM,
@@ -248,6 +257,13 @@ def smaller_groups(curve: dict[str, Any]) -> None:
     curve["groups"] = [[share, int(0.8 * people)] for share, people in curve["groups"]]
 
 
+def more_open_others(curve: dict[str, Any]) -> None:
+    if curve["kind"] == "binary":
+        curve["others"] *= 1.05
+    if curve["kind"] == "groups":
+        less_hidden(curve)
+
+
 def fewer_messages(curve: dict[str, Any]) -> None:
     curve["messages"] -= 4
 
@@ -300,6 +316,7 @@ FALSE = [
     ("crowd", a_worse_law),
     ("one group", less_hidden),
     ("one group", smaller_groups),
+    ("one group of one bit", more_open_others),
     ("shares", fewer_messages),
     ("shares", less_noise),
     ("vectors", less_variance),
@@ -575,7 +592,7 @@ def test_datasets_of_binary_response_are_bounded_together(people: int) -> None:
     """V3, its last part: never below any of them, and close to the largest."""
     with ctx.workprec(128):
         for epsilon in (0.0, 1.0, 2.5):
-            bar = _Bar.at(arb(1), arb(epsilon / math.sqrt(people)), people)
+            bar = _Bar.at(arb(1), arb(1), arb(epsilon / math.sqrt(people)), people)
             for low in (0, people // 2, people - 24):
                 found = _Box.around(bar, low, low + 24)
                 each = [bar.maximum(m, people - m) for m in range(low, low + 25)]

@@ -17,10 +17,10 @@ from shuffledp.accounting._curves.approximate import ApproximateProfile
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
-from shuffledp.accounting._curves.exact_binary import ExactBinaryProfile
+from shuffledp.accounting._curves.exact_binary import BinaryAmongProfile, ExactBinaryProfile
 from shuffledp.accounting._curves.foreign_loss import KnownLossProfile
 from shuffledp.accounting._curves.gaussian_sum import GaussianSumProfile
-from shuffledp.accounting._curves.groups import GroupsProfile
+from shuffledp.accounting._curves.groups import GroupPairsProfile, GroupsProfile
 from shuffledp.accounting._curves.law_sum import AmplificationProfile
 from shuffledp.accounting._curves.mixture import MixtureProfile
 from shuffledp.accounting._curves.noisy_sum import NoisySumProfile
@@ -164,6 +164,11 @@ def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
 
 
 @described.register
+def _(profile: BinaryAmongProfile, delta0: float) -> Curve:
+    return {"kind": "binary", "n": profile.n, "epsilon0": profile.epsilon0, "others": profile.others}
+
+
+@described.register
 def _(profile: CrowdProfile, delta0: float) -> Curve:
     made: Curve = {"kind": "crowd", "n": profile.n, "epsilon0": profile.epsilon0}
     if profile.delta0 > 0.0:
@@ -261,6 +266,11 @@ def _(profile: LargestProfile, delta0: float) -> Curve:
     first, *others = profile.profiles
     if isinstance(first, AmplificationProfile) and others == [first.reversed()]:
         return described(first, delta0)  # a law counts both ways
+    return {"kind": "largest", "curves": [described(part, delta0) for part in profile.profiles]}
+
+
+@described.register
+def _(profile: GroupPairsProfile, delta0: float) -> Curve:
     return {"kind": "largest", "curves": [described(part, delta0) for part in profile.profiles]}
 
 

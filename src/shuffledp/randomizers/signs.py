@@ -17,7 +17,8 @@ largest in the convex order when they are farthest apart, at E - a and 1 - a E: 
 for all j at once if y is a corner of the cube and y' the opposite one. E[(sum of n)_+] increases in
 the convex order, so opposite corners are the worst pair, at every a, and their law, merged by value,
 is that of binary randomized response: own = (E, 1)/(E + 1), other = (1, E)/(E + 1),
-clone = (1, 1)/(E + 1). A realised epsilon0 below the asked one only adds noise to the reports.
+clone = (1, 1)/(E + 1). A realised epsilon0 below the asked one only adds noise to the reports. Clones are
+spread evenly over the 2 size reports whatever epsilon0, so that people of several hide each other (T21).
 
 *Exactness.* Everything is drawn in whole numbers. The row is exactly uniform; the sign is kept for
 ``weight`` of the 2^64 words; the rounding is an exact comparison with the double that was computed for
@@ -42,7 +43,7 @@ from shuffledp import _validate
 from shuffledp._certified.rounding import Floats
 from shuffledp._randomness.uniform import WORD, happens, log_odds, rounded_up, truth_weight, uniform
 from shuffledp._randomness.words import Uint64s, Words
-from shuffledp.facts import AmplificationLaw, Facts, enclosed
+from shuffledp.facts import AmplificationLaw, Blanket, Facts, enclosed
 from shuffledp.randomizers.hadamard import walsh_hadamard
 from shuffledp.randomizers.vectors import VectorRandomizer
 
@@ -86,8 +87,14 @@ class SignRandomizer(VectorRandomizer):
     def facts(self) -> Facts:
         """Of one row it is binary randomized response, and nothing else."""
         if self.size > 1:
-            return replace(super().facts(), crowds=self._crowds(), common=self.law().gamma)
+            known = super().facts()
+            return replace(known, crowds=self._crowds(), common=self.law().gamma, blanket=self._shared(known))
         return Facts.of_response(2, self.epsilon0, realised=enclosed(self.realised_epsilon0).lower)
+
+    def _shared(self, facts: Facts) -> Blanket:
+        """Watched: all others hold one corner (the last of the concrete laws)."""
+        law = self.law()
+        return Blanket(f"uniform over the signs of {self.size} rows", law, law.gamma, facts.concrete[-1])
 
     def _crowds(self) -> tuple[AmplificationLaw, ...]:
         """Of three corners of the cube X has, row by row, one of four laws: z with x, with x', x = x' and not

@@ -29,10 +29,10 @@ from shuffledp._randomness.uniform import WORD, exponential, log_rounded_up
 from shuffledp._randomness.words import Words
 from shuffledp.facts import AmplificationLaw, Blanket
 from shuffledp.randomizers._categories import Integers
-from shuffledp.randomizers.frequency import SetRandomizer, exact_law, packed
+from shuffledp.randomizers.frequency import SetRandomizer, packed
 
 _MOST_CATEGORIES = 2**24
-_MOST_SHARED = 12  # speed and use: categories for which groups of different epsilon0 share something
+_MOST_COUNTED = 128  # speed: categories of which the ones are counted, for groups
 _ALL_ONES_COUNTED = 64
 """Beyond that many categories all ones are rarer than 2^-62; taking them as not hidden is safe."""
 
@@ -68,22 +68,31 @@ class UnaryEncoding(SetRandomizer):
             [(up, down, down), (down, up, down), (both, both, hidden), (shared, shared, shared)]
         )
 
-    def blanket(self) -> Blanket | None:
-        """Types are the two bits and how many of the others are ones; for many categories next to nothing is
-        common to two epsilon0."""
-        if self.k > _MOST_SHARED:
-            return None
-        p, q = self._support_fractions()
+    def blanket(self) -> Blanket:
+        """Types are the two bits and how many of the others are ones, in whole numbers out of 2^(64 k).
+
+        A report of few ones is rarest for an input whose bit is 0. Of very many categories the number of ones
+        tells the groups apart: nothing is stated to be common, and the two bits are the types."""
+        shape = f"one bit for each of {self.k} categories"
+        if self.k > _MOST_COUNTED:
+            law = self.law()
+            return Blanket(shape, law.among((0.0,) * len(law.own)), None)
+        kept, other = self.weights
+        bit = (WORD - kept, kept)
+        rest = [other**ones * (WORD - other) ** (self.k - 1 - ones) for ones in range(self.k)]
+        least = [bit[0] * mass for mass in rest] + [bit[1] * rest[-1]]
         types = []
         for ones in range(self.k - 1):
-            others = math.comb(self.k - 2, ones) * q**ones * (1 - q) ** (self.k - 2 - ones)
+            ways = math.comb(self.k - 2, ones)
             for a, b in ((1, 0), (0, 1), (1, 1), (0, 0)):
-                bit_a, bit_b = (q if a else 1 - q), (q if b else 1 - q)
-                own, other, base = (p if a else 1 - p) * bit_b, bit_a * (p if b else 1 - p), bit_a * bit_b
-                all_ones = a and b and ones == self.k - 2
-                least = base * (p / q if all_ones else (1 - p) / (1 - q))
-                types.append((others * own, others * other, others * least))
-        return Blanket(f"one bit for each of {self.k} categories", exact_law(types), None)
+                masses = bit[a] * rest[b + ones], bit[b] * rest[a + ones], least[a + b + ones]
+                types.append([ways * mass for mass in masses])
+        total = 1 << (64 * self.k)
+        own_s, other_s, clone_s = (
+            tuple(mass / total for mass in column) for column in zip(*types, strict=True)
+        )
+        gap = tuple((u - v) / total for u, v, _ in types)
+        return Blanket(shape, AmplificationLaw(own_s, other_s, clone_s, gap), None)
 
     def _three_categories(self) -> tuple[Fraction, tuple[int, int, int, int]] | None:
         own, other = self.weights

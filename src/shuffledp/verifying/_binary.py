@@ -5,7 +5,8 @@ m of the others hold x, l hold x'; F ~ Bin(m, q) + Bin(l, 1 - q) of them report 
     H(m, l) = max over t of  c1 Pr[F >= t - 1] + c2 Pr[F >= t],    c1 > 0 > c2,
 
 which is unimodal in t. H falls in m and in l, so H(m1, n - 1 - m2) bounds all m in [m1, m2]: intervals are
-chosen so that each is below ``enough``, or holds a single dataset."""
+chosen so that each is below ``enough``, or holds a single dataset. The others' q may be another than the
+person's, of whose q c1 and c2 are."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ _REACH, _LEAST_REACH, _CENTRES = 0.06, 3.0, 3  # speed: of boxes around the best
 _POWERS = 8  # speed
 
 
-def binary(n: int, epsilon0: arb, epsilon: arb, enough: arb) -> arb:
+def binary(n: int, epsilon0: arb, others: arb, epsilon: arb, enough: arb) -> arb:
     """An upper bound of the curve at epsilon."""
-    bar = _Bar.at(epsilon0, epsilon, n - 1)
+    bar = _Bar.at(epsilon0, others, epsilon, n - 1)
     if not bar.c1 > 0:
         return bar.c1.max(arb(0))
     result, looked, high, width = arb(0), 0, n - 1, n / 16
@@ -67,10 +68,10 @@ class _Bar:
     most: int
 
     @classmethod
-    def at(cls, epsilon0: arb, epsilon: arb, most: int) -> _Bar:
-        grown, a = epsilon0.exp(), epsilon.exp()
-        keep, lie = grown / (grown + 1), 1 / (grown + 1)
-        return cls(keep, lie, keep - a * lie, lie - a * keep, most)
+    def at(cls, epsilon0: arb, others: arb, epsilon: arb, most: int) -> _Bar:
+        grown, a = others.exp(), epsilon.exp()
+        lie = 1 / (epsilon0.exp() + 1)
+        return cls(grown / (grown + 1), 1 / (grown + 1), 1 - lie - a * lie, lie - a * (1 - lie), most)
 
     @cached_property
     def _ratio(self) -> float:

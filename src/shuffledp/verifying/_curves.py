@@ -581,7 +581,9 @@ def _mixed_vectors(curve: Curve, epsilon: arb, enough: arb) -> arb:
 
 
 def _binary(curve: Curve, epsilon: arb, enough: arb) -> arb:
-    return binary(_count(curve, "n"), _local(curve), epsilon, enough)
+    own = _local(curve)
+    others = _local({"epsilon0": curve["others"]}) if "others" in curve else own
+    return binary(_count(curve, "n"), own, others, epsilon, enough)
 
 
 _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {

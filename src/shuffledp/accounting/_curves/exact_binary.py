@@ -10,6 +10,8 @@ The objective is unimodal in t, its maximum near the mean of F tilted by log(-c2
 grows, so H(m1, n - 1 - m2) bounds H(m, n - 1 - m) for all m in [m1, m2]. Intervals are split until their
 bound meets ``resolution``: the cost does not depend on n. Of a large crowd H is smooth along the ridge
 m + l = n - 1: there a few blocks of m are bounded by their Taylor polynomials (``TwoBinomials.ridge``).
+
+All of it holds if the others have a q of their own: F is of theirs, c1 and c2 of the person's.
 """
 
 from __future__ import annotations
@@ -63,11 +65,15 @@ EXACT_LIMIT = 10**8
 
 
 @dataclass(frozen=True)
-class ExactBinaryProfile(PrivacyProfile):
-    """The profile of n shuffled binary randomized responses, for the adversary who knows the rest."""
+class _BinaryProfile(PrivacyProfile):
+    """What both have in common: a person of epsilon0 among n - 1 others of epsilon0 = ``_crowd``."""
 
     n: int
     epsilon0: float
+
+    @property
+    def _crowd(self) -> float:
+        return self.epsilon0
 
     @property
     def epsilon_max(self) -> float:
@@ -76,7 +82,7 @@ class ExactBinaryProfile(PrivacyProfile):
     @cached_property
     def hints(self) -> BinaryHints:
         # Chi-square of a shift by one of a variable with variance n q (1 - q).
-        spread = 0.5 / math.cosh(0.5 * self.epsilon0)
+        spread = 0.5 / math.cosh(0.5 * self._crowd)
         return BinaryHints(math.tanh(0.5 * self.epsilon0) / math.sqrt(1.0 + self.n * spread * spread))
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
@@ -130,7 +136,8 @@ class ExactBinaryProfile(PrivacyProfile):
         c1, c2 = np.array([_bar(float(e), self.epsilon0, nudge) for e in epsilon]).reshape(-1, 2).T
         live = np.flatnonzero(c1 > 0.0)
         depth = min(DEPTH, _DEPTH - math.log(resolution))
-        bars = _Bars(*_coin(self.epsilon0), c1[live], c2[live], self.n - 1, self.hints, depth)
+        coins = *_coin(self._crowd), _coin(self.epsilon0)
+        bars = _Bars(*coins, c1[live], c2[live], self.n - 1, self.hints, depth)
         tilts = bars.tilts
         order = np.argsort(tilts)
         while order.size:
@@ -144,8 +151,7 @@ class ExactBinaryProfile(PrivacyProfile):
         above, below = (_bar(epsilon, self.epsilon0, nudge) for nudge in (-_NUDGE, _NUDGE))
         if above[0] <= 0.0:
             return 0.0, 0.0, 0.0, 0.0
-        keep, lie = _coin(self.epsilon0)
-        table = _counts(self.n, keep, lie)
+        table, (keep, lie) = _counts(self.n, *_coin(self._crowd)), _coin(self.epsilon0)
         before, here = table[:, :-1], table[:, 1:]
         count = _OPERATIONS_PER_USER * self.n + 4
         slack = gamma(count) * (above[0] * before - above[1] * here)
@@ -193,6 +199,22 @@ class ExactBinaryProfile(PrivacyProfile):
         return edges[:-1], edges[1:] - 1, np.full((bars.c1.size, edges.size - 1), np.inf)
 
 
+@dataclass(frozen=True)
+class ExactBinaryProfile(_BinaryProfile):
+    """The profile of n shuffled binary randomized responses, for the adversary who knows the rest."""
+
+
+@dataclass(frozen=True)
+class BinaryAmongProfile(_BinaryProfile):
+    """Of one of ``epsilon0`` among n - 1 of another one, ``others``."""
+
+    others: float
+
+    @property
+    def _crowd(self) -> float:
+        return self.others
+
+
 def _coin(epsilon0: float) -> tuple[float, float]:
     """The probabilities of the truth and of a lie."""
     keep = 1.0 / (1.0 + math.exp(-epsilon0))
@@ -211,13 +233,15 @@ def _bar(epsilon: float, epsilon0: float, nudge: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Bars that a likelihood ratio must pass, one a row: the coefficients of the objectives, of ``users``.
+    """Bars that a likelihood ratio must pass, one a row: the coefficients of the objectives, of ``users``
+    who keep their bit or lie; ``own``: those probabilities of the person.
 
     Any tilt and any threshold to look at first is valid: ``hints`` say which are good. ``depth``: of sums, at
     first; what it does not prove is looked at more deeply."""
 
     keep: float
     lie: float
+    own: tuple[float, float]
     c1: Floats
     c2: Floats
     users: int
@@ -295,8 +319,8 @@ class _Bars:
         height = found.log_scale + np.log(positive(sure.max(axis=1)))
         best = sample.size * np.arange(self.c1.size) + height.reshape(-1, sample.size).argmax(axis=1)
         law = TwoBinomials(m[best], self.users - m[best], self.keep, self.lie, theta, self.depth)
-        same = np.ones(best.size)
-        weights = np.stack([self.c1, self.lie * same]), np.stack([self.c2, self.keep * same])
+        keep, lie = np.full((2, best.size), np.array(self.own)[:, None])
+        weights = np.stack([self.c1, lie]), np.stack([self.c2, keep])
         value, event = law.tails(*weights, threshold[best])
         scale = np.exp(np.minimum(value.log_scale, 300.0))
         low, *around = (

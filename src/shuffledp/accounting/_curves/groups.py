@@ -13,6 +13,7 @@ event "the sum of W rounded to the lattice is positive" is a test, of any crowds
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,10 +24,11 @@ from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, 
 from shuffledp.accounting._curves.lattice_law import complete, usable_tilt
 from shuffledp.accounting._curves.law_sum import NUDGE, AmplificationProfile
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
+from shuffledp.accounting._curves.stop_loss import LawOrder
 from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
-_CELLS = np.unique(np.geomspace(1, 1_000, 50).round())  # speed: of the largest value
+_CELLS = np.unique(np.geomspace(1, 20_000, 72).round())  # speed: of the largest value
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class GroupsProfile(PrivacyProfile):
     @property
     def epsilon_max(self) -> float:
         return self._mean.epsilon_max
+
+    @property
+    def chi(self) -> float:
+        """About the largest chi-square of a report among what hides it."""
+        gap, clone = np.array(self.gap), np.array(self._mean.clone)
+        return float((gap**2 / np.maximum(clone, 1e-300)).sum())
 
     @cached_property
     def hints(self) -> LawHints:
@@ -116,6 +124,61 @@ class GroupsProfile(PrivacyProfile):
         return _Lattice(
             weight, hidden, mean[hidden], top, x[0][:size], likely, crowd, self.counts, theta, step
         )
+
+
+@dataclass(frozen=True)
+class GroupPairsProfile(PrivacyProfile):
+    """The largest of many laws with the same clones, some of which leads (``profiles``: in any order).
+
+    Those that exceed the leader's, a little left of epsilon, by next to nothing in stop-loss curves add that;
+    the others are evaluated (a corollary of T21, docs/proofs/groups.md)."""
+
+    profiles: tuple[GroupsProfile, ...]
+
+    @cached_property
+    def _order(self) -> LawOrder:
+        return LawOrder((self._leader._mean, *(one._mean for one in self.profiles)))
+
+    @cached_property
+    def _leader(self) -> GroupsProfile:
+        return max(self.profiles, key=lambda one: one.chi)
+
+    @property
+    def epsilon_max(self) -> float:
+        return max(one.epsilon_max for one in self.profiles)
+
+    @property
+    def hints(self) -> LawHints:
+        return self._leader.hints
+
+    def upper(self, epsilon: Floats, resolution: float) -> Floats:
+        before = epsilon * (1.0 - 0.1 * resolution)
+        result = self._leader.upper(before, resolution)
+        added, left = self._compared(before, epsilon, 0.1 * resolution * result)
+        result = np.asarray(up(result + added, operations=1))
+        for place in np.flatnonzero(left.any(axis=1)):
+            at = np.flatnonzero(left[place])
+            result[at] = np.maximum(result[at], self.profiles[place].upper(epsilon[at], resolution))
+        return result
+
+    def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
+        best = self._leader.support(epsilon, resolution)
+        _, left = self._compared(epsilon * (1.0 - 0.1 * resolution), epsilon, 0.1 * resolution * best.value)
+        for place in np.flatnonzero(left.any(axis=1)):
+            with suppress(NoCertificateError):
+                lines = self.profiles[place].support(epsilon, resolution)
+                best = best.chosen(lines, lines.value > best.value)
+        return best
+
+    def _compared(self, before: Floats, epsilon: Floats, allowed: Floats) -> tuple[Floats, Bools]:
+        """What laws add that exceed the leader's by no more than ``allowed``; and which laws (rows) exceed it
+        by more."""
+        added, left = np.zeros(epsilon.size), np.zeros((len(self.profiles), epsilon.size), bool)
+        for i, (low, high) in enumerate(zip(before.tolist(), epsilon.tolist(), strict=True)):
+            excess = self._order.excess(low, high)
+            left[:, i] = excess > allowed[i]
+            added[i] = excess[~left[:, i]].max(initial=0.0)
+        return added, left
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,11 @@ def groups(groups: dict[float, int], delta: float, rounds: int, as_json: bool, *
     from shuffledp import ShuffledGroups
 
     choice = chosen(given)
+    if "epsilon0" not in choice.local:
+        raise click.UsageError(
+            f"groups are told by epsilon0, which --{choice.option} does not take. Ask for each group alone "
+            f"(shuffledp epsilon --{choice.option}), which holds whatever the others send."
+        )
     with wrong_usage(), Progress.clock("bounding epsilon"):
         known = parameters(choice, given, "epsilon0") | {"honest_fraction": given["honest_fraction"]}
         survey = ShuffledGroups.of(choice.load(), groups, **known)
