@@ -39,6 +39,7 @@ Shares = tuple[float, ...]
 
 _MOST_ROWS = 33  # speed: all pairs of inputs of a matrix are compared; of more, groups hide their own only
 _SHARES, _LEAST_SHARE, _SWEEPS = 24, 1e-3, 2  # tightness: of others' blankets that are tried
+_LEAST_MASS = 1e-100  # tightness: of a type, by which shares are found
 _RARE = 1e-18  # tightness: what reports that are hidden least may weigh
 _DEVIATIONS, _LARGEST_EPSILON = 4.0, 2.0  # tightness: about where delta is 1e-5
 _LEAST_TILT, _LARGEST_TILT, _TILTS = 0.3, 1.4, 8  # tightness: of Chernoff's bound, by a normal sum's
@@ -154,17 +155,17 @@ class ShuffledGroups(OneRound):
         facts = self._facts[place]
         crowds = tuple(self._crowds(place, counts))
         attained = facts.epsilon0.lower if crowds else 0.0
-        other, name = self._as_one(place, counts)
-        profile = other
+        one = self._as_one(place, counts)
+        profile: PrivacyProfile = one
         if every:
             profile = every[0] if len(every) == 1 else GroupPairsProfile(every)
             # The blanket of k-ary response is the common one: nobody gains by having less of it.
             if facts.response is None or facts.response.k == 2:
-                profile = BestProfile(("all groups", name), (profile, other), rivals=2)
+                profile = BestProfile(("all groups", *one.names), (profile, *one.profiles), 1 + one.rivals)
         return Round(profile, crowds, facts.epsilon0.upper, attained, sum(counts) == 0)
 
-    def _as_one(self, place: int, counts: tuple[int, ...]) -> tuple[PrivacyProfile, str]:
-        """Some of the others as one group, and its name.
+    def _as_one(self, place: int, counts: tuple[int, ...]) -> BestProfile:
+        """Some of the others as one group.
 
         Who tells the other groups' reports apart leaves the own group. A binary response is a mixture of
         those of any larger epsilon0, so that its people count as such: at that which hides most."""
@@ -177,8 +178,8 @@ class ShuffledGroups(OneRound):
             n, own, others = 1 + alike[best], locals_[place], locals_[best]
             if n <= EXACT_LIMIT:
                 one = ExactBinaryProfile(n, own) if own == others else BinaryAmongProfile(n, own, others)
-                return one, "as one group"
-        return profile_of(facts, max(1, self._honest[place]), "best"), "own group"
+                return BestProfile(("exact",), (one,))
+        return profile_of(facts, max(1, self._honest[place]), "best")
 
     def _crowds(self, place: int, counts: tuple[int, ...]) -> list[GroupsProfile]:
         """Everybody else holds a third value, or, if there is none, x."""
@@ -258,19 +259,20 @@ def shared(
 def _tried(own: Floats, other: Floats) -> list[float]:
     """Shares of the own group's blanket: all that the other sends of the type of which it sends most, to what
     it sends of all types."""
-    ratio = other[own > 0.0] / own[own > 0.0]
+    counts = own > _LEAST_MASS * own.max(initial=0.0)
+    ratio = other[counts] / own[counts]
     most = float(ratio.max(initial=0.0))
     low = max(float(ratio.min(initial=most)), _LEAST_SHARE * most)
-    return [float(share) for share in np.geomspace(most, low, _SHARES)] if most > 0.0 else []
+    return [float(share) for share in np.geomspace(most, low, _SHARES)] if most > _LEAST_MASS else []
 
 
 def _without_rare(clone: Floats, sent: Floats) -> Floats:
     """Without types that are hidden least and hardly ever sent: their large values of W would spread all
     others, and what they tell openly is no more than they weigh."""
-    ratio = np.divide(sent, clone, out=np.zeros_like(sent), where=clone > 0.0)
+    ratio = np.divide(sent, positive(clone), out=np.zeros_like(sent), where=clone > 0.0)
     order = np.argsort(-ratio)
     rare = np.cumsum(sent[order]) <= _RARE
-    kept = np.ones(clone.size, bool)
+    kept = clone > _LEAST_MASS
     kept[order[rare]] = False
     return np.where(kept, clone, 0.0)
 
@@ -291,9 +293,11 @@ class _Scored:
         return cls(pair, counts, min(max(_DEVIATIONS * deviation, 1e-9), _LARGEST_EPSILON))
 
     def __call__(self, clone: Floats, shares: list[float]) -> float:
-        hidden = clone > 0.0
+        hidden = clone > _LEAST_MASS
         weight = self.pair[0] - math.exp(self.epsilon) * self.pair[1]
         told = float(np.maximum(weight[~hidden], 0.0).sum())
+        if not hidden.any():
+            return math.log(positive(told))
         nu, x = clone[hidden], weight[hidden] / clone[hidden]
         people = sum(share * count for share, count in zip(shares, self.counts, strict=True))
         normal = math.expm1(self.epsilon) / positive(float(nu @ x**2))

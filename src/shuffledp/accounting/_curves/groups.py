@@ -29,6 +29,7 @@ from shuffledp.accounting._hints.starts import LawHints
 from shuffledp.errors import NoCertificateError
 
 _CELLS = np.unique(np.geomspace(1, 20_000, 72).round())  # speed: of the largest value
+_HOPELESS = 1_000  # speed: where all of these are too few
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class GroupsProfile(PrivacyProfile):
         part = cells - np.floor(cells)
         added = tilted @ (part * (1.0 - part)) / _CELLS**2
         good = _CELLS[added <= resolution * max(variance, 0.0)]
-        step = 1.0 / float(good[0] if good.size else _CELLS[-1])
+        step = 1.0 / float(good[0] if good.size else _HOPELESS)
         crowd = np.array(self.crowd)[:, hidden]
         size = crowd.shape[1]
         likely = tilted[:size]
