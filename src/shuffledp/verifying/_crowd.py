@@ -46,6 +46,7 @@ _SPREAD, _CLOSE_SPREAD, _MANY = 2e-3, 1e-4, 50  # speed: of laws of so many valu
 _FEW_NODES = 5, 9  # speed: of the weights of the first law, where that is good enough
 _HOPELESS, _ROUGHLY = 1.6, 1.5  # speed: guesses, and rough bounds, are no better than that
 _GOOD, _FAIR = 1.07, 1.25  # speed: rough bounds that are looked at at once, or where none near is lower
+_IN_VAIN = 100.0  # speed: times the bound; weights that add more are cut, whatever that costs
 _POOLS = 8  # speed: how many are looked at closely in all
 _LOSS, _FINE_LOSS = 1e-3, 5e-5  # tightness: of a blur, with a pool, and without
 _ROUGH = 0.05  # speed: of laws that are far below the first
@@ -163,9 +164,21 @@ class _Pools:
             return None
         rare = max(_RARE[1] * guess / (_RARER if self.enough > 0 else 1), _spare(guess, self.enough))
         corners, good = self.pool.corners(size, self.growth, rare), _GOOD * float(self.enough)
+        corners = self._light(corners, users, theta)
         with ctx.workprec(_GUESSED):
             first = max(self.leaders[:_COMPARED], key=lambda law: float(_alone(law, users, theta, _ROUGH)))
             return _Chosen(users, *_nearer(first, users, corners, theta, good))
+
+    def _light(self, corners: list[_Corner], users: int, theta: float) -> list[_Corner]:
+        """Up to where what one of the leaders has with the next weight, as often as weights beyond the last
+        are there, is hopeless."""
+        alone = max(law.cumulants(theta)[0] for law in self.leaders)
+        for last, (one, following) in enumerate(pairwise(corners[1:]), 1):
+            tilt = float(following.weight) * theta
+            heavier = users * (max(law.cumulants(tilt)[0] for law in self.leaders) - alone)
+            if heavier + math.log(max(float(one.excess), 1e-300)) > math.log(_IN_VAIN):
+                return corners[: last + 1]
+        return corners
 
     def cost(self, place: int) -> float:
         found = self.chosen(place)

@@ -246,7 +246,7 @@ class Triples:
         if budget > 0.0:
             for _ in range(_CUTS):
                 nearer = _NARROWER * end
-                added = self._beyond(growth, nearer)
+                added = self._beyond(nearer)
                 if not added <= budget:
                     break
                 end, beyond = nearer, added
@@ -275,9 +275,33 @@ class Triples:
 
         return Family(make, [seconds[i] for i in order], mean, cap, moments), beyond
 
-    def _beyond(self, growth: arb, end: arb) -> arb:
-        """E[(X - end)_+] of every triple is at most this: column by column."""
-        return sum((positive(high - (1 + growth + end) * low) for high, low in self._columns), arb(0)).upper()
+    @cached_property
+    def _beyond(self) -> Callable[[arb], arb]:
+        """E[(X - end)_+] of every triple is at most this: X is at most own/clone. Some are kept.
+
+        In a type with a spread own is up to 1 +- spread of its mass, half of it each (T16, section 9)."""
+        spread, kept = self.sides.spread, dict[float, arb]()
+        halves = [
+            [u * (1 + sign * s) for u, s in zip(row, spread, strict=True)]
+            for row in self.sides.own
+            for sign in (1, -1)
+        ]
+
+        def at(end: arb) -> arb:
+            if (key := float(end.upper())) not in kept:
+                hidden = [[end * w for w in row] for row in self.sides.clone]
+                added = [
+                    [
+                        sum((positive(u - w) for u, w in zip(half, row, strict=True)), arb(0))
+                        for half in halves
+                    ]
+                    for row in hidden
+                ]
+                both = [(row[i] + row[i + 1]) / 2 for row in added for i in range(0, len(row), 2)]
+                kept[key] = arb(reduce(arb.max, both).upper())
+            return kept[key]
+
+        return at
 
 
 def _above(value: arb) -> float:

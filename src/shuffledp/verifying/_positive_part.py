@@ -23,6 +23,7 @@ _LOSSES = 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12  # speed: of blurs
 _FINEST = 1e-12  # speed: of the blur, relative
 _FEW_VALUES, _SPREAD = 16, 5e-3  # speed: of coarser laws, where a bound is not refined
 _ABOUT = 1e-2  # speed: of the blur, there
+_DECIDE = 0.1  # speed: of the bound, what values add that are cut; of more, their number is told
 _CUTS, _CUT, _WORSE = 16, 0.6, 0.7  # speed, there: values beyond which a law is cut, as shares of the largest
 
 _Rows = Sequence[tuple[arb, arb]]
@@ -103,7 +104,11 @@ class About:
     def _close(self, law: Variable, n: int) -> arb:
         part, beyond = law.cut_at(self.end)
         part = part if len(part.values) <= _FEW_VALUES else part.coarser(self.theta, _SPREAD)
-        return TiltedSum.at(self.theta, part, n, _ABOUT).upper() + beyond
+        found = TiltedSum.at(self.theta, part, n, _ABOUT).upper() + beyond
+        if beyond > _DECIDE * found:
+            made, added = sum_with_jumps(law, n, float(found), _ABOUT)
+            found = found.min(made.upper() + added)
+        return arb(found)
 
 
 def _closer_and_closer(law: Variable, n: int, enough: arb) -> arb:

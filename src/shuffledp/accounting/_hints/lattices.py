@@ -28,7 +28,7 @@ _BLUR = 2.0  # tightness: of the variance, in resolutions
 _NEAREST_SCORE, _BLUR_OF_SCORES = 6.0, 8.0  # tightness: the same of scores, of which only a test is made
 _SPACINGS_DECIDED = np.geomspace(2.0**-20, 0.02, 110)  # speed
 """In units of the cap, from the finest lattice whose sums take seconds."""
-_SPACINGS_OF_JUMPS = _SPACINGS_DECIDED[_SPACINGS_DECIDED >= 2.0**-17]  # speed: of several sums
+_SPACINGS_OF_JUMPS = _SPACINGS_DECIDED[_SPACINGS_DECIDED >= 2.0**-14]  # speed: of several sums
 
 
 class LatticeHints:
