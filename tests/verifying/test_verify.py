@@ -49,7 +49,7 @@ MECHANISMS = {
     "total variation": sdp.Shuffled(sdp.Facts(epsilon0=2.0, total_variation=0.3), n=10_000),
     "matrix": sdp.Shuffled(MATRIX, n=1000, analysis="best-leaked"),
     "Laplace": sdp.Shuffled(sdp.DiscreteLaplace(levels=16, epsilon0=2.0), n=10_000, analysis="best-leaked"),
-    "approximate": sdp.Shuffled(WIDE, n=10_000, analysis="best-leaked"),
+    "approximate": sdp.Shuffled(WIDE, n=10_000, analysis="clones"),
     "cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6),
     "honest people": sdp.Shuffled(KARY, n=1_000, population=10**5, honest_fraction=0.8),
     "Poisson cohort": sdp.Shuffled(KARY, n=10_000).sampled_from(10**6, poisson=True),

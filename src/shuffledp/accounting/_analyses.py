@@ -201,6 +201,11 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0, rate:
     known = names_for(facts)
     if not known:
         raise NoCertificateError("epsilon0 is not bounded, and no law and no matrix is known")
+    if analysis == "best-leaked" and facts.delta0 > 0.0:
+        raise ValueError(
+            "analysis must not be 'best-leaked' for a randomizer with a delta0, where reports outside of what"
+            f" all inputs have in common tell who answered at random: 'best' covers no leak, got {facts!r}"
+        )
     if analysis in BEST:
         least = ADVERSARIES.index(BEST[analysis])
         covered = [name for name in known if ADVERSARIES.index(BY_NAME[name].adversary) >= least]

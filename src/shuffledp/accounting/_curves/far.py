@@ -138,7 +138,7 @@ def _of_binary(profile: ExactBinaryProfile, epsilon: Floats) -> Floats:
     inside = (left > 0.0) & (epsilon > 0.0)
     # Where the curve is zero any bound holds: b stays where it can be told apart.
     b = np.log(np.where(inside, told / np.where(inside, left, 1.0), 1.0))
-    b = np.minimum(np.maximum(b * (1.0 - _LESS), 0.0), _STEEPEST)
+    b = np.minimum(np.maximum(b - _LESS * b, 0.0), _STEEPEST)
     b = np.where(inside, b, 0.0)
     risen = half * np.expm1(b) / (keep + lie * np.exp(b))
     known = inside & (up(np.log1p(risen), operations=_BINARY_UNITS, tiny=0.0) <= epsilon)

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp._certified.lattice_sum import Group, Own, tail_sum
-from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, up
+from shuffledp._certified.rounding import CALL, LARGEST_EXPONENT, Floats, down, positive, up
 from shuffledp.accounting._curves.lattice_law import complete, usable_tilt
 from shuffledp.accounting._curves.law_sum import NUDGE, AmplificationProfile
 from shuffledp.accounting._curves.profile import Bools, PrivacyProfile, SupportingLines
@@ -62,7 +62,7 @@ class GroupsProfile(PrivacyProfile):
     def chi(self) -> float:
         """About the largest chi-square of a report among what hides it."""
         gap, clone = np.array(self.gap), np.array(self._mean.clone)
-        return float((gap**2 / np.maximum(clone, 1e-300)).sum())
+        return float((gap**2 / positive(clone)).sum())
 
     @cached_property
     def hints(self) -> LawHints:
