@@ -66,8 +66,8 @@ levels). The goal is 1.05. "-": no epsilon below infinity, or a lower end of zer
   loose. "slow": more reports than are looked at in time.
 - **Noise on the line.** All inputs are mixtures of few rows ([proof](proofs/crowd.md), section 9), and what
   is lost by that is below 1% of epsilon: for many people answers are as close as on a grid, for few as wide.
-  Gaussian noise of sigma = 0.5 (the cells of epsilon0 = 4) has no such rows, and the blanket is all there is.
-  The *lower* end is believed.
+  Of sigma = 0.5 (the cells of epsilon0 = 4) the blanket is all there is, as above. The *lower* end is
+  believed.
 - **RampUnit** with epsilon0 = 4, in small crowds. What is left for many people, 1 to 4%, is of both ends: a
   crowd opposite to the middle of a pair 125 to 145 degrees apart has 0.98, 0.97, 0.96 and 0.92 times the
   upper end's second moment for epsilon0 = 0.5, 1, 2 and 4 (epsilon goes with the root). For few people the

@@ -164,14 +164,14 @@ class _Pools:
             return None
         rare = max(_RARE[1] * guess / (_RARER if self.enough > 0 else 1), _spare(guess, self.enough))
         corners, good = self.pool.corners(size, self.growth, rare), _GOOD * float(self.enough)
-        corners = self._light(corners, users, theta)
+        corners = self._light(corners, users, _EASIER[-1] * theta)
         with ctx.workprec(_GUESSED):
             first = max(self.leaders[:_COMPARED], key=lambda law: float(_alone(law, users, theta, _ROUGH)))
             return _Chosen(users, *_nearer(first, users, corners, theta, good))
 
     def _light(self, corners: list[_Corner], users: int, theta: float) -> list[_Corner]:
         """Up to where what one of the leaders has with the next weight, as often as weights beyond the last
-        are there, is hopeless."""
+        are there, is hopeless; ``theta``: as flat as any that is tried."""
         alone = max(law.cumulants(theta)[0] for law in self.leaders)
         for last, (one, following) in enumerate(pairwise(corners[1:]), 1):
             tilt = float(following.weight) * theta
