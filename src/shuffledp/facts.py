@@ -29,7 +29,7 @@ from shuffledp._certified.rounding import CALL, capped, down, up
 from shuffledp._spans.span import Span
 from shuffledp.bound import Bound
 
-_SLACK = 1e-6
+_SLACK, _ROUNDED = 1e-6, 1e-12
 """Relative, of masses and ratios: what a check lets pass. A check finds mistakes; it proves nothing."""
 
 _LARGEST_EPSILON0 = 1000.0  # what is finite and larger is a mistake
@@ -448,7 +448,7 @@ class Facts:
             raise ValueError(
                 f"epsilon0 must be at least that of the matrix, {tight!r}, got {self.epsilon0.upper!r}"
             )
-        if self.epsilon0.lower > tight:
+        if self.epsilon0.lower > tight * (1.0 + _ROUNDED) + _ROUNDED:  # of logarithms near zero
             raise ValueError(
                 f"epsilon0.lower must be attained by the matrix, which has {tight!r}, got "
                 f"{self.epsilon0.lower!r}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import permutations, product
-from math import exp, log, prod
+from math import exp, inf, log, prod
 from typing import Any
 
 import numpy as np
@@ -429,3 +429,36 @@ def test_groups_of_privunit_are_between_the_groups_alone() -> None:
     assert one.epsilon(delta=1e-6).upper < careful.upper
     with pytest.raises(ValueError, match="cap_probability"):
         sdp.ShuffledGroups.of(sdp.PrivUnit, {1.0: 10, 2.0: 10}, dimension=50)
+
+
+def test_a_person_is_of_one_group_and_no_other() -> None:
+    """Groups of one epsilon0, or next to it, or of none that is finite."""
+    rare, even = (
+        sdp.FiniteRandomizer([[0.02, 0.98], [0.01, 0.99]]),
+        sdp.FiniteRandomizer([[0.5, 0.5], [0.25, 0.75]]),
+    )
+    alike = sdp.ShuffledGroups(((rare, 2), (even, 2)))
+    with pytest.raises(ValueError, match="epsilon0 must tell one group from others"):
+        alike.person(even.epsilon0)
+    assert (
+        alike.person(group=1).delta(epsilon=0.0).lower
+        > 0.18
+        > 0.01
+        > alike.person(group=0).delta(epsilon=0.0).upper
+    )
+    signs = [sdp.LInfinityRandomizer(1, 1.0), sdp.LInfinityRandomizer(1, 1.000000001)]
+    near = sdp.ShuffledGroups(((signs[0], 1), (signs[1], 3)), honest_fraction=0.75)
+    for place, one in enumerate(signs):
+        assert near.person(one.epsilon0).delta(epsilon=0.0) == near.person(group=place).delta(epsilon=0.0)
+    seen, hidden = (
+        sdp.FiniteRandomizer(rows)
+        for rows in ([[0, 0.1, 0.9], [0.2, 0.7, 0.1]], [[0.2, 0.6, 0.2], [0.1, 0.8, 0.1]])
+    )
+    mixed = sdp.ShuffledGroups(((seen, 2), (hidden, 2)))
+    for place, local in enumerate((inf, hidden.epsilon0)):
+        assert mixed.person(local).delta(epsilon=0.3) == mixed.person(group=place).delta(epsilon=0.3)
+    for bad in ({}, {"epsilon0": 1.0, "group": 0}):
+        with pytest.raises(TypeError, match="one of epsilon0 and group"):
+            mixed.person(**bad)
+    with pytest.raises(ValueError, match=r"group must be in \[0, 1\]"):
+        mixed.person(group=2)

@@ -41,6 +41,7 @@ from shuffledp.accounting._curves import (
     law_sum,
     many_laws,
 )
+from shuffledp.accounting._curves.binary_cohort import BinaryCohortProfile
 from shuffledp.accounting._curves.cohort_pair import CohortPair, ReversedCohortPair
 from shuffledp.accounting._curves.crowd_at_once import AtOnce
 from shuffledp.accounting._curves.crowd_laws import Laws, Taking
@@ -440,6 +441,9 @@ def laws() -> dict[str, Callable[[], Ends]]:
         "with seen": seen_types,
         "inside": lambda: above(
             crowd_inside.inside(*map(np.array, ([3.0], [[20.0]], [[1.0]], [0.001], [10.0])))
+        ),
+        "cohort of binary response": lambda: above(
+            BinaryCohortProfile(30, 2.0, 0.1).upper(np.array([0.0, 0.1]), 1e-3)
         ),
         "inside of cores": lambda: above(
             crowd_inside.inside(*map(np.array, ([0.5], [[20.0, 1.0]], [[1.0, 0.01]], [0.001], [10.0])))

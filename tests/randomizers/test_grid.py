@@ -9,6 +9,7 @@ import pytest
 from flint import arb, fmpq
 from scipy.special import chdtri
 
+import shuffledp as sdp
 from oracles import brute, pairs
 from oracles.hockey import hockey_stick
 from shuffledp.randomizers.gaussian import DiscreteGaussian
@@ -233,3 +234,11 @@ def test_values_between_grid_points_are_covered_by_the_blanket_of_the_grid(rando
     grid = [pairs.counting(2, u, v, clone) for u, v in permutations(rows, 2)]
     for alpha in (Fraction(1), Fraction(5, 4), Fraction(2)):
         assert brute.worst(truth, alpha) <= max(hockey_stick(pair, alpha) for pair in grid)
+
+
+@pytest.mark.parametrize(("levels", "epsilon0"), [(1, 0.001), (2, 0.02), (4, 1e-4), (8, 0.001), (16, 0.01)])
+def test_noise_of_a_tiny_epsilon0_is_answered(levels: int, epsilon0: float) -> None:
+    """Logarithms of ratios near one are off by more of themselves than of one."""
+    noise = sdp.DiscreteLaplace(epsilon0=epsilon0, levels=levels)
+    bound = sdp.Shuffled(noise, n=5).delta(epsilon=0.5 * epsilon0)
+    assert 0.0 < bound.lower <= bound.upper < epsilon0

@@ -98,6 +98,11 @@ MECHANISMS: dict[str, sdp.Mechanism] = {
     * sdp.Shuffled(sdp.DiscreteGaussian(sigma=1.4, levels=8), n=9000, analysis="crowd").sampled_from(90_000),
     "crowd of few people with noise on the line, ten rounds": 10
     * sdp.Shuffled(LAPLACE_ON_THE_LINE, n=200, analysis="crowd"),
+    "a cohort of binary response, ten rounds": 10
+    * sdp.Shuffled(sdp.BinaryRandomizedResponse(epsilon0=4.0), n=60).sampled_from(600),
+    "a large cohort of binary response": sdp.Shuffled(
+        sdp.BinaryRandomizedResponse(epsilon0=3.0), n=500
+    ).sampled_from(5000),
     "clones in a cohort": sdp.Shuffled(sdp.LocalRandomizer(epsilon0=8.0), n=10**4).sampled_from(10**6),
     "clones of a large epsilon0 in a cohort": sdp.Shuffled(
         sdp.LocalRandomizer(epsilon0=50.0), n=10**4

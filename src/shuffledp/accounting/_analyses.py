@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from shuffledp._certified.rounding import capped, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import crowd_approximate, plain_approximate, strong_approximate
+from shuffledp.accounting._curves.binary_cohort import BinaryCohortProfile
 from shuffledp.accounting._curves.blanket import law_blanket, tv_universal
 from shuffledp.accounting._curves.clones import clones_2021, strong_adversary, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
@@ -232,6 +233,11 @@ def profile_of(facts: Facts, n: int, analysis: str, fraction: float = 1.0, rate:
     rivals = max(alone, chosen.index("crowd") if sampled and "crowd" in chosen else 0) + 1
     if fraction < 1.0:
         curves = tuple(in_cohort(curve, fraction) for curve in curves)
+        if isinstance(curves[0], BinaryCohortProfile) and _is_binary(facts) and "crowd" in chosen:
+            # The crowd theorem is above all crowds, one by one.
+            kept = [place for place, name in enumerate(chosen) if name != "crowd"]
+            chosen, curves = [chosen[place] for place in kept], tuple(curves[place] for place in kept)
+            rivals = len(kept)
     if rate < 1.0:
         curves = tuple(polled(curve, rate) for curve in curves)
     return BestProfile(tuple(chosen), curves, rivals)

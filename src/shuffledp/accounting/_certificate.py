@@ -14,6 +14,7 @@ import numpy as np
 from shuffledp._spans.span import Span
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
+from shuffledp.accounting._curves.binary_cohort import BinaryCohortProfile
 from shuffledp.accounting._curves.clones import CloneProfile
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
@@ -166,6 +167,12 @@ def _(profile: ExactBinaryProfile, delta0: float) -> Curve:
 @described.register
 def _(profile: BinaryAmongProfile, delta0: float) -> Curve:
     return {"kind": "binary", "n": profile.n, "epsilon0": profile.epsilon0, "others": profile.others}
+
+
+@described.register
+def _(profile: BinaryCohortProfile, delta0: float) -> Curve:
+    made = {"n": profile.n, "epsilon0": profile.epsilon0, "fraction": profile.fraction}
+    return {"kind": "binary-cohort", **made}
 
 
 @described.register

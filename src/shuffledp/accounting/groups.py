@@ -37,6 +37,7 @@ from shuffledp.facts import AmplificationLaw, Blanket, Facts, Matrix
 Masses = tuple[tuple[float, ...], ...]
 Shares = tuple[float, ...]
 
+_CLOSE = {"rel_tol": 1e-6, "abs_tol": 1e-6}  # of an epsilon0 that was asked for
 _MOST_ROWS = 33  # speed: all pairs of inputs of a matrix are compared; of more, groups hide their own only
 _SHARES, _LEAST_SHARE, _SWEEPS = 24, 1e-3, 2  # tightness: of others' blankets that are tried
 _LEAST_MASS = 1e-100  # tightness: of a type, by which shares are found
@@ -79,12 +80,26 @@ class ShuffledGroups(OneRound):
         made = tuple((kind(**parameters, epsilon0=local), people) for local, people in groups.items())
         return cls(made, honest_fraction)
 
-    def person(self, epsilon0: float) -> OneRound:
-        """The round for a person of the group whose randomizer was made with this epsilon0."""
+    def person(self, epsilon0: float | None = None, *, group: int | None = None) -> OneRound:
+        """The round for a person of the group whose randomizer was made with this epsilon0, or of that number
+        (from 0 on)."""
+        if (epsilon0 is None) == (group is None):
+            raise TypeError("give one of epsilon0 and group")
+        if epsilon0 is None:
+            return Person(self, _validate.count("group", group, least=0, most=len(self.groups) - 1))
         known = [float(one.epsilon0) for one, _ in self.groups]
-        close = [place for place, local in enumerate(known) if abs(local - epsilon0) <= 1e-6 * (1.0 + local)]
+        same = [place for place, local in enumerate(known) if local == epsilon0]
+        # What is realised differs a little from what was asked for.
+        close = same or [
+            place for place, local in enumerate(known) if math.isclose(local, epsilon0, **_CLOSE)
+        ]
         if not close:
             raise ValueError(f"epsilon0 must be that of a group, one of {known}, got {epsilon0!r}")
+        if any(self.groups[place][0] != self.groups[close[0]][0] for place in close):
+            raise ValueError(
+                f"epsilon0 must tell one group from others, and groups {close} have about {epsilon0!r}: give"
+                " group= instead"
+            )
         return Person(self, close[0])
 
     @property

@@ -29,6 +29,7 @@ from flint import arb
 from shuffledp._json import canonical
 from shuffledp.verifying._balls import exact, max_of, near, positive, probability
 from shuffledp.verifying._binary import binary
+from shuffledp.verifying._binary_cohort import binary_cohort
 from shuffledp.verifying._crowd import Pool, by_coins, crowd, without_pool
 from shuffledp.verifying._families import Family, known, triples
 from shuffledp.verifying._groups import among_groups
@@ -586,6 +587,11 @@ def _binary(curve: Curve, epsilon: arb, enough: arb) -> arb:
     return binary(_count(curve, "n"), own, others, epsilon, enough)
 
 
+def _binary_cohort(curve: Curve, epsilon: arb, enough: arb) -> arb:
+    """T12'."""
+    return binary_cohort(_count(curve, "n"), _local(curve), probability(curve["fraction"]), epsilon.expm1())
+
+
 _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {
     "clones": _clones,
     "clones-2021": _clones,
@@ -594,6 +600,7 @@ _KINDS: dict[str, Callable[[Curve, arb, arb], arb]] = {
     "messages": _law,
     "matrix": _matrix,
     "binary": _binary,
+    "binary-cohort": _binary_cohort,
     "crowd": _crowd,
     "groups": _groups,
     "mixed-sum": _mixed_sum,

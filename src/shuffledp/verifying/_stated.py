@@ -201,7 +201,7 @@ def loss_of(curve: dict[str, Any]) -> float:
     kind, inner = curve["kind"], [loss_of(one) for one in curve.get("curves", [])]
     if kind == "binary":
         return float(curve["epsilon0"])
-    if kind in ("clones", "clones-2021", "crowd"):
+    if kind in ("clones", "clones-2021", "crowd", "binary-cohort"):
         if curve.get("lost", 0.0) > 0.0:
             return math.inf
         return _in_cohort(float(curve["epsilon0"]), curve.get("fraction", 1.0))

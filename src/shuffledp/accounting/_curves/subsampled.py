@@ -14,7 +14,8 @@ reports that hide nothing (X = 0) being one more type.
     alpha >= 1:  g h(1 + (alpha - 1)/g),
     alpha <  1:  1 - alpha + alpha g h(1 + (1/alpha - 1)/g),
 
-neither form alone for all alpha. The second is the first, reversed, so the symmetric curve that a
+Binary randomized response has a curve of its own where few lie (binary_cohort.py). Of T5 neither form alone
+holds for all alpha. The second is the first, reversed, so the symmetric curve that a
 PrivacyProfile is covers both. It pairs "x hides in the crowd" with "the absent user held x'", which no
 dataset does at once: for a law it can be a hundred times larger in epsilon.
 """
@@ -30,6 +31,7 @@ import numpy as np
 from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.all_pairs import FiniteBlanketProfile
 from shuffledp.accounting._curves.approximate import ApproximateProfile
+from shuffledp.accounting._curves.binary_cohort import BinaryCohortProfile
 from shuffledp.accounting._curves.clones import CloneProfile, strong_clones
 from shuffledp.accounting._curves.combined import BestProfile, LargestProfile
 from shuffledp.accounting._curves.crowd import CrowdProfile
@@ -54,6 +56,8 @@ def in_cohort(profile: PrivacyProfile, fraction: float) -> PrivacyProfile:
             return replace(profile, fraction=fraction)
         case LargestProfile():
             return LargestProfile(tuple(in_cohort(part, fraction) for part in profile.profiles))
+        case ExactBinaryProfile() if BinaryCohortProfile.serves(profile.n, profile.epsilon0):
+            return BinaryCohortProfile(profile.n, profile.epsilon0, fraction)
         case ExactBinaryProfile():
             clones = in_cohort(strong_clones(profile.epsilon0, profile.n), fraction)
             return _smaller(clones, SubsampledProfile(profile, fraction))

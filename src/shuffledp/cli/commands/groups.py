@@ -52,7 +52,7 @@ def groups(groups: dict[float, int], delta: float, rounds: int, as_json: bool, *
     with wrong_usage(), Progress.clock("bounding epsilon"):
         known = parameters(choice, given, "epsilon0") | {"honest_fraction": given["honest_fraction"]}
         survey = ShuffledGroups.of(choice.load(), groups, **known)
-        people = {local: rounds * survey.person(local) for local in groups}
+        people = {local: rounds * survey.person(group=place) for place, local in enumerate(groups)}
         bounds = {local: one.epsilon(delta=delta) for local, one in people.items()}
         limits = {local: one.gaussian_limit() for local, one in people.items()}
     worst = max(bounds.values(), key=lambda bound: bound.upper)
