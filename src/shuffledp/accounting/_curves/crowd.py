@@ -71,6 +71,7 @@ _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much fu
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
 _CROWD, _VERY_MANY, _OF_MANY = 2_500, 200, (2, 6)  # speed: the same of rows that span; pools that are tried
 _WELL, _ABOUT = 0.85, 1.35  # tightness: a bound no larger than so many times the guess is good; may be
+_LIGHT = 1.5  # speed: without such weights, or rare large values, it is enough that it may be
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _HOPELESS_WEIGHT = 16.0  # speed: the same where such weights count; a pool twice as large is the next
@@ -377,7 +378,8 @@ class _Problem:
                 break
             best, chosen = about + lost, (search, lost, pool.guess)
             hoped = pool.guess + float(pool.cut.shift(self.taking.growth))
-            if best <= _WELL * hoped:
+            heavy = search.cap < self.most and pool.cut.last > _LIGHT
+            if best <= (_WELL if heavy else _ABOUT) * hoped:
                 break
             if best > _FAR_OFF * hoped:
                 next(pools, None)
