@@ -103,5 +103,6 @@ def test_large_tables_are_left_to_the_crowd_theorem() -> None:
     assert BinaryCohortProfile.serves(1000, 4.0)
     assert not BinaryCohortProfile.serves(10**5, 4.0)
     assert not BinaryCohortProfile.serves(1000, 0.0)
+    assert not BinaryCohortProfile.serves(10, 740.0)  # e^-epsilon0 underflows
     large = sdp.Shuffled(sdp.BinaryRandomizedResponse(4.0), n=10**5).sampled_from(10**6)
     assert large.epsilon(delta=1e-6).lower > 0.0

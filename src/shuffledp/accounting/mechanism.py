@@ -467,7 +467,7 @@ class Shuffled(OneRound):
         answered at random may see that none of them sent it: for them only what leaks is less."""
         if self.facts.delta0 == 0.0:
             return super().alone
-        leaky = self.analysis == "best-leaked" or (self.analysis in BY_NAME and covers_leaks(self.analysis))
+        leaky = self.analysis in BY_NAME and covers_leaks(self.analysis)
         epsilon = self.epsilon0 if leaky else self._local(self.epsilon0, up)
         return epsilon, self._asked * Fraction(self.facts.delta0)
 

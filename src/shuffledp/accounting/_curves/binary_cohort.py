@@ -23,6 +23,7 @@ from shuffledp._certified.rounding import CALL, Floats, capped, down, gamma, up
 from shuffledp.accounting._curves.profile import PrivacyProfile, SupportingLines
 
 _LARGEST = 150_000  # speed: entries of a table
+_FARTHEST = 100.0  # soundness: e^-epsilon0 is far from underflow
 _DEVIATIONS, _MORE = 10.0, 30  # tightness: of those who lie, up to where they are told apart
 _STEP = 16  # soundness: units of a step of a table
 _UNITS = 64  # soundness: operations of t, and of what is summed
@@ -39,7 +40,7 @@ class BinaryCohortProfile(PrivacyProfile):
     @classmethod
     def serves(cls, n: int, epsilon0: float) -> bool:
         """Whether tables are small."""
-        return 0.0 < epsilon0 < math.inf and (n + 1.0) * (_told(n, math.exp(-epsilon0)) + 2.0) <= _LARGEST
+        return 0.0 < epsilon0 <= _FARTHEST and (n + 1.0) * (_told(n, math.exp(-epsilon0)) + 2.0) <= _LARGEST
 
     @cached_property
     def _kept(self) -> float:
