@@ -279,13 +279,14 @@ for report in sdp.{}.randomize(values):
     print(*report.tolist())
 """
     claims = {
-        "OptimisedUnaryEncoding(9, 2.0)": ("--oue", "9"),
+        "OptimisedUnaryEncoding(90, 2.0)": ("--oue", "90"),
         "PrivUnit(3, 2.0)": ("--privunit", "3", "--inputs", "1 0 0", "0 1 0"),
     }
     for made, claim in claims.items():
         client = tmp_path / "client.py"
         client.write_text(source.format(made))
-        line = ["audit", *claim, "--epsilon0", "2", "--runs", "400", "--shuffled", "3", "--json"]
+        line = ["audit", *claim, "--epsilon0", "2", "--runs", "1000", "--shuffled", "3", "--json"]
+        line += ["--confidence", "0.9999"]  # so that the loss of epsilon0 itself is not found by chance
         result = CliRunner().invoke(cli, [*line, "--", sys.executable, str(client)])
         assert result.exit_code == 0, result.output
         found = json.loads(result.stdout)
