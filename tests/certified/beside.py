@@ -145,7 +145,7 @@ def on_the_line() -> dict[str, Callable[[], Ends]]:
             found += [table.lost, *(float(part.sum()) for part in parts)]
         grid = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
         pairs, masses = np.array([0, 2]), np.array([[0.7, 0.3], [0.3, 0.7]])
-        found.append(float(of_grid._spreads(grid, masses, pairs).sum()))
+        found.append(float(of_grid._spreads(grid, pairs).sum()))
         found.append(float(of_grid._missed(masses, masses, np.eye(2)).sum()))
         return above(*found[1:])
 

@@ -25,7 +25,7 @@ _MOST_TYPES = 220, 36  # speed; where each type has a row
 _KINKED = 0.6  # speed: how straight log f is at zero; of a parabola this is a third
 _PIECES = (3, 4, 6, 8, 12, 16)  # speed: of a spline
 _FITTED = 16  # speed: places in each
-_DEGREE = 3
+_DEGREE, _LEAST = 3, 0.5  # tightness: of the least mass of any input
 _CLOSE, _USEFUL = 4e-6, 1e-3  # tightness: what mixtures may miss in the mean, in deviations of X
 _LARGEST_SPREAD = 0.95  # soundness: below one
 _NOT_WORTH_IT = 1e-12  # speed: a spread that is as well counted as missed
@@ -79,7 +79,8 @@ def splines(x: Floats, masses: Floats) -> Iterator[tuple[Floats, Floats]]:
             np.linalg.lstsq(weights[::step] / column[:, None], np.ones(column.size), rcond=None)[0]
             for column in fitted.T
         ]
-        yield mirrored(np.stack(found, axis=1)), weights
+        # Where reports are so rare that masses are coarse, curves may have control points below zero.
+        yield mirrored(np.maximum(np.stack(found, axis=1), _LEAST * masses.min(axis=0))), weights
 
 
 def _basis(x: Floats, pieces: int) -> Floats:

@@ -15,6 +15,7 @@ from shuffledp._spans.span import Span
 
 _UNITS = 64  # soundness: operations of a mass, a mixture or a quotient
 _FEW = 18, 100  # speed: inputs, of which all triples are looked at; where noise has a kink
+_COARSE = 0.6  # tightness: a spread inside a type
 _LEAST = 1e-12  # soundness: of what mixtures miss, more than roundings of sums and of weights
 
 Places = npt.NDArray[np.intp]
@@ -30,11 +31,12 @@ def span_of_grid(matrix: Floats) -> Span | None:
     starts = _types(matrix, kinked) if len(matrix) > _FEW[kinked] else None
     if starts is None:
         return None
+    starts = _parted(matrix, starts)
     masses = np.add.reduceat(matrix, starts, axis=1)
     guesses = [_chords(masses, starts)] if kinked else splines(np.linspace(0.0, 1.0, len(matrix)), masses)
     found = ((rows, _missed(masses, rows, weights)) for rows, weights in guesses)
     apart = (masses[0] - masses[-1]) ** 2 / masses[middle]
-    return closest(found, _spreads(matrix, masses, starts), 0.0, float(np.sqrt(apart.sum())))
+    return closest(found, _spreads(matrix, starts), 0.0, float(np.sqrt(apart.sum())))
 
 
 def _types(matrix: Floats, kinked: bool) -> Places | None:
@@ -59,8 +61,18 @@ def _types(matrix: Floats, kinked: bool) -> Places | None:
     return np.unique(np.concatenate([left, reports - left[1:]]))
 
 
-def _spreads(matrix: Floats, masses: Floats, starts: Places) -> Floats:
+def _parted(matrix: Floats, starts: Places) -> Places:
+    """Types inside which inputs differ too much, in single reports: so rare that whole weights are coarse."""
+    coarse = _spreads(matrix, starts) > _COARSE
+    coarse |= coarse[::-1]
+    lasts = np.append(starts[1:], matrix.shape[1])
+    parts = [np.arange(first, last) for first, last in zip(starts[coarse], lasts[coarse], strict=True)]
+    return np.unique(np.concatenate([starts, *parts]))
+
+
+def _spreads(matrix: Floats, starts: Places) -> Floats:
     """Of every type: by how much any two inputs' reports of it may differ."""
+    masses = np.add.reduceat(matrix, starts, axis=1)
     given = np.log(matrix) - np.log(np.repeat(masses, np.diff(np.append(starts, matrix.shape[1])), axis=1))
     most = np.maximum.reduceat(given.max(axis=0) - given.min(axis=0), starts)
     most = np.minimum(

@@ -201,7 +201,8 @@ class BestProfile(PrivacyProfile):
 
         def ask(place: int, at: npt.NDArray[np.intp]) -> None:
             if at.size:
-                upper, crude, lines = rivals[place].both_or_crude(epsilon[at], resolution)
+                known = found[:, 0, at].min(axis=0)
+                upper, crude, lines = rivals[place].both_below(epsilon[at], resolution, known)
                 found[place][:, at] = upper, crude, lines.value, lines.slope_low, lines.slope_high
 
         def look(place: int, at: Bools) -> None:

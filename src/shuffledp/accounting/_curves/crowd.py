@@ -27,9 +27,10 @@ Integrals: crowd_laws.py. Which of many laws have to be looked at: crowd_family.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -71,11 +72,14 @@ _POOLS, _LARGER = 5, 2  # speed: sizes that are tried; or only one, that much fu
 _LARGE, _SMALL, _MANY_TYPES = 5000, 500, 100  # speed: curves of small pools and many types take long
 _CROWD, _VERY_MANY, _OF_MANY = 2_500, 200, (2, 6)  # speed: the same of rows that span; pools that are tried
 _WELL, _ABOUT = 0.85, 1.35  # tightness: a bound no larger than so many times the guess is good; may be
+_COUNTED_COST = 2.5  # tightness: what is left is less than guessed, and falls less with a cap
+_LITTLE = 0.04  # tightness: of the bound, which decides where laws are compared first
+_CAPS_AWAY = 4  # speed
 _LIGHT = 1.5  # speed: without such weights, or rare large values, it is enough that it may be
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
+_NO_HOPE = 6.0, 2.5  # speed: of another bound; without such weights larger pools are not that much better
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
 _HOPELESS_WEIGHT = 16.0  # speed: the same where such weights count; a pool twice as large is the next
-_DECADES = 1.0  # tightness: of what a cap is chosen for
 _FEW_REPORTS = 100  # speed: of a matrix; of more, all pairs of inputs have a leader, and are quicker
 _FEW_TYPES = 64  # speed: of all laws
 _CROWDED, _ENOUGH = 3000, 10**5  # tightness: people, from whom on moments are mostly close, and always
@@ -175,26 +179,31 @@ class CrowdProfile(PrivacyProfile):
         return FiniteBlanketProfile(self.matrix, users)
 
     def upper(self, epsilon: Floats, resolution: float) -> Floats:
-        return self._bounds(epsilon)[0]
+        return self._bounds(epsilon, np.ones(epsilon.size))[0]
 
     def support(self, epsilon: Floats, resolution: float) -> SupportingLines:
         """Tangents of the bound itself: what it is, not what lies below the truth."""
-        value, slope = self._bounds(epsilon)
-        return SupportingLines(epsilon, value, slope, slope)
+        return self.both_or_crude(epsilon, resolution)[2]
 
     def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
-        lines = self.support(epsilon, resolution)
-        return lines.value, np.zeros(epsilon.size, bool), lines
+        return self.both_below(epsilon, resolution, np.ones(epsilon.size))
 
-    def _bounds(self, epsilon: Floats) -> tuple[Floats, Floats]:
-        """Upper bounds, and about their slopes in alpha: closely one by one, or many at once."""
+    def both_below(
+        self, epsilon: Floats, resolution: float, known: Floats
+    ) -> tuple[Floats, Bools, SupportingLines]:
+        value, slope = self._bounds(epsilon, known)
+        return value, np.zeros(epsilon.size, bool), SupportingLines(epsilon, value, slope, slope)
+
+    def _bounds(self, epsilon: Floats, known: Floats) -> tuple[Floats, Floats]:
+        """Upper bounds, and about their slopes in alpha: closely one by one, or many at once. One, of what is
+        seen to exceed what is ``known``."""
         found, closely = np.ones((2, epsilon.size)), np.ones(epsilon.size, bool)
         if self._many:
             value, slope, good = self._pools.bounds(np.expm1(np.minimum(epsilon, self.epsilon_max)))
             found, closely = np.stack([value, slope]), ~good & (self.n < _ENOUGH)
         with expected(int(closely.sum()), "bounding crowds") as bounded:
             for place in np.flatnonzero(closely).tolist():
-                one = _at(self, float(epsilon[place]))
+                one = _at(self, float(epsilon[place]), float(known[place]))
                 if one[0] < found[0, place] or not self._many:
                     found[:, place] = one
                 bounded()
@@ -259,7 +268,7 @@ class CrowdProfile(PrivacyProfile):
 
 
 @lru_cache(maxsize=4096)
-def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
+def _at(curve: CrowdProfile, epsilon: float, known: float = 1.0) -> tuple[float, float]:
     """(an upper bound at epsilon, about its slope in alpha)."""
     if curve.epsilon0 == 0.0:
         return 0.0, 0.0
@@ -269,7 +278,8 @@ def _at(curve: CrowdProfile, epsilon: float) -> tuple[float, float]:
         lost = curve.lost(math.expm1(capped(epsilon)))
         return min(lost, 1.0), lost
     problem, cap = _begun(curve, epsilon)
-    return problem.with_pool(cap) if curve.fraction == curve.rate == 1.0 else problem.in_cohort(cap)
+    whole = curve.fraction == curve.rate == 1.0
+    return problem.with_pool(cap, known) if whole else problem.in_cohort(cap, known)
 
 
 def _promised(curve: CrowdProfile, epsilon: Floats) -> Floats:
@@ -287,30 +297,23 @@ def _promised_by_one(curve: CrowdProfile, epsilon: float) -> float:
 
 def _promised_at(curve: CrowdProfile, epsilon: float) -> float:
     problem, cap = _begun(curve, epsilon)
-    laws, hints, growth = problem._leaders(cap), curve.hints.crowd, problem.taking.growth
-    theta, guess = hints.tilt(laws.x, laws.p, curve.n, growth)
-    users, spread = curve.n, 0.0
-    if curve.fraction == 1.0:
-        size = max(1, next(hints.pool_sizes(curve.n, curve.variance, guess, curve.moved)))
-        users, spread = max(curve.n - 1 - size, 1), curve.variance / size
-        theta, _ = hints.tilt(laws.x, laws.p, users, growth)
-    return float(hints.bounds_of_one_value(laws, users, theta, spread).max())
+    return problem.likely(cap)
 
 
 @lru_cache(maxsize=64)
 def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
-    """The problem, and a cap of its values to begin with."""
-    growth, hints = math.expm1(min(epsilon, curve.epsilon_max, curve.epsilon0)), curve.hints.crowd
+    """The problem, and where to cut its values."""
+    growth = math.expm1(min(epsilon, curve.epsilon_max, curve.epsilon0))
     taking = Taking(float(curve.n), curve.rate, growth)
     seconds, rest = curve.family.seconds.at(taking, curve.fraction)
-    about = hints.normal_tail(float(seconds.max()), curve.n, growth)
     widest = np.argpartition(-seconds, min(_WIDEST, seconds.size) - 1)[:_WIDEST]
+    about = curve.hints.crowd.normal_tail(float(seconds.max()), curve.n, growth)
     begun = _Problem(curve, taking, seconds, rest, curve.most, widest, curve.wide)
-    cap = curve.family.cap(about, curve.most)[0]
-    problem = begun.led(cap)
-    if (settled := problem.settled(about, cap)) != cap:
-        problem, cap = begun.led(settled), settled
-    return problem, cap
+    caps = curve.family.caps(curve.most)
+    little = _LITTLE * about
+    usual = bisect_left(caps, -little, key=lambda cap: -curve.family.cost(cap, curve.most))
+    cap = begun.led(caps[usual]).cap_from(usual)
+    return begun.led(cap), cap
 
 
 @dataclass(frozen=True)
@@ -335,43 +338,56 @@ class _Problem:
         leaders = self.curve.hints.crowd.leaders(self._leaders(cap), self.curve.n)
         return replace(self, first=self.first[leaders].astype(np.intp))
 
-    def settled(self, about: float, cap: float) -> float:
-        """Where to cut: there what is cut is little of the bound, which is more than ``about`` by what rare
-        large values add."""
-        if self.curve.family.cap(1.0, self.most)[0] == self.most:
-            return cap
-        low, high = math.log10(positive(about)), min(self._log_guess(cap), 0.0)
-        while high - low > _DECADES:
-            middle = 0.5 * (low + high)
-            cap = self.curve.family.cap(10.0**middle, self.most)[0]
-            low, high = (middle, high) if self._log_guess(cap) > middle else (low, middle)
-        return cap
+    def cap_from(self, usual: int) -> float:
+        """Where to cut: what is left, and what that adds, are least together; looked for from some cap on."""
+        caps, share = self.curve.family.caps(self.most), _COUNTED_COST * self.curve.fraction
 
-    def _log_guess(self, cap: float) -> float:
-        return math.log10(positive(self._tilt(self._leaders(cap), self.curve.n)[1]))
+        @cache
+        def about(place: int) -> float:
+            if not 0 <= place < len(caps):
+                return math.inf
+            guess = self._tilt(self._leaders(caps[place]), self.curve.n)[1]
+            if not guess < 1.0:
+                return 1.0 + place  # hopeless, and so are larger ones
+            return guess + share * self.curve.family.cost(caps[place], self.most)
 
-    def in_cohort(self, cap: float) -> tuple[float, float]:
+        place, step = usual, _CAPS_AWAY
+        while step:
+            best = min((place, place - step, place + step), key=about)
+            place, step = (best, step) if best != place else (place, step // 2)
+        return caps[place]
+
+    def likely(self, cap: float) -> float:
+        """About the bound with that cap, rather below it."""
+        curve, laws, spread = self.curve, self._leaders(cap), 0.0
+        theta, guess = self._tilt(laws, curve.n)
+        if curve.fraction == curve.rate == 1.0:
+            sizes = curve.hints.crowd.pool_sizes(curve.n, curve.variance, guess, curve.moved)
+            spread = curve.variance / max(1, next(sizes))
+        found = curve.hints.crowd.bounds_of_one_value(laws, curve.n, theta, spread).max()
+        return float(found) + curve.fraction * curve.family.cost(cap, self.most)
+
+    def in_cohort(self, cap: float, known: float) -> tuple[float, float]:
         curve, laws = self.curve, self._leaders(cap)
         theta, guess = self._tilt(laws, curve.n)
         all_take_part = curve.rate**curve.n if curve.rate < 1.0 else 0.0
         scales = Scales(np.ones(1), 0, np.zeros(1))
         lost = curve.lost(self.taking.growth) + all_take_part
-        search, lost = self._search(self.taking, theta, guess, scales, lost)
+        search, lost = self._search(self.taking, theta, cap, scales, lost)
         if curve.n < _FEW_PEOPLE:  # one law suits a steep tilt, others do not
             search, _ = search.against(self._heaviest(search.cap, theta))
-        return self._bound(search, lost, guess)
+        return self._bound(search, lost, guess, known)
 
-    def with_pool(self, cap: float) -> tuple[float, float]:
+    def with_pool(self, cap: float, known: float) -> tuple[float, float]:
         """Larger pools, where a small one has heavy tails: the one that suits the first law best."""
         curve, laws, moved = self.curve, self._leaders(cap), self.curve.lost(self.taking.growth)
         theta, guess = self._tilt(laws, curve.n)
-        laws = self._leaders(curve.family.cap(guess, self.most)[0])
         if not curve.serves or not guess < 1.0 or self._in_vain(theta, guess, cap):
             return 1.0, 1.0
         best, chosen, (first, beyond) = math.inf, None, curve._pools_tried
         pools = self.pools(laws, guess, first)
         for pool in islice(pools, beyond - first):
-            search, lost = self._search(pool.taking, pool.theta, pool.guess, pool.scales, moved)
+            search, lost = self._search(pool.taking, pool.theta, cap, pool.scales, moved)
             search, about = search.against(self._heaviest(search.cap, pool.theta * pool.cut.last))
             lost += float(pool.cut.lost(self.taking.growth, 0.5 / (pool.taking.users * search.theta)))
             if about + lost >= best < 1.0:
@@ -381,9 +397,11 @@ class _Problem:
             heavy = search.cap < self.most and pool.cut.last > _LIGHT
             if best <= (_WELL if heavy else _ABOUT) * hoped:
                 break
+            if best > _NO_HOPE[0] * known and pool.cut.last < _NO_HOPE[1]:
+                break
             if best > _FAR_OFF * hoped:
                 next(pools, None)
-        return (1.0, 1.0) if chosen is None else self._bound(*chosen)
+        return (1.0, 1.0) if chosen is None else self._bound(*chosen, known)
 
     def pools(self, laws: Laws, guess: float, first: int = 0) -> Iterator[_Pool]:
         """From the ``first`` size on that is guessed, larger and larger ones; where the largest weights that
@@ -428,17 +446,17 @@ class _Problem:
         return left * self.curve.family.types > _MANY_MORE * _MOST_LEFT
 
     def _search(
-        self, taking: Taking, theta: float, guess: float, scales: Scales, lost: float
+        self, taking: Taking, theta: float, cap: float, scales: Scales, lost: float
     ) -> tuple[_Search, float]:
         """Over all laws, cut at a cap; and what that costs besides."""
-        cap, cut = self.curve.family.cap(guess, self.most)
         share, leader = self.curve.fraction, int(self.first[0])
         search = _Search(self.curve, taking, theta, scales, self.seconds, share * cap, leader)
-        return search, lost + share * cut
+        return search, lost + share * self.curve.family.cost(cap, self.most)
 
-    def _bound(self, search: _Search, lost: float, guess: float) -> tuple[float, float]:
+    def _bound(self, search: _Search, lost: float, guess: float, known: float) -> tuple[float, float]:
         users, theta = search.taking.users, search.theta
-        bound = up(search.largest(self.rest, _HOPELESS * guess) + lost, operations=_UNITS)
+        useful = min(_HOPELESS * guess, known - lost)
+        bound = up(search.largest(self.rest, useful) + lost, operations=_UNITS)
         if not bound < 1.0:
             return 1.0, users * theta
         cap = search.cap / self.curve.fraction
@@ -499,7 +517,7 @@ class _Search:
         return self._expectation(heights + self._place).reshape(some.size, -1)
 
     def largest(self, rest: float, useful: float) -> float:
-        """``rest``: of laws that are not in the family, E[X^2] at most."""
+        """``rest``: of laws that are not in the family, E[X^2] at most. Beyond ``useful`` it is anything."""
         most = self.least
         if most > useful:
             return math.inf
@@ -512,7 +530,7 @@ class _Search:
             return math.inf
         if left.size == 0:
             return most
-        return self._of_many(left, most)
+        return self._of_many(left, most, useful)
 
     def _settled(self, few: Floats, most: float) -> float:
         """One of these second moments, up to which no law has more than ``most``: each from the one before on
@@ -542,7 +560,7 @@ class _Search:
         growth, share = self.taking.growth, self.curve.fraction
         return up(max(self.cap + growth, share * (1.0 + growth) * self.curve.most), _UNITS)
 
-    def _of_many(self, left: Places, most: float) -> float:
+    def _of_many(self, left: Places, most: float, useful: float) -> float:
         """All of ``left`` by their moments, and the largest of them closely."""
         growth, fraction = self.taking.growth, self.curve.fraction
         linear = not self.curve.is_spanned  # so that what is known at alpha = 1 tells of others
@@ -559,7 +577,7 @@ class _Search:
         found = self._expectation(self.scales.interpolated(rough) + self._place)
         order = np.argsort(-found)
         for place in order[:_CLOSELY].tolist():
-            if found[place] <= _CLOSE * most:
+            if found[place] <= _CLOSE * most or most > useful:
                 break
             found[place] = min(found[place], self._closely(laws[place], int(left[place]), rough[place], most))
             most = max(most, float(found[place]))

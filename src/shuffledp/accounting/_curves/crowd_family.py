@@ -46,7 +46,6 @@ _LARGEST_TABLE = 2**22  # speed: pairs of inputs times reports
 _CAPS = 4  # speed: caps that are tried, in every power of e
 _ENDS = tuple(math.exp(0.7 * power) for power in range(1, 16))  # tightness
 _STEEP = 20.0  # speed: exponents within which laws may vary so much that nothing is said of them
-_ENOUGH = 0.04  # tightness: of the bound, what a cap may cost
 
 
 class Seconds(NamedTuple):
@@ -141,13 +140,16 @@ class Family:
             gap = own - other
         return Laws.of(gap, other, clone, growth, fraction, cap)
 
-    def cap(self, guess: float, most: float) -> tuple[float, float]:
-        """Where to cut X, at ``most`` at the latest (no law has more), and what that costs."""
+    def caps(self, most: float) -> list[float]:
+        """Where X may be cut, rising; at ``most`` (no law has more) nothing is."""
         if not self._has_pairs:
-            return most, 0.0
-        assert self.table is not None
-        found = _cap(self.table, math.floor(math.log10(min(max(guess, 1e-280), 1.0))), math.log1p(most))
-        return found if found[0] < most else (most, 0.0)
+            return [most]
+        caps = math.ceil(_CAPS * math.log1p(most))
+        return [*(cap for i in range(caps) if (cap := math.exp(i / _CAPS)) < most), most]
+
+    def cost(self, cap: float, most: float) -> float:
+        """At most what cutting X there adds, of any pair."""
+        return 0.0 if self.table is None or cap >= most else _cost(self.table, cap)
 
     def ends(self, cap: float) -> list[tuple[float, float]]:
         """Numbers b up to the cap, and at most E[X^2; X > b] of any law."""
@@ -280,23 +282,6 @@ def _triples(table: Table) -> tuple[tuple[Places, ...], Seconds]:
     rest = (left[0], left[1], left[2]) if left[0] > 0.0 else None
     seconds = Seconds(found[3], found[4], found[5], rest, most)
     return tuple(part.astype(np.intp) for part in found[:3]), seconds
-
-
-@lru_cache(maxsize=64)
-def _cap(table: Table, power: int, most: float) -> tuple[float, float]:
-    """The smallest of some caps that costs a share of 10^power, and what it costs; inf if none does."""
-    low, high = 0, math.ceil(_CAPS * most)
-    cost = _cost(table, math.exp(high / _CAPS))
-    if cost > _ENOUGH * 10.0**power:
-        return math.inf, 0.0
-    while low < high:
-        middle = (low + high) // 2
-        found = _cost(table, math.exp(middle / _CAPS))
-        if found <= _ENOUGH * 10.0**power:
-            high, cost = middle, found
-        else:
-            low = middle + 1
-    return math.exp(high / _CAPS), cost
 
 
 @lru_cache(maxsize=256)

@@ -120,3 +120,9 @@ class PrivacyProfile(ABC):
     def both_or_crude(self, epsilon: Floats, resolution: float) -> tuple[Floats, Bools, SupportingLines]:
         """``upper_or_crude`` and ``support``."""
         return *self.upper_or_crude(epsilon, resolution), self.support(epsilon, resolution)
+
+    def both_below(
+        self, epsilon: Floats, resolution: float, _known: Floats
+    ) -> tuple[Floats, Bools, SupportingLines]:
+        """``both_or_crude``, for who knows these upper bounds: what exceeds them need not be close."""
+        return self.both_or_crude(epsilon, resolution)

@@ -38,9 +38,11 @@ class Split:
         """For values x and weights w that sum to one: a threshold with a small estimate, of a few."""
         b = _thresholds(x, w, n)
         rows, kinds = b.shape
-        flat = np.repeat(x, kinds, axis=0)
-        kept = flat <= b.reshape(-1, 1)
-        weight = np.repeat(w, kinds, axis=0)
+        new = np.concatenate([np.ones((rows, 1), bool), b[:, 1:] != b[:, :-1]], axis=1).ravel()
+        place = np.cumsum(new) - 1  # thresholds that are the same are looked at once
+        row = np.repeat(np.arange(rows), kinds)[new]
+        flat, weight = x[row], w[row]
+        kept = flat <= b.reshape(-1, 1)[new]
         below = np.where(kept, weight, 0.0)
         below = below / below.sum(axis=1, keepdims=True)
         values = np.where(kept, flat, 0.0)
@@ -51,12 +53,12 @@ class Split:
         reach = flat + n * mean[:, None]
         # Scarf: E[(y + S)_+] <= (y + sqrt(y^2 + var S)) / 2 for S of mean zero.
         excess = 0.5 * (reach + np.hypot(reach, np.sqrt(n * variance)[:, None]))
-        excess = np.minimum(excess, np.repeat(_alone(x, w, n), kinds, axis=0))
+        excess = np.minimum(excess, _alone(x, w, n)[row])
         jumps = np.where(kept, 0.0, weight * excess).sum(axis=1)
-        total = (bulk + jumps).reshape(rows, kinds)
+        bulk, total = (part[place].reshape(rows, kinds) for part in (bulk, bulk + jumps))
         least = total.min(axis=1)
         # The more are called jumps, the faster is the sum of the others.
-        good = (bulk.reshape(rows, kinds) <= least[:, None]) & (_COUNTS <= _FEW_JUMPS)
+        good = (bulk <= least[:, None]) & (_COUNTS <= _FEW_JUMPS)
         last = kinds - 1 - np.argmax(good[:, ::-1], axis=1)
         chosen = np.where(good.any(axis=1), last, np.argmin(total, axis=1))
         found = b[np.arange(rows), chosen]

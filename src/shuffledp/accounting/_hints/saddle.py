@@ -26,6 +26,7 @@ def saddle(x: Floats, w: Floats, n: int | Floats, start: Floats | None = None) -
     steepest = 600.0 / largest_value(x)
     theta = np.minimum(start, steepest)
     low, high = 1e-3 * theta, steepest
+    found, left = theta.copy(), np.arange(len(x))
     for _ in range(40):
         phi, tilted = _tilted_values(x, w, theta)
         first = tilted.sum(axis=1) / phi
@@ -37,11 +38,15 @@ def saddle(x: Floats, w: Floats, n: int | Floats, start: Floats | None = None) -
         moved = np.clip(theta + step, theta / 4.0, np.minimum(theta * 4.0, steepest))
         inside = (moved > low) & (moved < high)
         moved = np.where(inside, moved, np.sqrt(low * high))
-        done = np.abs(moved - theta) <= 1e-2 * theta
-        theta = moved
-        if done.all():
+        found[left] = moved
+        open_ = np.abs(moved - theta) > 1e-2 * theta
+        if not open_.any():
             break
-    return np.asarray(theta)
+        theta, low, high, steepest, left = (part[open_] for part in (moved, low, high, steepest, left))
+        if not open_.all():
+            x, w = x[open_], w[open_]
+            n = n[open_] if isinstance(n, np.ndarray) else n
+    return found
 
 
 def log_saddle(x: Floats, w: Floats, n: int) -> Floats:
@@ -58,8 +63,15 @@ def log_saddle(x: Floats, w: Floats, n: int) -> Floats:
 
 def _tilted_values(x: Floats, w: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """(E[e^{theta X}], w x e^{theta x}) per row, the former accurate near one and near zero."""
-    growth = w * np.expm1(theta[:, None] * x)
+    exponent = theta[:, None] * x
+    growth = np.expm1(exponent)
+    growth *= w
     change = growth.sum(axis=1)
-    grown = w * np.exp(theta[:, None] * x)
-    phi = np.where(change > -0.5, 1.0 + change, grown.sum(axis=1))
-    return positive(phi), np.asarray(grown * x)
+    small = change <= -0.5
+    phi = 1.0 + change
+    growth += w
+    if small.any():
+        growth[small] = w[small] * np.exp(exponent[small])
+        phi[small] = growth[small].sum(axis=1)
+    growth *= x
+    return positive(phi), growth
