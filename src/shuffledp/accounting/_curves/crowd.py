@@ -74,8 +74,8 @@ _CROWD, _VERY_MANY, _OF_MANY = 2_500, 200, (2, 6)  # speed: the same of rows tha
 _WELL, _ABOUT = 0.85, 1.35  # tightness: a bound no larger than so many times the guess is good; may be
 _COUNTED_COST = 2.5  # tightness: what is left is less than guessed, and falls less with a cap
 _LITTLE = 0.04  # tightness: of the bound, which decides where laws are compared first
-_CAPS_AWAY = 4  # speed
-_LIGHT = 1.5  # speed: without such weights, or rare large values, it is enough that it may be
+_CAPS_AWAY, _STRAIGHT = 4, 1.0  # speed; exponents of values that are left as they are
+_LIGHT, _STEEP = 1.5, 4.0  # speed: without such weights, and exponents of large values, it may be enough
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
 _NO_HOPE = 6.0, 2.5  # speed: of another bound; without such weights larger pools are not that much better
 _HOPELESS = 1e3  # speed: the blanket is smaller than that many times the guess
@@ -312,7 +312,8 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     caps = curve.family.caps(curve.most)
     little = _LITTLE * about
     usual = bisect_left(caps, -little, key=lambda cap: -curve.family.cost(cap, curve.most))
-    cap = begun.led(caps[usual]).cap_from(usual)
+    led = begun.led(caps[usual])
+    cap = led.cap_from(usual) if led.is_steep else curve.most
     return begun.led(cap), cap
 
 
@@ -337,6 +338,11 @@ class _Problem:
         """With those of the ``first`` laws that lead where values are cut there."""
         leaders = self.curve.hints.crowd.leaders(self._leaders(cap), self.curve.n)
         return replace(self, first=self.first[leaders].astype(np.intp))
+
+    @property
+    def is_steep(self) -> bool:
+        """Whether the largest values tell more than by their mean and square."""
+        return self._tilt(self._leaders(self.most), self.curve.n)[0] * self.most > _STRAIGHT
 
     def cap_from(self, usual: int) -> float:
         """Where to cut: what is left, and what that adds, are least together; looked for from some cap on."""
@@ -394,7 +400,7 @@ class _Problem:
                 break
             best, chosen = about + lost, (search, lost, pool.guess)
             hoped = pool.guess + float(pool.cut.shift(self.taking.growth))
-            heavy = search.cap < self.most and pool.cut.last > _LIGHT
+            heavy = pool.cut.last > max(_LIGHT, _STEEP / (search.theta * search.cap))
             if best <= (_WELL if heavy else _ABOUT) * hoped:
                 break
             if best > _NO_HOPE[0] * known and pool.cut.last < _NO_HOPE[1]:
