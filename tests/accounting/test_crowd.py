@@ -171,6 +171,49 @@ def test_the_curve_covers_every_dataset(
     crowd._at.cache_clear()
 
 
+@pytest.mark.parametrize("cap", [0.4, 1.0, 2.0])
+@pytest.mark.parametrize("cohort", [None, 4])
+def test_the_curve_covers_every_dataset_wherever_values_are_cut(
+    monkeypatch: pytest.MonkeyPatch, cap: float, cohort: int | None
+) -> None:
+    other_hints(monkeypatch, 2, 1.0)
+    n, truth = 7, brute.shuffled_pairs(SKEWED, 7)
+    monkeypatch.setattr(crowd, "_STRAIGHT", 0.0)
+    monkeypatch.setattr(crowd._Problem, "cap_from", lambda *_: cap)
+    mechanism = sdp.Shuffled(finite(SKEWED), n=cohort or n, analysis="crowd")
+    if cohort:
+        mechanism, truth = mechanism.sampled_from(6), brute.cohort_pairs(SKEWED, 6, cohort)
+    profile = next(one for one in mechanism.round.profile.profiles if isinstance(one, CrowdProfile))
+    assert profile.family.cost(cap, profile.most) > 0.0
+    assert_covers(mechanism, truth, cohort is not None and cap == 2.0)
+
+
+def test_cuts_are_where_little_is_left() -> None:
+    """For rare large values no other cap has a bound that is much less."""
+    one = sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.7, levels=8), n=10**4, analysis="crowd")
+    profile = next(each for each in one.round.profile.profiles if isinstance(each, CrowdProfile))
+    crowd._begun.cache_clear()
+    problem, chosen = crowd._begun(profile, 0.06)
+    assert chosen < profile.most / 100.0
+    found = problem.with_pool(chosen, 1.0)[0]
+    caps = [cap for cap in profile.family.caps(profile.most)[::3] if cap > 20.0]
+    others = [problem.led(cap).with_pool(cap, 1.0)[0] for cap in caps]
+    assert min(others) <= found <= 1.3 * min(others)
+    assert found < 0.1 * others[0]  # where most is cut, that costs most
+    assert found < 0.1 * others[-1]
+
+
+def test_who_knows_a_lower_bound_is_told_so_or_the_same() -> None:
+    one = sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.7, levels=8), n=10**4, analysis="crowd")
+    profile = next(each for each in one.round.profile.profiles if isinstance(each, CrowdProfile))
+    epsilon = np.array([0.02, 0.04, 0.06, 0.08])
+    upper = profile.upper(epsilon, 1e-3)
+    for known in (2.0 * upper, 0.9 * upper):
+        told = profile.both_below(epsilon, 1e-3, known)[0]
+        assert ((told == upper) | (told >= known)).all()
+        assert (told == upper).all() == (known[0] > upper[0])
+
+
 def weighted_mean(chances: list[F], weights: list[list[F]], laws: list[list[tuple[F, F]]]) -> F:
     """The mean of the positive part of the mean of two values of X, each times its weight."""
     total = F(0)
