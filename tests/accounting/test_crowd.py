@@ -171,6 +171,11 @@ def test_the_curve_covers_every_dataset(
     crowd._at.cache_clear()
 
 
+def crowd_of(mechanism: sdp.Shuffled) -> CrowdProfile:
+    best: Any = mechanism.round.profile
+    return next(profile for profile in best.profiles if isinstance(profile, CrowdProfile))
+
+
 @pytest.mark.parametrize("cap", [0.4, 1.0, 2.0])
 @pytest.mark.parametrize("cohort", [None, 4])
 def test_the_curve_covers_every_dataset_wherever_values_are_cut(
@@ -183,7 +188,7 @@ def test_the_curve_covers_every_dataset_wherever_values_are_cut(
     mechanism = sdp.Shuffled(finite(SKEWED), n=cohort or n, analysis="crowd")
     if cohort:
         mechanism, truth = mechanism.sampled_from(6), brute.cohort_pairs(SKEWED, 6, cohort)
-    profile = next(one for one in mechanism.round.profile.profiles if isinstance(one, CrowdProfile))
+    profile = crowd_of(mechanism)
     assert profile.family.cost(cap, profile.most) > 0.0
     assert_covers(mechanism, truth, cohort is not None and cap == 2.0)
 
@@ -191,7 +196,7 @@ def test_the_curve_covers_every_dataset_wherever_values_are_cut(
 def test_cuts_are_where_little_is_left() -> None:
     """For rare large values no other cap has a bound that is much less."""
     one = sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.7, levels=8), n=10**4, analysis="crowd")
-    profile = next(each for each in one.round.profile.profiles if isinstance(each, CrowdProfile))
+    profile = crowd_of(one)
     crowd._begun.cache_clear()
     problem, chosen = crowd._begun(profile, 0.06)
     assert chosen < profile.most / 100.0
@@ -205,7 +210,7 @@ def test_cuts_are_where_little_is_left() -> None:
 
 def test_who_knows_a_lower_bound_is_told_so_or_the_same() -> None:
     one = sdp.Shuffled(sdp.DiscreteGaussian(sigma=0.7, levels=8), n=10**4, analysis="crowd")
-    profile = next(each for each in one.round.profile.profiles if isinstance(each, CrowdProfile))
+    profile = crowd_of(one)
     epsilon = np.array([0.02, 0.04, 0.06, 0.08])
     upper = profile.upper(epsilon, 1e-3)
     for known in (2.0 * upper, 0.9 * upper):

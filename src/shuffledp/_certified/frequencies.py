@@ -34,7 +34,7 @@ _CELL_ATOMS_AT_ONCE = 1 << 19  # speed: in one array
 _MOST_CELL_ATOMS = 1 << 30  # speed: some ten seconds
 _PARTS_OF_A_CELL = 4  # speed
 _WIDE_LAW_ATOMS = 24  # speed: a transform may be cheaper
-_POINTS_PER_ATOM = 1024  # speed: up to so many it is
+_POINTS_PER_ATOM, _MANY_POINTS = 1024, 1 << 19  # speed: up to so many it is
 _MANY_TERMS = 2000  # speed: frequencies times atoms, beyond two per point
 _FEW_TERMS = 1000  # speed: copies whose powers are never negligible
 _SMALL_TRANSFORM = 1 << 15  # speed: at once
@@ -102,7 +102,8 @@ def choose_frequencies(tilted: list[Tilted], points: Ints, whole: bool, depth: f
     near, told = (None, np.zeros(points.size, bool)) if whole else _next_to_zeros(tilted, points, depth)
     found = [] if near is None else [near]
     possible, close = points <= _LARGEST_TRANSFORM, count <= _MOST_COPIES
-    done = possible & close & (points <= _POINTS_PER_ATOM * atoms * (atoms >= _WIDE_LAW_ATOMS))
+    at_once = min(_POINTS_PER_ATOM * atoms, _MANY_POINTS) if atoms >= _WIDE_LAW_ATOMS else 0
+    done = possible & close & (points <= at_once)
     if points.size == 1:
         done |= (points <= _SMALL_TRANSFORM) & (whole | (count <= _FEW_TERMS))
     done &= ~told

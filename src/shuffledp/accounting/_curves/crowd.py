@@ -203,7 +203,7 @@ class CrowdProfile(PrivacyProfile):
             found, closely = np.stack([value, slope]), ~good & (self.n < _ENOUGH)
         with expected(int(closely.sum()), "bounding crowds") as bounded:
             for place in np.flatnonzero(closely).tolist():
-                one = _at(self, float(epsilon[place]), float(known[place]))
+                one = _at(self, float(epsilon[place]), min(float(known[place]), 1.0))
                 if one[0] < found[0, place] or not self._many:
                     found[:, place] = one
                 bounded()

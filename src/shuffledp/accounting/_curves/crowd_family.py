@@ -149,7 +149,10 @@ class Family:
 
     def cost(self, cap: float, most: float) -> float:
         """At most what cutting X there adds, of any pair."""
-        return 0.0 if self.table is None or cap >= most else _cost(self.table, cap)
+        if cap >= most:
+            return 0.0
+        assert self.table is not None  # laws that are stated are not cut
+        return _cost(self.table, cap)
 
     def ends(self, cap: float) -> list[tuple[float, float]]:
         """Numbers b up to the cap, and at most E[X^2; X > b] of any law."""
