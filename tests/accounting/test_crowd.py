@@ -131,8 +131,8 @@ def other_hints(monkeypatch: pytest.MonkeyPatch, size: int, tilt: float) -> None
     """Pools of a given size and another tilt: any are valid."""
     chosen: Any = CrowdHints.tilt
 
-    def other(*given: object) -> tuple[float, float]:
-        theta, guess = chosen(*given)
+    def other(*given: object, **how: object) -> tuple[float, float]:
+        theta, guess = chosen(*given, **how)
         return theta * tilt, guess
 
     monkeypatch.setattr(CrowdHints, "pool_sizes", lambda *_: repeat(size))
@@ -622,7 +622,7 @@ def test_no_triple_of_rows_is_above_the_bound(monkeypatch: pytest.MonkeyPatch, l
     everything = curve((), Matrix(rows))
     at = 4.0 * everything.hints.scale
     kept: list[tuple[float, float]] = []
-    monkeypatch.setattr(CrowdHints, "tilt", lambda *given: kept[0] if kept else chosen(*given))
+    monkeypatch.setattr(CrowdHints, "tilt", lambda *given, **how: kept[0] if kept else chosen(*given, **how))
     crowd._at.cache_clear()
     settings: list[Any] = []
     inner: Any = crowd._Problem._search

@@ -257,7 +257,9 @@ def test_small_pools_of_people_whom_a_span_describes(
     """Of a size and with a tilt that do not suit: any are valid."""
     chosen = CrowdHints.tilt
     monkeypatch.setattr(CrowdHints, "pool_sizes", lambda *_: repeat(size))
-    monkeypatch.setattr(CrowdHints, "tilt", lambda *given: (chosen(*given)[0] * tilt, chosen(*given)[1]))
+    monkeypatch.setattr(
+        CrowdHints, "tilt", lambda *given, **how: (chosen(*given, **how)[0] * tilt, chosen(*given, **how)[1])
+    )
     for name, value in (("_LARGEST_SHARE", 1.0), ("_SMALL", 0), ("_HOPELESS", math.inf)):
         monkeypatch.setattr(crowd, name, value)
     rng, useful = np.random.default_rng(size), 0

@@ -342,7 +342,7 @@ class _Problem:
     @property
     def is_steep(self) -> bool:
         """Whether the largest values tell more than by their mean and square."""
-        return self._tilt(self._leaders(self.most), self.curve.n)[0] * self.most > _STRAIGHT
+        return self._tilt(self._leaders(self.most), self.curve.n, coarsely=True)[0] * self.most > _STRAIGHT
 
     def cap_from(self, usual: int) -> float:
         """Where to cut: what is left, and what that adds, are least together; looked for from some cap on."""
@@ -352,7 +352,7 @@ class _Problem:
         def about(place: int) -> float:
             if not 0 <= place < len(caps):
                 return math.inf
-            guess = self._tilt(self._leaders(caps[place]), self.curve.n)[1]
+            guess = self._tilt(self._leaders(caps[place]), self.curve.n, coarsely=True)[1]
             if not guess < 1.0:
                 return 1.0 + place  # hopeless, and so are larger ones
             return guess + share * self.curve.family.cost(caps[place], self.most)
@@ -433,10 +433,10 @@ class _Problem:
         laws = self.curve.family.pick(self.wide, self.taking.growth, self.curve.fraction, cap)
         return int(self.wide[int((laws.p * np.exp(capped(tau * laws.x))).sum(axis=1).argmax())])
 
-    def _tilt(self, laws: Laws, users: int) -> tuple[float, float]:
+    def _tilt(self, laws: Laws, users: int, coarsely: bool = False) -> tuple[float, float]:
         """Any theta > 0 is valid; and about what the bound comes to."""
         hints, rate = self.curve.hints.crowd, self.curve.rate
-        theta, guess = hints.tilt(laws.x, laws.p, users, self.taking.growth, rate)
+        theta, guess = hints.tilt(laws.x, laws.p, users, self.taking.growth, rate, coarsely=coarsely)
         return _usable(theta), guess
 
     def _in_vain(self, theta: float, guess: float, cap: float) -> bool:

@@ -19,6 +19,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 _POOLED_VARIANCES = 1.5  # speed: of X, for each power of e by which rare pools are rare
 _TILTS = np.exp(np.linspace(-2.4, 1.2, 49))  # around that of normal sums
+_FEW = 4  # speed: one of so many shows about how large a bound is
 _FAR = 5.0  # deviations
 _LEADERS = 8  # laws that the tilt is chosen for
 _PIECES = (0.0, 3.0, 0.4), (3.0, 6.0, 0.6), (6.0, 12.0, 1.0), (12.0, 24.0, 2.0)
@@ -77,14 +78,23 @@ class CrowdHints:
         return np.argsort(-(laws.p * np.exp(exponent)).sum(axis=1))[:_LEADERS]
 
     def tilt(
-        self, values: Floats, masses: Floats, n: int, growth: float, rate: float = 1.0
+        self,
+        values: Floats,
+        masses: Floats,
+        n: int,
+        growth: float,
+        rate: float = 1.0,
+        *,
+        coarsely: bool = False,
     ) -> tuple[float, float]:
         """About the best theta for sums of n of the largest of these laws, and about what the bound comes to.
 
-        With ``rate`` each of the n counts with that probability, and is -growth else."""
+        With ``rate`` each of the n counts with that probability, and is -growth else. ``coarsely``: of few
+        tilts."""
         variance = rate * float((masses * values**2).sum(axis=1).max())
         away = growth * math.sqrt(n / variance)
-        thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * _TILTS
+        tilts = _TILTS[_TILTS.size % _FEW // 2 :: _FEW] if coarsely else _TILTS
+        thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * tilts
         absent = (1.0 - rate) * np.exp(-thetas * growth)
         moments = (np.exp(capped(values[:, None, :] * thetas[:, None])) @ masses[:, :, None])[:, :, 0]
         height = n * np.log(absent + rate * moments).max(axis=0) - 2.0 * np.log(thetas)
