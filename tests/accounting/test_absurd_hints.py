@@ -150,8 +150,8 @@ class AbsurdCrowds(CrowdHints):
     def normal_tail(self, second: float, n: int, growth: float) -> float:
         return float(self.far.off())
 
-    def tilt(self, values: np.ndarray, masses: np.ndarray, *given: Any) -> tuple[float, float]:
-        theta, guess = super().tilt(values, masses, *given)
+    def tilt(self, values: np.ndarray, masses: np.ndarray, *given: Any, **how: Any) -> tuple[float, float]:
+        theta, guess = super().tilt(values, masses, *given, **how)
         return theta * float(self.far.rng.choice([-1.0, 0.0, 0.3, 1.0, 4.0, 1e40])), guess * float(
             self.far.off()
         )

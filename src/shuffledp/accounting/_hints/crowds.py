@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shuffledp._certified.rounding import LARGEST_EXPONENT, Floats, capped, positive
+from shuffledp._certified.rounding import LARGEST_EXPONENT, TINY, Floats, capped, positive
 from shuffledp.accounting._hints.starts import Hints
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -91,7 +91,7 @@ class CrowdHints:
 
         With ``rate`` each of the n counts with that probability, and is -growth else. ``coarsely``: of few
         tilts."""
-        variance = rate * float((masses * values**2).sum(axis=1).max())
+        variance = max(rate * float((masses * values**2).sum(axis=1).max()), TINY)
         away = growth * math.sqrt(n / variance)
         tilts = _TILTS[_TILTS.size % _FEW // 2 :: _FEW] if coarsely else _TILTS
         thetas = 0.5 * (away + math.sqrt(away * away + 8.0)) / math.sqrt(n * variance) * tilts
