@@ -74,6 +74,7 @@ _CROWD, _VERY_MANY, _OF_MANY = 2_500, 200, (2, 6)  # speed: the same of rows tha
 _WELL, _ABOUT = 0.85, 1.35  # tightness: a bound no larger than so many times the guess is good; may be
 _COUNTED_COST = 2.5  # tightness: what is left is less than guessed, and falls less with a cap
 _LITTLE = 0.04  # tightness: of the bound, which decides where laws are compared first
+_NEXT_TO_NOTHING = 0.003  # tightness: of the bound
 _CAPS_AWAY, _STRAIGHT = 4, 1.0  # speed; exponents of values that are left as they are
 _LIGHT, _STEEP = 1.5, 4.0  # speed: without such weights, and exponents of large values, it may be enough
 _FAR_OFF = 4.0  # speed: then a pool twice as large is the next
@@ -152,6 +153,11 @@ class CrowdProfile(PrivacyProfile):
     @cached_property
     def nearby(self) -> Nearby:
         return Nearby(self.family, self.fraction)
+
+    def caps_beyond(self, cost: float) -> int:
+        """The first of the caps that costs no more."""
+        caps = self.family.caps(self.most)
+        return bisect_left(caps, -cost, key=lambda cap: -self.family.cost(cap, self.most))
 
     @cached_property
     def wide(self) -> Places:
@@ -310,8 +316,7 @@ def _begun(curve: CrowdProfile, epsilon: float) -> tuple[_Problem, float]:
     about = curve.hints.crowd.normal_tail(float(seconds.max()), curve.n, growth)
     begun = _Problem(curve, taking, seconds, rest, curve.most, widest, curve.wide)
     caps = curve.family.caps(curve.most)
-    little = _LITTLE * about
-    usual = bisect_left(caps, -little, key=lambda cap: -curve.family.cost(cap, curve.most))
+    usual = curve.caps_beyond(_LITTLE * about)
     led = begun.led(caps[usual])
     cap = led.cap_from(usual) if led.is_steep else curve.most
     return begun.led(cap), cap
@@ -361,7 +366,8 @@ class _Problem:
         while step:
             best = min((place, place - step, place + step), key=about)
             place, step = (best, step) if best != place else (place, step // 2)
-        return caps[place]
+        # Weights above one raise what larger values count: no further than where a cut is next to nothing.
+        return caps[min(place, self.curve.caps_beyond(_NEXT_TO_NOTHING * about(place)))]
 
     def likely(self, cap: float) -> float:
         """About the bound with that cap, rather below it."""

@@ -56,9 +56,8 @@ _MANY_POINTS, _FIRST_POINTS = 256, 16  # speed: are a part of the work; are the 
 _SLOW = 1e-5  # speed: a resolution
 _AS_FAR = 1.5  # tightness: of two losses that may be infinite; the smaller one must be seen
 _FLAT = 1e-9  # speed: a relative fall that is none
-_SHARE = 0.25, 0.35  # speed: of the resolution times theta epsilon that the exponent may lose; of many rounds
+_SHARE = 0.25  # speed: of the resolution times theta epsilon that the exponent may lose
 _SHARE_APART = 0.7, 0.4  # speed: where points take long; the same where few of many, or rare, losses decide
-_SHARE_OF_TAILS = 0.7, 0.4  # speed: the same where rare reports tell most
 _FEW_ROUNDS, _MANY_ROUNDS = 16, 100  # speed
 _SHARE_OF_CORNERS, _CORNERS = 0.06, 64  # speed: for lattices of so many points to a sample: a few users
 _MATTERS, _PROBED = (
@@ -265,8 +264,7 @@ def adapted(
     counts, spacing = [count for _, count in rounds], lattice.spacing
     tilted_by = rounds[0][0][0].hints.tilts
     samplers, found = [], []
-    share = _SHARE[sum(counts) >= _MANY_ROUNDS]
-    allowed = share * _SHARE_AT_ONCE[both_sides] * resolution
+    allowed = _SHARE * _SHARE_AT_ONCE[both_sides] * resolution
     likely = _Likely.of(rounds, question, allowed) if lattice.stride < _CORNERS else None
     with expected(_WORTH * len(rounds), "composing rounds") as looked:
         for place, (pair, _) in enumerate(rounds):
@@ -308,13 +306,12 @@ def adapted(
                 for place, (side, samples) in enumerate(zip(both, state, strict=True)):
                     both[place], state[place] = side.closer(pair[place], samples, matters[place])
                     rough = rough if state[place] is samples else None
-        apart = any(side.profile.hints.apart for pair in samplers for side in pair)
-        corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else share
+        apart = any(side.profile.hints.apart or side.profile.tailed for pair in samplers for side in pair)
+        corners = _SHARE_OF_CORNERS if lattice.stride >= _CORNERS else _SHARE
         decided = any(isinstance(e, Decided) for row in asked for e in row)
         tailed = any(side.profile.tailed for pair in samplers for side in pair)
         close = sum(counts) >= _MANY_ROUNDS or (decided and (tailed or sum(counts) <= _FEW_ROUNDS))
-        slow = _SHARE_APART if apart else _SHARE_OF_TAILS
-        allowed = (slow[close] if apart or tailed else corners) * resolution
+        allowed = (_SHARE_APART[close] if apart else corners) * resolution
         losses = [
             [_loss(side, spacing, count) / allowed for side, count in zip(*pairs, strict=True)]
             for pairs in zip(found, counted, strict=True)
