@@ -274,8 +274,8 @@ class CrowdProfile(PrivacyProfile):
 
 
 @lru_cache(maxsize=4096)
-def _at(curve: CrowdProfile, epsilon: float, known: float = 1.0) -> tuple[float, float]:
-    """(an upper bound at epsilon, about its slope in alpha)."""
+def _at(curve: CrowdProfile, epsilon: float, known: float) -> tuple[float, float]:
+    """(an upper bound at epsilon, about its slope in alpha); one, where that is seen to exceed ``known``."""
     if curve.epsilon0 == 0.0:
         return 0.0, 0.0
     if curve.epsilon0 > _LARGEST_LOCAL:
@@ -529,7 +529,7 @@ class _Search:
         return self._expectation(heights + self._place).reshape(some.size, -1)
 
     def largest(self, rest: float, useful: float) -> float:
-        """``rest``: of laws that are not in the family, E[X^2] at most. Beyond ``useful`` it is anything."""
+        """``rest``: of laws that are not in the family, E[X^2] at most. Above ``useful`` no close bound."""
         most = self.least
         if most > useful:
             return math.inf
